@@ -1,0 +1,54 @@
+"""ticktree: where every millisecond of a learning or control loop goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ticktree.errors import TicktreeError
+from ticktree.session import Recorder, current, disable, enable, snapshot, summary, timed
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+    from ticktree.run.loading import load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Profile",
+    "Recorder",
+    "TicktreeError",
+    "disable",
+    "enable",
+    "gauge",
+    "load",
+    "loop",
+    "record",
+    "reset",
+    "section",
+    "snapshot",
+    "stage",
+    "summary",
+    "tick",
+    "timed",
+]
+
+section = current.recorder.section
+stage = current.recorder.stage
+loop = current.recorder.loop
+tick = current.recorder.tick
+record = current.recorder.record
+gauge = current.recorder.gauge
+reset = current.recorder.reset
+
+
+def __getattr__(name: str) -> Any:
+    """`Profile` and `load` need what a profiled program does not: they are imported when asked for."""
+    if name == "Profile":
+        from ticktree.profile import Profile
+
+        return Profile
+    if name == "load":
+        from ticktree.run.loading import load
+
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
