@@ -1,0 +1,20 @@
+"""The recorder: writes what a program does into a memory file, in place, and knows nothing of what becomes of it."""
+
+from __future__ import annotations
+
+from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction
+from ticktree.recorder.calibration import calibrate
+from ticktree.recorder.hooks import install, uninstall
+from ticktree.recorder.timed import OFF_FOR_GOOD, timed
+
+__all__ = [
+    "OFF_FOR_GOOD",
+    "Loop",
+    "Recorder",
+    "Section",
+    "TimedFunction",
+    "calibrate",
+    "install",
+    "timed",
+    "uninstall",
+]

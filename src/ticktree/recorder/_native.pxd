@@ -1,0 +1,145 @@
+# What the Cython side uses of core/: see the headers for what each means.
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        pass
+    PyObject* PyCFunction_New(PyMethodDef*, PyObject*) except NULL
+    object PyMethod_New(object function, object instance)
+
+cdef extern from "core/builtins.h" nogil:
+    ctypedef uint32_t tt_ref
+    ctypedef PyObject** tt_args  # PyObject* const*, which Cython cannot say
+    enum: TT_OPEN, TT_VOID, TT_COMPLETE
+    enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_FRAME_CPU, TT_FRAME_MEMORY
+    enum: TT_CLOCK_VIRTUAL
+    enum: TT_NAMELESS, TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
+    enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
+    enum: TT_HEADER_BYTES
+
+    ctypedef struct tt_anchor:
+        uint64_t ticks
+        uint64_t monotonic_ns
+        uint64_t wall_ns
+    ctypedef struct tt_header:
+        uint64_t used_bytes, backed_bytes, pid, process_start, parent_pid, parent_start
+        uint64_t inner_cost, outer_cost, gc_ticks, gc_pauses, ns_per_tick, run_began_ns
+        uint32_t node_cap
+        tt_anchor first
+        tt_ref parent_node
+        char boot_id[40]
+    ctypedef struct tt_arena:
+        uint8_t* base
+        int fd
+        uint64_t file_limit
+    ctypedef struct tt_stats:
+        uint64_t count, sum
+    ctypedef struct tt_node:
+        tt_stats stats
+        uint32_t flags
+        tt_ref site_file, site_function
+        uint32_t site_line
+    ctypedef struct tt_frame:
+        uint64_t serial
+        tt_ref node
+    ctypedef struct tt_recorder
+    ctypedef struct tt_section:
+        tt_recorder* recorder
+        uint32_t name_id, node_flags, frame_flags
+        tt_ref cached_parent, cached_node
+        PyObject* object
+        tt_section* next
+    ctypedef struct tt_thread
+    ctypedef struct tt_thread_facts:
+        tt_ref spawn_node
+        uint64_t native_id
+        char name[48]
+    ctypedef struct tt_origin:
+        tt_thread* thread
+        tt_frame* frame
+        uint64_t serial
+        tt_ref node
+        void* context
+        uint32_t generation
+    ctypedef struct tt_errand:
+        tt_thread* thread
+    ctypedef struct tt_gauge
+    ctypedef struct tt_recorder:
+        bint recording
+        bint forked
+        uint32_t generation
+        int clock
+        uint64_t virtual_now
+        tt_arena arena
+        tt_header* header
+        tt_section* sections
+        PyObject* by_name
+        PyObject* origin_var
+        PyObject* owner
+        tt_recorder* next
+    ctypedef struct tt_timed:
+        void* vectorcall
+        PyObject* function
+        tt_section* section
+    ctypedef struct tt_section_object:
+        tt_section core
+    ctypedef struct tt_recorder_object:
+        tt_recorder* core
+
+    tt_recorder* tt_recorders
+    uint64_t tt_now(tt_recorder*)
+    tt_node* tt_node_at(tt_recorder*, tt_ref)
+    int tt_clock_choose()
+    uint64_t tt_clock_scale(int)
+    bint tt_kernel_trusts_tsc()
+    uint64_t tt_ns_to_ticks(tt_recorder*, uint64_t)
+    uint64_t tt_ticks_to_ns(tt_recorder*, uint64_t)
+    void tt_lose(tt_recorder*, int)
+    bint tt_arena_open(tt_arena*, const char*, uint64_t)
+    void tt_arena_close(tt_arena*)
+    void tt_header_write(tt_recorder*, uint64_t, uint64_t, uint32_t)
+    int64_t tt_name_intern(tt_recorder*, const char*, uint32_t)
+    tt_ref tt_store_text(tt_recorder*, const char*, uint32_t)
+    void tt_after_fork() noexcept
+    void tt_forget_places(tt_recorder*)
+    void tt_forget_threads(tt_recorder*)
+    void tt_recorder_unlink(tt_recorder*)
+    tt_ref tt_node_open_here(tt_recorder*)
+    void tt_anchor_renew(tt_recorder*)
+
+# These may run Python code (contexts, frames, finalisers): the GIL stays held.
+cdef extern from "core/builtins.h":
+    PyMethodDef tt_enter_def, tt_exit_def, tt_section_def, tt_stage_def
+    PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
+    PyObject* tt_calling_frame()
+    void tt_timed_prepare(PyTypeObject*, Py_ssize_t)
+    bint tt_enable(tt_recorder*)
+    void tt_disable(tt_recorder*)
+    void tt_reset(tt_recorder*)
+    void tt_enter(tt_section*)
+    void tt_leave(tt_section*)
+    void tt_tick(tt_section*, double)
+    void tt_record(tt_section*, uint64_t)
+    void tt_work(tt_section*, uint64_t, uint64_t, uint64_t)
+    tt_gauge* tt_gauge_make(tt_recorder*, uint32_t)
+    void tt_gauge_set(tt_recorder*, tt_gauge*, double)
+    tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t, double, uint64_t)
+    void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
+    void tt_origin_capture(tt_recorder*, tt_origin*)
+    tt_errand tt_errand_begin(tt_recorder*, const tt_origin*)
+    void tt_errand_end(tt_recorder*, tt_errand*)
+    PyObject* (*tt_section_make)(PyObject*, PyObject*) noexcept
+    PyObject* (*tt_section_ask)(PyObject*, tt_args, Py_ssize_t, PyObject*) noexcept
+    void (*tt_describe_thread)(tt_recorder*, tt_thread_facts*) noexcept
+    void (*tt_site_note)(tt_recorder*, tt_node*, tt_section*) noexcept
+    tt_origin* (*tt_origin_of_object)(PyObject*) noexcept
+    bint (*tt_rearm)(tt_recorder*) noexcept
+    int tt_register_thread_key()
+
+cdef extern from "pthread.h":
+    int pthread_atfork(void (*prepare)() noexcept, void (*parent)() noexcept, void (*child)() noexcept)
+
+cdef extern from "Python.h":
+    void PyErr_SetObject(object, object)
+    object PyVectorcall_Call(object, object, object)

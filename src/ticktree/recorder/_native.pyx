@@ -1,0 +1,27 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, binding=True
+"""The native recorder: the Python face of core/, where the hot path and the accounts are.
+
+One module in several files, each with one noun: recorder.pxi (a memory file and what writes it), section.pxi,
+timed.pxi, loop.pxi, origin.pxi (places carried to other tasks and threads).
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.math cimport isfinite
+from libc.stdlib cimport calloc
+from libc.string cimport memcpy, memset, strncpy
+
+import contextvars
+import os
+import sys
+import threading
+import time
+
+include "native/names.pxi"
+include "native/section.pxi"
+include "native/recorder.pxi"
+include "native/loop.pxi"
+include "native/timed.pxi"
+include "native/origin.pxi"
+include "native/callbacks.pxi"

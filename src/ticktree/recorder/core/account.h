@@ -1,0 +1,122 @@
+/* The accounts: what a call adds to its node and takes from the call around it.
+ *
+ * A frame counts its open children. While there is one, the frame's own time stands still; when the last one
+ * leaves, the covered stretch is deducted from it once and carried by that child, and what the other children
+ * spent meanwhile is `concurrent`. A call that ends with children still open deducts the stretch then, at the
+ * expense of the child entered latest. So for every node, always:
+ *
+ *     total == own + sum(child.total - child.concurrent)
+ */
+#ifndef TICKTREE_ACCOUNT_H
+#define TICKTREE_ACCOUNT_H
+
+#include "booking.h"
+#include "sample.h"
+
+enum tt_ending {
+    TT_COMPLETE, /* counted */
+    TT_OPEN,     /* its time is booked, but it is no completed call: cut short, or still open */
+    TT_VOID      /* as TT_OPEN, of a tick that never came to be: its iterable was exhausted */
+};
+
+static inline tt_frame *tt_parent_frame(const tt_recorder *recorder, const tt_frame *frame)
+{
+    if (!frame->parent) return NULL;
+    tt_frame *parent = tt_at(recorder, frame->parent);
+    return TT_LIKELY(parent->serial == frame->parent_serial) ? parent : NULL;
+}
+
+/* What a leaving call covered of the frame around it; all else of its duration was concurrent. */
+static inline uint64_t tt_uncover(tt_frame *parent, uint64_t now)
+{
+    if (--parent->active) return 0;
+    uint64_t stretch = now - parent->cover_start;
+    parent->covered += stretch;
+    return stretch;
+}
+
+static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uint64_t now)
+{
+    tt_node *latest = tt_node_at(recorder, frame->last_child);
+    uint64_t stretch = now - frame->cover_start;
+    frame->covered += stretch;
+    tt_write_begin(&latest->sequence);
+    latest->concurrent -= (int64_t)stretch;
+    tt_write_end(&latest->sequence);
+}
+
+/* Waits inside waits count once: only the outermost of a tick is added up. */
+static void tt_book_wait(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t duration)
+{
+    if (!frame->tick || (parent && parent->flags & TT_FRAME_WAITING)) return;
+    tt_frame *tick = tt_at(recorder, frame->tick);
+    if (tick->serial == frame->epoch) tick->waited += duration;
+}
+
+static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, uint64_t now, enum tt_ending);
+
+/* Books a frame and frees it; the caller has unlinked it from its stack. */
+static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
+{
+    if (TT_UNLIKELY(!frame->node)) {
+        tt_frame_free(recorder, frame);
+        return;
+    }
+    if (TT_UNLIKELY(now < frame->start)) now = frame->start; /* counters of two cores may be a hair apart */
+    uint64_t duration = now - frame->start;
+    if (TT_UNLIKELY(frame->active)) tt_leave_children_behind(recorder, frame, now);
+    tt_frame *parent = tt_parent_frame(recorder, frame);
+    uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
+    tt_node *node = tt_node_at(recorder, frame->node);
+    uint32_t flags = frame->flags;
+    tt_write_begin(&node->sequence);
+    node->own += (int64_t)(duration - frame->covered);
+    node->concurrent += (int64_t)(duration - stood_for);
+    if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
+    if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
+    if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) tt_sample_leave(recorder, frame, node, duration);
+    tt_write_end(&node->sequence);
+    if (TT_UNLIKELY(node->flags & TT_NODE_WAIT)) tt_book_wait(recorder, frame, parent, duration);
+    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) tt_tick_end(recorder, frame, node, duration, now, ending);
+    tt_frame_free(recorder, frame);
+}
+
+/* Takes a frame from anywhere in its stack, and closes it. */
+static void tt_pop(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, uint64_t now, enum tt_ending ending)
+{
+    if (stack->top == frame) stack->top = (tt_frame *)(uintptr_t)frame->below;
+    else {
+        tt_frame *above = stack->top;
+        while ((tt_frame *)(uintptr_t)above->below != frame) above = (tt_frame *)(uintptr_t)above->below;
+        above->below = frame->below;
+    }
+    if (frame->flags & TT_FRAME_GENERATOR) stack->suspended--;
+    tt_close(recorder, frame, now, ending);
+}
+
+/* Links a new frame into the accounts of the frame around it, from `now`. */
+static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t now)
+{
+    frame->start = now;
+    if (TT_LIKELY(parent != NULL)) {
+        frame->parent = tt_ref_of(recorder, parent);
+        frame->parent_serial = parent->serial;
+        if (TT_LIKELY(parent->active++ == 0)) parent->cover_start = now;
+        parent->last_child = frame->node;
+        if (parent->flags & TT_FRAME_TICK) {
+            frame->tick = frame->parent;
+            frame->epoch = parent->serial;
+        } else {
+            frame->tick = parent->tick;
+            frame->epoch = parent->epoch;
+        }
+        frame->flags |= parent->flags & TT_FRAME_WAITING;
+    } else {
+        frame->parent = 0;
+        frame->tick = 0;
+        frame->epoch = 0;
+    }
+    __atomic_store_n(&frame->serial, ++recorder->serial, __ATOMIC_RELEASE);
+}
+
+#endif

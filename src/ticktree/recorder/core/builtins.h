@@ -1,0 +1,118 @@
+/* The function objects that programs call most, written to bind nothing.
+ *
+ * Most of a `with` statement's cost is binding `__enter__` and `__exit__`. A built-in function object is no
+ * descriptor: as an attribute of a type it is found and called as it is, with the `self` it was made with. So
+ * every section is the one instance of a type of its own, whose two attributes carry that instance.
+ */
+#ifndef TICKTREE_BUILTINS_H
+#define TICKTREE_BUILTINS_H
+
+#include "origin.h"
+
+/* How the Cython classes begin; checked when the module is imported. */
+typedef struct {
+    PyObject_HEAD
+    tt_section core;
+} tt_section_object;
+
+typedef struct {
+    PyObject_HEAD
+    tt_recorder *core;
+} tt_recorder_object;
+
+typedef PyObject *const *tt_args;
+
+/* Set by the Cython side: makes a section, or finds one by more than its name. New reference. */
+static PyObject *(*tt_section_make)(PyObject *recorder, PyObject *name);
+static PyObject *(*tt_section_ask)(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
+
+static PyObject *tt_py_enter(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    tt_enter(&((tt_section_object *)self)->core);
+    Py_INCREF(self);
+    return self;
+}
+
+static PyObject *tt_py_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+{
+    tt_leave(&((tt_section_object *)self)->core);
+    Py_RETURN_NONE;
+}
+
+/* Borrowed, or NULL without an exception. */
+static inline PyObject *tt_section_known(PyObject *recorder, PyObject *name)
+{
+    PyObject *section = PyDict_GetItemWithError(((tt_recorder_object *)recorder)->core->by_name, name);
+    if (TT_UNLIKELY(!section)) PyErr_Clear();
+    return section;
+}
+
+static PyObject *tt_py_section(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    if (TT_LIKELY(count == 1 && !names)) {
+        PyObject *section = tt_section_known(self, args[0]);
+        if (TT_LIKELY(section != NULL)) {
+            Py_INCREF(section);
+            return section;
+        }
+    }
+    return tt_section_ask(self, args, count, names);
+}
+
+static PyObject *tt_py_stage(PyObject *self, PyObject *name)
+{
+    PyObject *section = tt_section_known(self, name);
+    if (TT_LIKELY(section != NULL)) {
+        tt_stage(&((tt_section_object *)section)->core);
+        Py_RETURN_NONE;
+    }
+    section = tt_section_make(self, name);
+    if (!section) return NULL;
+    tt_stage(&((tt_section_object *)section)->core);
+    Py_DECREF(section);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(tt_section_doc,
+             "section($self, name, /, *, wait=False, cpu=False, memory=False, device=None)\n--\n\n"
+             "A named stretch of code, to be entered with `with`; the same name gives the same object.");
+PyDoc_STRVAR(tt_stage_doc,
+             "stage($self, name, /)\n--\n\n"
+             "From here on `name`: ends the stage before it. Sections inside nest under it.");
+
+static PyMethodDef tt_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_enter, METH_NOARGS, NULL};
+static PyMethodDef tt_exit_def = {"__exit__", (PyCFunction)(void (*)(void))tt_py_exit, METH_FASTCALL, NULL};
+static PyMethodDef tt_section_def = {"section", (PyCFunction)(void (*)(void))tt_py_section,
+                                     METH_FASTCALL | METH_KEYWORDS, tt_section_doc};
+static PyMethodDef tt_stage_def = {"stage", (PyCFunction)(void (*)(void))tt_py_stage, METH_O, tt_stage_doc};
+
+/* A function wrapped by @timed: called through the vectorcall protocol, without a Python frame of its own. */
+typedef struct {
+    vectorcallfunc vectorcall;
+    PyObject *function;
+    tt_section *section;
+} tt_timed;
+
+/* Where the Cython class keeps its tt_timed, measured once. */
+static Py_ssize_t tt_timed_offset;
+
+static PyObject *tt_timed_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
+    tt_enter(timed->section);
+    PyObject *result = PyObject_Vectorcall(timed->function, args, count, names);
+    tt_leave(timed->section);
+    return result;
+}
+
+/* Lets the interpreter call the class's instances directly, as functions and as methods. */
+static void tt_timed_prepare(PyTypeObject *type, Py_ssize_t offset)
+{
+    tt_timed_offset = offset;
+    type->tp_vectorcall_offset = offset + (Py_ssize_t)offsetof(tt_timed, vectorcall);
+    type->tp_call = PyVectorcall_Call;
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+    PyType_Modified(type);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* Which stack is this? One a thread, and one a context where tasks interleave. */
+#ifndef TICKTREE_CONTEXT_H
+#define TICKTREE_CONTEXT_H
+
+#include "pyframe.h"
+#include "thread.h"
+
+/* Set by the Cython side. */
+static tt_origin *(*tt_origin_of_object)(PyObject *);
+static int (*tt_rearm)(tt_recorder *); /* gives a forked child a file of its own; 0: cannot */
+
+/* A context that can be entered is not inside a `Context.run`: it is the thread's own. Only then may a strong
+ * reference be kept for good; a task's context must go when its task goes. */
+static int tt_context_is_base(PyObject *context)
+{
+    if (PyContext_Enter(context) == 0) {
+        PyContext_Exit(context);
+        return 1;
+    }
+    PyErr_Clear();
+    return 0;
+}
+
+/* A thread's context is NULL until some library first needs one; a section that is open by then would lose its
+ * stack. So it is made now. */
+static PyObject *tt_context_force(PyThreadState *state)
+{
+    if (!state->context) {
+        PyObject *copy = PyContext_CopyCurrent();
+        if (!copy) PyErr_Clear();
+        Py_XDECREF(copy);
+    }
+    return state->context;
+}
+
+static tt_stack *tt_stack_of_context(tt_thread *thread, const void *context)
+{
+    if (thread->base.context == context) return &thread->base;
+    tt_stack *stack = thread->stacks;
+    while (stack && stack->context != context) stack = stack->next;
+    return stack;
+}
+
+/* Hangs a new stack under an open frame, or, where none is, where the thread's own sections hang. */
+static void tt_stack_hang(tt_recorder *recorder, tt_stack *stack, tt_frame *parent)
+{
+    tt_stack *base = &stack->thread->base;
+    stack->parent = parent ? parent : base->parent;
+    stack->parent_serial = parent ? parent->serial : base->parent_serial;
+    stack->home = parent && parent->node ? parent->node : base->home;
+    (void)recorder;
+}
+
+/* A context seen for the first time: a task's own (its origin is unclaimed), a copy made inside that task and run
+ * there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs synchronously. */
+static void tt_stack_place(tt_recorder *recorder, tt_thread *thread, tt_stack *stack)
+{
+    tt_origin *origin = stack->origin;
+    tt_stack *last = thread->last;
+    if (origin && (!origin->context || origin->context == stack->context)) {
+        origin->context = stack->context;
+        stack->parent = origin->frame;
+        stack->parent_serial = origin->serial;
+        stack->home = origin->node;
+    } else if (last->top && last->origin == origin) {
+        tt_stack_hang(recorder, stack, last->top);
+    } else if (origin) {
+        tt_stack *task = tt_stack_of_context(thread, origin->context);
+        tt_frame *open = task && task->top ? task->top : NULL;
+        if (!open && origin->frame && origin->frame->serial == origin->serial) open = origin->frame;
+        tt_stack_hang(recorder, stack, open);
+        if (!open) stack->home = origin->node;
+    } else {
+        tt_stack_hang(recorder, stack, thread->base.top);
+    }
+}
+
+/* The origin set for this context's task, where that task belongs to this thread. */
+static tt_origin *tt_origin_here(tt_recorder *recorder, tt_thread *thread)
+{
+    PyObject *value = NULL;
+    if (!recorder->origin_var || PyContextVar_Get(recorder->origin_var, NULL, &value) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    if (!value) return NULL;
+    tt_origin *origin = tt_origin_of_object(value);
+    Py_DECREF(value); /* the context holds it */
+    int ours = origin && origin->thread == thread && origin->generation == recorder->generation;
+    return ours ? origin : NULL;
+}
+
+static tt_stack *tt_stack_make(tt_recorder *recorder, tt_thread *thread, PyObject *context)
+{
+    tt_stack *stack = thread->spare;
+    if (stack) thread->spare = stack->next;
+    else stack = malloc(sizeof *stack);
+    if (!stack) return NULL;
+    *stack = (tt_stack){.thread = thread, .context = context};
+    Py_INCREF(context);
+    stack->origin = tt_origin_here(recorder, thread);
+    tt_stack_place(recorder, thread, stack);
+    stack->next = thread->stacks;
+    thread->stacks = stack;
+    return stack;
+}
+
+/* The slow way to the current stack; remembers it for the fast one. NULL: nothing can be recorded here. */
+static __attribute__((noinline)) tt_stack *tt_stack_search(tt_recorder *recorder, PyThreadState *state)
+{
+    if (recorder->forked && !tt_rearm(recorder)) return NULL;
+    if (!recorder->recording) return NULL;
+    PyObject *context = tt_context_force(state);
+    tt_thread *thread = context ? tt_thread_here(recorder) : NULL;
+    if (!thread || !recorder->recording) {
+        tt_lose(recorder, TT_LOSS_MEMORY);
+        return NULL;
+    }
+    if (!thread->base.context && tt_context_is_base(context)) {
+        Py_INCREF(context);
+        thread->base.context = context;
+    }
+    tt_stack *stack = tt_stack_of_context(thread, context);
+    if (!stack) stack = tt_stack_make(recorder, thread, context);
+    if (!stack) {
+        tt_lose(recorder, TT_LOSS_MEMORY);
+        return NULL;
+    }
+    thread->last = stack;
+    tt_cached = (tt_here){recorder, context, stack};
+    return stack;
+}
+
+static inline tt_stack *tt_stack_now(tt_recorder *recorder, PyThreadState *state)
+{
+    if (TT_LIKELY(tt_cached.context == state->context && tt_cached.recorder == recorder && state->context))
+        return tt_cached.stack;
+    return tt_stack_search(recorder, state);
+}
+
+/* A context's stack is given up with its last frame. Dropping the context may run any code: it comes last. */
+static void tt_stack_release(tt_stack *stack)
+{
+    tt_thread *thread = stack->thread;
+    tt_stack **link = &thread->stacks;
+    while (*link && *link != stack) link = &(*link)->next;
+    if (*link) *link = stack->next;
+    if (tt_cached.stack == stack) tt_cached = (tt_here){NULL, NULL, NULL};
+    if (thread->last == stack) thread->last = &thread->base;
+    PyObject *context = stack->context;
+    stack->context = NULL;
+    stack->next = thread->spare;
+    thread->spare = stack;
+    Py_XDECREF(context);
+}
+
+static inline void tt_stack_rest(tt_stack *stack)
+{
+    if (TT_UNLIKELY(!stack->top && stack != &stack->thread->base)) tt_stack_release(stack);
+}
+
+#endif

@@ -1,0 +1,258 @@
+/* The byte layout of a memory file: what is drawn here is what every reader may rely on.
+ *
+ * History of the format
+ *   1  first layout
+ *
+ * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
+ * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
+ * first, from the header; a record is filled in before it is linked, so that whoever follows the chain in a
+ * live file, or in that of a dead process, meets complete records only.
+ *
+ *   header | name | node | histogram octave | frame | tree | loop | gauge | ...   in order of need
+ *
+ * Times are ticks of the file's clock (`clock_kind`), but for nodes with TT_NODE_NS, whose times are
+ * nanoseconds. Readers convert with the anchors: pairs of ticks and CLOCK_MONOTONIC read together.
+ */
+#ifndef TICKTREE_LAYOUT_H
+#define TICKTREE_LAYOUT_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+#define TT_MAGIC 0x454552544B434954ULL /* "TICKTREE", little-endian */
+#define TT_FORMAT 1u
+#define TT_LINE 64u
+
+#define TT_OCTAVES 48u     /* durations of 2^0 to 2^48 ns (3.2 days); longer ones are counted in the last */
+#define TT_SUB_BUCKETS 32u /* per octave: buckets 2.2% wide, their middle within 1.1% */
+#define TT_WINDOWS 64u
+#define TT_WINDOW_NS 10000000ULL /* width before any doubling */
+#define TT_FIRST_TICKS 64u
+#define TT_WORST_TICKS 8u
+#define TT_WORST_ROWS 30u
+#define TT_GAUGE_OCTAVES 28u
+#define TT_NAME_LIMIT 255u /* bytes of UTF-8; longer names are cut, and counted */
+#define TT_THREAD_NAME 47u
+
+#define TT_DEPTH_CAP 256u /* deeper calls have no node: recursion alone could fill the file with one path */
+
+typedef uint32_t tt_ref;
+
+enum tt_clock_kind { TT_CLOCK_VIRTUAL = 0, TT_CLOCK_TSC = 1, TT_CLOCK_CNTVCT = 2, TT_CLOCK_MONOTONIC = 3 };
+
+/* What could not be recorded, by cause; readers print each that is not 0. */
+enum tt_loss {
+    TT_LOSS_UNWOUND,       /* sections that were open when one around them was left */
+    TT_LOSS_UNMATCHED,     /* leaves that found no frame */
+    TT_LOSS_NODES,         /* calls past the node cap: their time stays in the parent */
+    TT_LOSS_FRAMES,        /* calls nested too deep to be given a frame */
+    TT_LOSS_NAMES_CUT,     /* names longer than TT_NAME_LIMIT */
+    TT_LOSS_NAMES,         /* calls of sections past the cap of distinct names */
+    TT_LOSS_MEMORY,        /* calls, loops or gauges for which no memory was to be had */
+    TT_LOSS_BAD_VALUES,    /* values of record(), gauge() and work() that are not finite or negative */
+    TT_LOSS_FOREIGN,       /* sections left in another context than they were entered in */
+    TT_LOSS_GAUGE_BUCKETS, /* gauge values outside the octaves a gauge has room for */
+    TT_LOSS_PRIVATE,       /* chunks of memory that only this process can read: its tmpfs was full */
+    TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
+    TT_LOSS_COUNT
+};
+
+typedef struct { /* ticks and clocks read together */
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+    uint64_t wall_ns;
+} tt_anchor;
+
+enum tt_header_flag { TT_HEADER_PRIVATE = 1, TT_HEADER_RECORDING = 2 };
+
+typedef struct {
+    uint64_t magic;
+    uint32_t format;
+    uint32_t header_bytes, node_bytes, frame_bytes, tree_bytes, loop_bytes, gauge_bytes;
+    uint32_t clock_kind;
+    uint32_t flags;
+    uint32_t node_cap;
+    uint64_t used_bytes;   /* of the file; whatever lies beyond is zero */
+    uint64_t backed_bytes; /* reserved so far: writing there cannot fail */
+    /* who writes: a pid alone may be reused */
+    uint64_t pid;
+    uint64_t process_start; /* clock ticks after boot, as the kernel gives it */
+    char boot_id[40];
+    /* where this process was started from; 0 where nowhere known */
+    uint64_t parent_pid;
+    uint64_t parent_start;
+    tt_ref parent_node;
+    uint32_t anchor_sequence; /* odd while `last` is being written */
+    tt_anchor first, last;
+    uint64_t run_began_ns;  /* CLOCK_MONOTONIC when the run began: where windows count from */
+    uint64_t ns_per_tick;   /* scaled by 2^32; measured at start, for histograms and short runs */
+    uint64_t inner_cost;    /* ticks an empty section records of itself, scaled by 2^8 */
+    uint64_t outer_cost;    /* ticks it adds unseen to its parent, scaled by 2^8 */
+    uint64_t gc_ticks, gc_pauses;
+    uint64_t times_enabled;
+    tt_ref nodes, frames, trees, loops, gauges; /* newest of each */
+    uint32_t node_count;
+    uint64_t losses[16];
+} tt_header;
+
+enum tt_node_flag {
+    TT_NODE_WAIT = 1,       /* time spent waiting, by the program's own word */
+    TT_NODE_NS = 2,         /* record(): nanoseconds, never ticks */
+    TT_NODE_ROOT = 4,       /* a tree's root: stands for `parent` in another tree */
+    TT_NODE_LOOP = 8,       /* its calls are ticks */
+    TT_NODE_PHASED = 16,    /* `warmup` was set aside */
+    TT_NODE_MANY_SITES = 32,
+    TT_NODE_DEVICE = 64,    /* a device's time was asked for */
+    TT_NODE_TIMED = 128     /* entered by @timed, whose cost is another */
+};
+
+typedef struct { /* completed calls of one phase */
+    uint64_t count;
+    uint64_t sum;
+    uint64_t minimum; /* UINT64_MAX before the first */
+    uint64_t maximum;
+} tt_stats;
+
+typedef struct {
+    uint64_t count;
+    uint64_t sum;
+} tt_window;
+
+typedef struct {
+    /* line 0: what every call writes */
+    uint32_t sequence; /* odd while the record is being written */
+    uint32_t flags;
+    int64_t own;
+    int64_t concurrent;
+    tt_stats stats;
+    uint32_t window_shift; /* windows are TT_WINDOW_NS << window_shift wide */
+    tt_ref tree;
+    /* line 1 */
+    uint64_t tick_epoch; /* serial of the tick that tick_sum belongs to */
+    uint64_t tick_sum;
+    uint64_t site; /* private: the calling instruction, to notice a second call site */
+    tt_ref parent, name, first_child, sibling, next, loop;
+    tt_ref site_file, site_function;
+    uint32_t site_line;
+    uint32_t cpu_samples;
+    uint32_t memory_samples;
+    tt_ref ticks; /* of a loop: its tick record */
+    uint64_t cpu_ns, cpu_wall;
+    int64_t memory_change;
+    uint64_t memory_peak;
+    uint64_t work_bytes, work_flops, work_items;
+    tt_stats warmup;
+    uint32_t depth; /* below its tree's root, whose depth is that of the node it was started under */
+    uint32_t reserved0;
+    uint64_t reserved1[3];
+    tt_ref octaves[TT_OCTAVES], warmup_octaves[TT_OCTAVES];
+    tt_window windows[TT_WINDOWS];
+} tt_node;
+
+enum tt_frame_flag {
+    TT_FRAME_SOFT = 1,      /* a stage or a tick: ended by its successor or by the section around it */
+    TT_FRAME_TICK = 2,      /* one trip round a loop */
+    TT_FRAME_GENERATOR = 4, /* entered in a generator's or coroutine's own frame, which may be suspended */
+    TT_FRAME_LOST = 8,      /* no node: its time stays in the parent */
+    TT_FRAME_WAITING = 16,  /* this or a frame around it waits */
+    TT_FRAME_CPU = 32,      /* this call samples thread CPU time */
+    TT_FRAME_MEMORY = 64    /* this call samples resident memory */
+};
+
+typedef struct { /* one open call; free when serial is 0 */
+    uint64_t serial;
+    uint64_t parent_serial;
+    uint64_t start;
+    uint64_t covered;     /* ticks that children stood for */
+    uint64_t cover_start; /* when `active` last rose from 0 */
+    uint64_t epoch;       /* serial of the innermost tick around it */
+    tt_ref node, parent, last_child; /* parent: a frame on the same thread; last_child: a node */
+    uint32_t active;                 /* children open now */
+    uint32_t flags;
+    tt_ref tree, next, tick; /* tick: the innermost tick's frame */
+    uint64_t waited;         /* of a tick: what its waits took */
+    /* private to the process: pointers */
+    uint64_t below, section, python_frame, cpu_start;
+    int64_t memory_start;
+    uint64_t cpu_wall_start;
+    uint64_t reserved[7];
+} tt_frame;
+
+typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */
+    tt_ref root, next, spawn_node; /* spawn_node: where the thread was started; 0: unknown */
+    uint32_t alive;
+    uint64_t thread_id; /* as the kernel numbers threads */
+    uint64_t adoptions;
+    char thread_name[TT_THREAD_NAME + 1];
+    uint64_t reserved[6];
+} tt_tree;
+
+typedef struct {
+    tt_ref node;
+    uint32_t reserved;
+    uint64_t sum;
+} tt_worst_row;
+
+typedef struct {
+    uint64_t duration, tick, start;
+    uint64_t gc_ticks;
+    uint32_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
+    uint32_t causes_known, row_count;
+    tt_worst_row rows[TT_WORST_ROWS];
+    uint64_t reserved;
+} tt_worst_tick;
+
+typedef struct {
+    uint32_t sequence;
+    tt_ref node, next;
+    uint32_t hz_differ; /* several rates were asked for: no budget */
+    double hz;          /* 0: none */
+    uint64_t budget_ticks;
+    uint64_t ticks, incomplete, busy; /* the whole run */
+    uint64_t warmup_ticks, warmup_asked;
+    /* the steady phase */
+    uint64_t missed, miss_run, longest_miss_run;
+    uint64_t late_sum, late_maximum;
+    uint64_t jitter_count, jitter_sum, last_duration;
+    uint64_t first_wall_ns;
+    uint64_t first_count;
+    uint64_t first[TT_FIRST_TICKS];
+    /* the last boundary, to tell what happened since */
+    uint64_t boundary_gc_ticks;
+    uint32_t boundary_known, boundary_voluntary, boundary_involuntary, boundary_minor, boundary_major;
+    uint32_t worst_count;
+    tt_worst_tick worst[TT_WORST_TICKS];
+} tt_loop;
+
+typedef struct {
+    int16_t octave; /* of the value's magnitude */
+    int16_t sign;
+    tt_ref counts;
+} tt_gauge_octave;
+
+typedef struct {
+    uint32_t sequence;
+    tt_ref name, next;
+    uint32_t octave_count;
+    double last, minimum, maximum;
+    uint64_t last_wall_ns;
+    uint64_t count, zeros;
+    tt_gauge_octave octaves[TT_GAUGE_OCTAVES];
+} tt_gauge;
+
+typedef struct { /* one octave of a histogram: the smallest unit that is allocated */
+    uint64_t counts[TT_SUB_BUCKETS];
+} tt_octave;
+
+_Static_assert(sizeof(tt_header) <= 1024, "the header fits its 1,024 bytes");
+_Static_assert(offsetof(tt_node, tick_epoch) == 64, "what every call writes is one cache line");
+_Static_assert(offsetof(tt_node, memory_samples) == 128, "what most calls write is two");
+_Static_assert(sizeof(tt_node) == 26 * TT_LINE, "a node is 26 lines");
+_Static_assert(sizeof(tt_frame) == 3 * TT_LINE, "a frame is three lines");
+_Static_assert(sizeof(tt_tree) == 128, "a tree is two lines");
+_Static_assert(sizeof(tt_worst_tick) == 544, "a worst tick is 544 bytes");
+_Static_assert(sizeof(tt_octave) == 256, "an octave is four lines");
+
+#define TT_HEADER_BYTES 1024u
+
+#endif

@@ -1,0 +1,222 @@
+/* A recorder's beginnings and ends: enabled, disabled, reset, forked, gone. */
+#ifndef TICKTREE_LIFECYCLE_H
+#define TICKTREE_LIFECYCLE_H
+
+#include "tick.h"
+#include "value.h"
+
+static tt_recorder *tt_recorders; /* all there are in this process */
+
+/* Lays out an empty file in the arena: called at first, and in a forked child. */
+static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_began_ns, uint32_t node_cap)
+{
+    tt_header *header = recorder->header = (tt_header *)recorder->arena.base;
+    header->format = TT_FORMAT;
+    header->header_bytes = TT_HEADER_BYTES;
+    header->node_bytes = sizeof(tt_node);
+    header->frame_bytes = sizeof(tt_frame);
+    header->tree_bytes = sizeof(tt_tree);
+    header->loop_bytes = sizeof(tt_loop);
+    header->gauge_bytes = sizeof(tt_gauge);
+    header->clock_kind = recorder->clock;
+    header->flags = recorder->arena.fd < 0 ? TT_HEADER_PRIVATE : 0;
+    header->node_cap = node_cap;
+    header->used_bytes = TT_HEADER_BYTES;
+    header->backed_bytes = recorder->arena.backed;
+    header->ns_per_tick = scale;
+    header->losses[TT_LOSS_PRIVATE] = recorder->arena.fd < 0 ? 0 : recorder->arena.private_chunks;
+    if (recorder->clock != TT_CLOCK_VIRTUAL) header->first = tt_anchor_read(recorder->clock);
+    header->last = header->first;
+    header->run_began_ns = run_began_ns ? run_began_ns : header->first.monotonic_ns;
+    if (header->run_began_ns > header->first.monotonic_ns) header->run_began_ns = header->first.monotonic_ns;
+    recorder->window_shift = recorder->window_index = 0;
+    recorder->window_end = 0;
+    __atomic_store_n(&header->magic, TT_MAGIC, __ATOMIC_RELEASE); /* last: a file without it is not one yet */
+}
+
+/* Opens the root's frame on this thread: from now on the run's own time passes. */
+static int tt_enable(tt_recorder *recorder)
+{
+    if (recorder->recording) return 1;
+    tt_thread *thread = tt_thread_here(recorder);
+    tt_frame *frame = thread ? tt_frame_make(recorder) : NULL;
+    if (!frame) return 0;
+    tt_ref next = frame->next;
+    *frame = (tt_frame){.node = thread->slot->root, .tree = thread->slot->tree, .next = next};
+    tt_open(recorder, frame, NULL, tt_now(recorder));
+    recorder->root_frame = frame;
+    thread->base.parent = frame;
+    thread->base.parent_serial = frame->serial;
+    recorder->header->times_enabled++;
+    recorder->header->flags |= TT_HEADER_RECORDING;
+    recorder->recording = 1;
+    return 1;
+}
+
+static int tt_newer_first(const void *left, const void *right)
+{
+    uint64_t a = (*(tt_frame *const *)left)->serial, b = (*(tt_frame *const *)right)->serial;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* Every open frame, children before parents; returns how many, and the array in `*frames` (to be freed). */
+static uint32_t tt_open_frames(tt_recorder *recorder, tt_frame ***frames)
+{
+    uint32_t count = 0;
+    *frames = malloc((recorder->frame_count + 1) * sizeof **frames);
+    if (!*frames) return 0;
+    for (tt_ref ref = recorder->header->frames; ref;) {
+        tt_frame *frame = tt_at(recorder, ref);
+        if (frame->serial) (*frames)[count++] = frame;
+        ref = frame->next;
+    }
+    qsort(*frames, count, sizeof **frames, tt_newer_first);
+    return count;
+}
+
+/* Forgets every stack's frames; contexts are dropped last, because that may run any code. */
+static void tt_stacks_empty(tt_recorder *recorder)
+{
+    tt_cached = (tt_here){NULL, NULL, NULL};
+    for (tt_thread *thread = recorder->threads; thread; thread = thread->next) {
+        thread->base.top = NULL;
+        thread->base.parent = NULL;
+        thread->base.suspended = 0;
+        thread->base.too_deep = 0;
+        thread->last = &thread->base;
+        while (thread->stacks) {
+            tt_stack *stack = thread->stacks;
+            stack->top = NULL;
+            tt_stack_release(stack);
+        }
+    }
+}
+
+static void tt_disable(tt_recorder *recorder)
+{
+    if (!recorder->recording) return;
+    uint64_t now = tt_now(recorder);
+    tt_frame **frames;
+    uint32_t count = tt_open_frames(recorder, &frames);
+    for (uint32_t at = 0; at < count; at++) tt_close(recorder, frames[at], now, TT_OPEN);
+    free(frames);
+    recorder->recording = 0;
+    recorder->root_frame = NULL;
+    recorder->header->flags &= ~(uint32_t)TT_HEADER_RECORDING;
+    tt_anchor_renew(recorder);
+    tt_stacks_empty(recorder);
+}
+
+static void tt_node_reset(tt_recorder *recorder, tt_node *node)
+{
+    tt_write_begin(&node->sequence);
+    node->own = node->concurrent = 0;
+    tt_stats_clear(&node->stats);
+    tt_stats_clear(&node->warmup);
+    node->tick_epoch = node->tick_sum = 0;
+    node->cpu_samples = node->memory_samples = 0;
+    node->cpu_ns = node->cpu_wall = node->memory_peak = 0;
+    node->memory_change = 0;
+    node->work_bytes = node->work_flops = node->work_items = 0;
+    node->flags &= ~(uint32_t)TT_NODE_PHASED;
+    memset(node->windows, 0, sizeof node->windows);
+    for (unsigned octave = 0; octave < TT_OCTAVES; octave++) {
+        if (node->octaves[octave]) memset(tt_at(recorder, node->octaves[octave]), 0, sizeof(tt_octave));
+        if (node->warmup_octaves[octave]) memset(tt_at(recorder, node->warmup_octaves[octave]), 0, sizeof(tt_octave));
+    }
+    tt_write_end(&node->sequence);
+}
+
+static void tt_loop_reset(tt_loop *loop)
+{
+    tt_write_begin(&loop->sequence);
+    loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
+    loop->missed = loop->miss_run = loop->longest_miss_run = loop->late_sum = loop->late_maximum = 0;
+    loop->jitter_count = loop->jitter_sum = loop->last_duration = 0;
+    loop->first_count = loop->worst_count = loop->boundary_known = 0;
+    tt_write_end(&loop->sequence);
+}
+
+static void tt_gauge_reset(tt_recorder *recorder, tt_gauge *gauge)
+{
+    tt_write_begin(&gauge->sequence);
+    gauge->count = gauge->zeros = gauge->last_wall_ns = 0;
+    gauge->last = 0;
+    gauge->minimum = INFINITY;
+    gauge->maximum = -INFINITY;
+    for (uint32_t at = 0; at < gauge->octave_count; at++)
+        memset(tt_at(recorder, gauge->octaves[at].counts), 0, sizeof(tt_octave));
+    tt_write_end(&gauge->sequence);
+}
+
+/* Everything recorded so far is forgotten; what is open starts again now. */
+static void tt_reset(tt_recorder *recorder)
+{
+    uint64_t now = tt_now(recorder);
+    tt_header *header = recorder->header;
+    for (tt_ref ref = header->nodes; ref; ref = tt_node_at(recorder, ref)->next)
+        tt_node_reset(recorder, tt_node_at(recorder, ref));
+    for (tt_ref ref = header->loops; ref; ref = ((tt_loop *)tt_at(recorder, ref))->next)
+        tt_loop_reset(tt_at(recorder, ref));
+    for (tt_ref ref = header->gauges; ref; ref = ((tt_gauge *)tt_at(recorder, ref))->next)
+        tt_gauge_reset(recorder, tt_at(recorder, ref));
+    for (tt_ref ref = header->frames; ref;) {
+        tt_frame *frame = tt_at(recorder, ref);
+        frame->start = frame->cover_start = now;
+        frame->covered = frame->waited = 0;
+        ref = frame->next;
+    }
+    memset(header->losses, 0, sizeof header->losses);
+    header->gc_ticks = header->gc_pauses = 0;
+    header->times_enabled = recorder->recording ? 1 : 0;
+}
+
+/* In the child, before any other code runs: the parent's file must never be written again. */
+static void tt_after_fork(void)
+{
+    tt_cached = (tt_here){NULL, NULL, NULL};
+    for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) recorder->forked = 1;
+}
+
+static void tt_forget_places(tt_recorder *recorder)
+{
+    for (tt_section *section = recorder->sections; section; section = section->next)
+        section->cached_parent = section->cached_node = 0;
+    memset(recorder->node_refs, 0, recorder->node_slots * sizeof *recorder->node_refs);
+    for (uint32_t at = 0; at < recorder->name_count; at++) recorder->names[at].ref = 0;
+    for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
+        next = slot->next;
+        free(slot);
+    }
+    recorder->slots = NULL;
+    recorder->free_frames = NULL;
+    recorder->frame_count = 0;
+    recorder->generation++;
+}
+
+/* The node that was open on this thread when the process was forked, in the parent's file. */
+static tt_ref tt_node_open_here(tt_recorder *recorder)
+{
+    tt_thread *thread = tt_threads_here;
+    while (thread && thread->recorder != recorder) thread = thread->next_here;
+    if (!thread) return 0;
+    tt_stack *last = thread->last;
+    return last->top && last->top->node ? last->top->node : last->home;
+}
+
+/* The parent's threads do not exist here; their stacks must not be closed against the new file. */
+static void tt_forget_threads(tt_recorder *recorder)
+{
+    for (tt_thread *thread = recorder->threads; thread; thread = thread->next) thread->recorder = NULL;
+    recorder->threads = NULL;
+    recorder->root_frame = NULL;
+}
+
+static void tt_recorder_unlink(tt_recorder *recorder)
+{
+    tt_recorder **link = &tt_recorders;
+    while (*link && *link != recorder) link = &(*link)->next;
+    if (*link) *link = recorder->next;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* What the recorder must know of the running interpreter: its context and its innermost Python frame.
+ *
+ * Both are single loads. A Python frame's address identifies a running call as long as that call lives; it tells
+ * a generator that sleeps inside a section from the code that runs meanwhile.
+ */
+#ifndef TICKTREE_PYFRAME_H
+#define TICKTREE_PYFRAME_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#if PY_VERSION_HEX >= 0x030B0000
+#ifndef Py_BUILD_CORE
+#define Py_BUILD_CORE 1
+#define TICKTREE_DEFINED_BUILD_CORE
+#endif
+#include "internal/pycore_frame.h"
+#ifdef TICKTREE_DEFINED_BUILD_CORE
+#undef Py_BUILD_CORE
+#endif
+typedef struct _PyInterpreterFrame tt_pyframe;
+#else
+#include "frameobject.h"
+typedef PyFrameObject tt_pyframe;
+#endif
+
+/* The running Python frame as an object, for its line: slow, and it may run any code. Borrowed, or NULL. */
+static inline PyObject *tt_calling_frame(void) { return (PyObject *)PyEval_GetFrame(); }
+
+static inline PyThreadState *tt_thread_state(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+static inline tt_pyframe *tt_pyframe_now(PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return state->current_frame;
+#elif PY_VERSION_HEX >= 0x030B0000
+    return state->cframe->current_frame;
+#else
+    return state->frame;
+#endif
+}
+
+static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return frame->previous;
+#else
+    return frame->f_back;
+#endif
+}
+
+/* True of generators, coroutines and async generators: frames that outlive the call that resumed them. */
+static inline int tt_pyframe_may_sleep(tt_pyframe *frame)
+{
+    if (!frame) return 0;
+#if PY_VERSION_HEX >= 0x030B0000
+    return frame->owner == FRAME_OWNED_BY_GENERATOR;
+#else
+    return frame->f_gen != NULL;
+#endif
+}
+
+/* The instruction being executed: an address of its own for each call site. */
+static inline uint64_t tt_pyframe_site(tt_pyframe *frame)
+{
+    if (!frame) return 1;
+#if PY_VERSION_HEX >= 0x030D0000
+    return (uint64_t)(uintptr_t)frame->instr_ptr;
+#elif PY_VERSION_HEX >= 0x030B0000
+    return (uint64_t)(uintptr_t)frame->prev_instr;
+#else
+    return (uint64_t)(uintptr_t)frame->f_code + (uint64_t)frame->f_lasti;
+#endif
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* What a recorder keeps in its process, beside the memory file it writes: no reader ever sees these. */
+#ifndef TICKTREE_RECORDER_H
+#define TICKTREE_RECORDER_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "arena.h"
+#include "clock.h"
+#include "layout.h"
+
+#define TT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define TT_FRAME_CAP 65536u
+#define TT_NAME_CAP 4096u
+
+typedef struct tt_recorder tt_recorder;
+typedef struct tt_thread tt_thread;
+
+/* A named stretch of code. Its Python object lives as long as its recorder's process. */
+typedef struct tt_section {
+    tt_recorder *recorder;
+    tt_ref cached_parent, cached_node; /* the last place it was entered at: most are always entered there */
+    uint32_t name_id;
+    uint32_t node_flags;
+    uint32_t frame_flags;
+    PyObject *object; /* borrowed: the Python section */
+    struct tt_section *next;
+} tt_section;
+
+/* Where a task was created: what its first section hangs under. */
+typedef struct {
+    tt_thread *thread;
+    tt_frame *frame;
+    uint64_t serial;
+    tt_ref node;
+    void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
+    uint32_t generation;
+} tt_origin;
+
+/* The open sections of one context, newest first (`below`). */
+typedef struct tt_stack {
+    tt_thread *thread;
+    PyObject *context; /* strong while frames are open: a context's address is reused as soon as it is gone */
+    tt_frame *top;
+    tt_origin *origin;
+    tt_frame *parent; /* what the lowest frame hangs under, if it is still the call `parent_serial` */
+    uint64_t parent_serial;
+    tt_ref home;        /* the node the lowest frame hangs under */
+    uint32_t suspended; /* open frames that were entered in generators: any of them may sleep */
+    uint64_t too_deep;  /* calls past the frame cap: LIFO, by count */
+    struct tt_stack *next;
+} tt_stack;
+
+/* A tree in the file and the thread that may write it now. */
+typedef struct tt_tree_slot {
+    tt_ref tree, root, spawn;
+    tt_thread *owner;
+    struct tt_tree_slot *next;
+} tt_tree_slot;
+
+struct tt_thread {
+    tt_recorder *recorder; /* NULL once the recorder is gone */
+    tt_tree_slot *slot;
+    tt_stack base;      /* of the thread's own context, kept open for good */
+    tt_stack *stacks;   /* of other contexts with open frames */
+    tt_stack *spare;
+    tt_stack *last;     /* the stack used last */
+    volatile int dead;  /* set by the thread's destructor, which runs without the GIL */
+    volatile uint64_t died;
+    struct tt_thread *next;      /* of the same recorder */
+    struct tt_thread *next_here; /* of the same thread */
+};
+
+typedef struct {
+    char *bytes;
+    uint32_t length;
+    tt_ref ref; /* in the file; 0 until a node needs it */
+} tt_name;
+
+struct tt_recorder {
+    int recording;
+    int forked; /* the process is a child that has not been given a file of its own yet */
+    uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
+    enum tt_clock_kind clock;
+    uint64_t virtual_now;
+    uint64_t serial;
+    tt_arena arena;
+    tt_header *header;
+    uint64_t window_end; /* ticks at which the current window ends */
+    uint32_t window_index, window_shift;
+    tt_frame *free_frames;
+    tt_frame *root_frame;
+    uint32_t frame_count;
+    uint64_t *node_keys; /* open addressing: parent << 32 | name_id -> node */
+    tt_ref *node_refs;
+    uint32_t node_slots;
+    tt_name *names;
+    uint32_t name_count, name_room;
+    tt_section *sections;
+    tt_thread *threads;
+    tt_tree_slot *slots;
+    PyObject *by_name;    /* dict: name -> section object, for the hot path */
+    PyObject *origin_var; /* ContextVar: where this task was created */
+    PyObject *owner;      /* borrowed: the Python recorder */
+    struct tt_recorder *next;
+};
+
+/* The stack that this thread used last: valid while the context is the same object. */
+typedef struct {
+    tt_recorder *recorder;
+    PyObject *context;
+    tt_stack *stack;
+} tt_here;
+
+static __thread tt_here tt_cached;
+static __thread tt_thread *tt_threads_here;
+
+static inline uint64_t tt_now(const tt_recorder *recorder)
+{
+    if (TT_UNLIKELY(recorder->clock == TT_CLOCK_VIRTUAL)) return recorder->virtual_now;
+    return tt_clock_ticks(recorder->clock);
+}
+
+static inline void *tt_at(const tt_recorder *recorder, tt_ref ref)
+{
+    return recorder->arena.base + (uint64_t)ref * TT_LINE;
+}
+
+static inline tt_ref tt_ref_of(const tt_recorder *recorder, const void *record)
+{
+    return (tt_ref)(((const uint8_t *)record - recorder->arena.base) / TT_LINE);
+}
+
+static inline tt_node *tt_node_at(const tt_recorder *recorder, tt_ref ref)
+{
+    return (tt_node *)tt_at(recorder, ref);
+}
+
+static inline void tt_lose(tt_recorder *recorder, enum tt_loss loss)
+{
+    if (recorder->header) recorder->header->losses[loss]++; /* no memory yet: nothing is recorded at all */
+}
+
+static inline uint64_t tt_ticks_to_ns(const tt_recorder *recorder, uint64_t ticks)
+{
+    return (uint64_t)(((unsigned __int128)ticks * recorder->header->ns_per_tick) >> 32);
+}
+
+static inline uint64_t tt_ns_to_ticks(const tt_recorder *recorder, uint64_t ns)
+{
+    return (uint64_t)(((unsigned __int128)ns << 32) / recorder->header->ns_per_tick);
+}
+
+/* Readers in other processes retry while the number is odd, and where it changed under them. */
+static inline void tt_write_begin(uint32_t *sequence)
+{
+    __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void tt_write_end(uint32_t *sequence)
+{
+    __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELEASE);
+}
+
+#endif

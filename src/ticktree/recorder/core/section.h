@@ -1,0 +1,243 @@
+/* Entering and leaving: the hot path. */
+#ifndef TICKTREE_SECTION_H
+#define TICKTREE_SECTION_H
+
+#include "context.h"
+
+#define TT_CHAIN_LIMIT 256     /* Python frames looked at to find who is awake */
+
+static inline tt_frame *tt_below(const tt_frame *frame) { return (tt_frame *)(uintptr_t)frame->below; }
+
+static inline int tt_entered_in(const tt_frame *frame, const tt_pyframe *pyframe)
+{
+    return frame->python_frame == (uint64_t)(uintptr_t)pyframe;
+}
+
+static int tt_in_chain(uint64_t python_frame, tt_pyframe *pyframe)
+{
+    for (int steps = 0; pyframe && steps < TT_CHAIN_LIMIT; steps++, pyframe = tt_pyframe_caller(pyframe))
+        if (python_frame == (uint64_t)(uintptr_t)pyframe) return 1;
+    return 0;
+}
+
+static inline int tt_asleep(const tt_frame *frame, tt_pyframe *now)
+{
+    return frame->flags & TT_FRAME_GENERATOR && !tt_in_chain(frame->python_frame, now);
+}
+
+/* With generators about, the newest frame need not be the one around: walk the running Python calls outwards to
+ * the first that entered a section. A section entered through a call that has returned (ExitStack) is in no
+ * chain; it is taken where it is newer than the one found. */
+static __attribute__((noinline)) tt_frame *tt_frame_awake(const tt_stack *stack, tt_pyframe *now)
+{
+    tt_frame *found = NULL;
+    tt_pyframe *pyframe = now;
+    for (int steps = 0; pyframe && !found && steps < TT_CHAIN_LIMIT; steps++, pyframe = tt_pyframe_caller(pyframe))
+        for (tt_frame *frame = stack->top; frame && !found; frame = tt_below(frame))
+            if (tt_entered_in(frame, pyframe)) found = frame;
+    for (tt_frame *frame = stack->top; frame && frame != found; frame = tt_below(frame))
+        if (!(frame->flags & TT_FRAME_GENERATOR) && !tt_in_chain(frame->python_frame, now)) return frame;
+    return found;
+}
+
+static inline tt_frame *tt_frame_around(const tt_stack *stack, tt_pyframe *now)
+{
+    return TT_LIKELY(!stack->suspended) ? stack->top : tt_frame_awake(stack, now);
+}
+
+static void tt_too_deep(tt_recorder *recorder, tt_stack *stack)
+{
+    tt_lose(recorder, TT_LOSS_FRAMES);
+    if (stack->too_deep++ == 0) stack->suspended++; /* sends leaves the slow way, where it is counted down */
+}
+
+/* Set by the Cython side: resolves the calling line, once a node. */
+static void (*tt_site_note)(tt_recorder *, tt_node *, tt_section *);
+
+/* A section's call site is where it is entered; that of @timed is the function. Resolving it may run any code. */
+static inline void tt_site_check(tt_recorder *recorder, tt_node *node, tt_section *section, tt_pyframe *pyframe)
+{
+    uint64_t site = section->node_flags & TT_NODE_TIMED ? (uint64_t)(uintptr_t)section : tt_pyframe_site(pyframe);
+    if (TT_LIKELY(node->site == site || node->flags & TT_NODE_MANY_SITES)) return;
+    if (node->site) node->flags |= TT_NODE_MANY_SITES;
+    else {
+        node->site = site;
+        tt_site_note(recorder, node, section);
+    }
+}
+
+/* A frame without a node: found again when it is left, and nothing else. */
+static void tt_push_lost(tt_recorder *recorder, tt_frame *frame, const tt_section *section)
+{
+    tt_lose(recorder, section->name_id == TT_NAMELESS ? TT_LOSS_NAMES : TT_LOSS_NODES);
+    frame->flags |= TT_FRAME_LOST;
+    frame->epoch = 0;
+    __atomic_store_n(&frame->serial, ++recorder->serial, __ATOMIC_RELEASE);
+}
+
+static inline tt_ref tt_node_under(tt_stack *stack, tt_section *section, tt_frame *parent)
+{
+    tt_ref above = parent ? parent->node : stack->home;
+    return above ? tt_node_find(section, above) : 0;
+}
+
+static inline tt_frame *tt_bottom_parent(const tt_stack *stack)
+{
+    return stack->parent && stack->parent->serial == stack->parent_serial ? stack->parent : NULL;
+}
+
+/* Pushes a call of `section` under `parent` (NULL: the stack's own place). `*now` 0: the clock is read last. */
+static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame *parent, tt_section *section,
+                                tt_pyframe *pyframe, uint32_t flags, uint64_t now)
+{
+    tt_ref node = tt_node_under(stack, section, parent);
+    if (TT_LIKELY(node)) tt_site_check(recorder, tt_node_at(recorder, node), section, pyframe);
+    tt_frame *frame = tt_frame_make(recorder);
+    if (TT_UNLIKELY(!frame)) {
+        tt_too_deep(recorder, stack);
+        return NULL;
+    }
+    frame->node = node;
+    frame->covered = 0;
+    frame->active = 0;
+    frame->waited = 0;
+    frame->flags = flags;
+    frame->section = (uint64_t)(uintptr_t)section;
+    frame->python_frame = (uint64_t)(uintptr_t)pyframe;
+    frame->below = (uint64_t)(uintptr_t)stack->top;
+    stack->top = frame;
+    if (TT_UNLIKELY(flags & TT_FRAME_GENERATOR)) stack->suspended++;
+    if (TT_UNLIKELY(!node)) {
+        tt_push_lost(recorder, frame, section);
+        return frame;
+    }
+    frame->tree = tt_node_at(recorder, node)->tree;
+    if (TT_UNLIKELY(section->frame_flags)) tt_sample_enter(recorder, frame, section->frame_flags);
+    tt_open(recorder, frame, parent ? parent : tt_bottom_parent(stack), now ? now : tt_now(recorder));
+    if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) frame->flags |= TT_FRAME_WAITING;
+    return frame;
+}
+
+static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
+{
+    return TT_UNLIKELY(tt_pyframe_may_sleep(pyframe)) ? TT_FRAME_GENERATOR : 0;
+}
+
+static inline void tt_enter(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (TT_UNLIKELY(!stack)) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    /* A call of @timed is over when its C call is: it cannot sleep, whatever its caller may. */
+    uint32_t flags = section->node_flags & TT_NODE_TIMED ? 0 : tt_generator_flag(pyframe);
+    tt_push(recorder, stack, tt_frame_around(stack, pyframe), section, pyframe, flags, 0);
+}
+
+static int tt_descends(const tt_recorder *recorder, const tt_frame *frame, const tt_frame *ancestor)
+{
+    while (frame && frame != ancestor) frame = frame->node ? tt_parent_frame(recorder, frame) : tt_below(frame);
+    return frame == ancestor;
+}
+
+/* Ends what is still open inside `frame`: stages normally, ticks as incomplete, sections as unwound; generators
+ * asleep inside it sleep on. */
+static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now)
+{
+    for (tt_frame *inner = stack->top, *next; inner && inner != frame; inner = next) {
+        next = tt_below(inner);
+        if (tt_asleep(inner, pyframe) || !tt_descends(recorder, inner, frame)) continue;
+        if (!(inner->flags & TT_FRAME_SOFT)) tt_lose(recorder, TT_LOSS_UNWOUND);
+        int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
+        tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : TT_OPEN);
+    }
+}
+
+/* The call of `section` that this leave ends: the newest one entered in the same Python call; failing that, the
+ * newest that is awake. */
+static tt_frame *tt_frame_of(const tt_stack *stack, const tt_section *section, tt_pyframe *pyframe)
+{
+    tt_frame *frame = stack->top;
+    while (frame && !(frame->section == (uint64_t)(uintptr_t)section && tt_entered_in(frame, pyframe)))
+        frame = tt_below(frame);
+    if (frame) return frame;
+    frame = stack->top;
+    while (frame && !(frame->section == (uint64_t)(uintptr_t)section && !tt_asleep(frame, pyframe)))
+        frame = tt_below(frame);
+    return frame;
+}
+
+/* A generator finalised by somebody else's context leaves there what it entered here. */
+static tt_frame *tt_frame_elsewhere(tt_thread *thread, const tt_section *section, tt_pyframe *pyframe, tt_stack **where)
+{
+    for (tt_stack *stack = &thread->base; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
+        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
+            if (frame->section == (uint64_t)(uintptr_t)section && tt_entered_in(frame, pyframe)) {
+                *where = stack;
+                return frame;
+            }
+    return NULL;
+}
+
+static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_stack *stack, tt_section *section,
+                                                      tt_pyframe *pyframe, uint64_t now)
+{
+    if (stack->too_deep) {
+        if (--stack->too_deep == 0) stack->suspended--;
+        return;
+    }
+    tt_stack *holder = stack;
+    tt_frame *frame = tt_frame_of(stack, section, pyframe);
+    if (!frame) {
+        frame = tt_frame_elsewhere(stack->thread, section, pyframe, &holder);
+        tt_lose(recorder, frame ? TT_LOSS_FOREIGN : TT_LOSS_UNMATCHED);
+    }
+    if (frame) {
+        tt_unwind_to(recorder, holder, frame, pyframe, now);
+        tt_pop(recorder, holder, frame, now, TT_COMPLETE);
+    }
+    if (holder != stack) tt_stack_rest(holder);
+    tt_stack_rest(stack);
+}
+
+static inline void tt_leave(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (TT_UNLIKELY(!stack)) return;
+    tt_frame *frame = stack->top;
+    if (TT_UNLIKELY(!frame || frame->section != (uint64_t)(uintptr_t)section ||
+                    (stack->suspended && (stack->too_deep || !tt_entered_in(frame, tt_pyframe_now(state)))))) {
+        tt_leave_slowly(recorder, stack, section, tt_pyframe_now(state), now);
+        return;
+    }
+    stack->top = tt_below(frame);
+    if (TT_UNLIKELY(frame->flags & TT_FRAME_GENERATOR)) stack->suspended--;
+    tt_close(recorder, frame, now, TT_COMPLETE);
+    tt_stack_rest(stack);
+}
+
+/* From here on `section`: ends the stage before it with the same reading of the clock. */
+static inline void tt_stage(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (TT_UNLIKELY(!stack)) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *around = tt_frame_around(stack, pyframe);
+    if (around && (around->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT) {
+        tt_pop(recorder, stack, around, now, TT_COMPLETE);
+        around = tt_frame_around(stack, pyframe);
+    }
+    tt_push(recorder, stack, around, section, pyframe, TT_FRAME_SOFT | tt_generator_flag(pyframe), now);
+}
+
+#endif

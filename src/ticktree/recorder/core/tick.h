@@ -1,0 +1,296 @@
+/* Loops: a tick is a call of the loop's node; its budget, its jitter, the worst of them and why. */
+#ifndef TICKTREE_TICK_H
+#define TICKTREE_TICK_H
+
+#include "section.h"
+#include <sys/resource.h>
+
+#define TT_CAUSES_FROM_NS 100000u /* shorter ticks are not worth the system call that tells their causes */
+
+static tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
+{
+    tt_node *node = tt_node_at(recorder, node_ref);
+    if (node->ticks) return tt_at(recorder, node->ticks);
+    tt_loop *loop = tt_allocate(recorder, sizeof *loop);
+    if (!loop) return NULL;
+    loop->node = node_ref;
+    loop->next = recorder->header->loops;
+    tt_link(recorder, &recorder->header->loops, loop);
+    node->flags |= TT_NODE_LOOP;
+    node->ticks = tt_ref_of(recorder, loop);
+    return loop;
+}
+
+static void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup)
+{
+    if (hz > 0 && loop->hz == 0 && !loop->hz_differ) {
+        loop->hz = hz;
+        loop->budget_ticks = tt_ns_to_ticks(recorder, (uint64_t)(1e9 / hz + 0.5));
+    } else if (hz > 0 && loop->hz != hz) {
+        loop->hz_differ = 1;
+        loop->hz = 0;
+        loop->budget_ticks = 0;
+    }
+    if (warmup > loop->warmup_asked && !loop->warmup_ticks) loop->warmup_asked = warmup;
+}
+
+static void tt_breakdown_add(tt_worst_tick *worst, tt_ref node, uint64_t sum)
+{
+    if (worst->row_count < TT_WORST_ROWS) {
+        worst->rows[worst->row_count++] = (tt_worst_row){node, 0, sum};
+        return;
+    }
+    tt_worst_row *least = worst->rows;
+    for (unsigned at = 1; at < TT_WORST_ROWS; at++)
+        if (worst->rows[at].sum < least->sum) least = &worst->rows[at];
+    if (sum > least->sum) *least = (tt_worst_row){node, 0, sum};
+}
+
+/* Visits the nodes below `top` in this thread's tree, without recursion: trees may be thousands deep. */
+static tt_node *tt_next_below(tt_recorder *recorder, tt_node *node, tt_ref top)
+{
+    if (node->first_child) return tt_node_at(recorder, node->first_child);
+    while (tt_ref_of(recorder, node) != top && !node->sibling) node = tt_node_at(recorder, node->parent);
+    return tt_ref_of(recorder, node) == top ? NULL : tt_node_at(recorder, node->sibling);
+}
+
+static void tt_breakdown(tt_recorder *recorder, tt_worst_tick *worst, tt_node *top, uint64_t epoch)
+{
+    tt_ref top_ref = tt_ref_of(recorder, top);
+    for (tt_node *node = tt_next_below(recorder, top, top_ref); node; node = tt_next_below(recorder, node, top_ref))
+        if (node->tick_epoch == epoch) tt_breakdown_add(worst, tt_ref_of(recorder, node), node->tick_sum);
+}
+
+static tt_worst_tick *tt_worst_place(tt_loop *loop, uint64_t duration)
+{
+    if (loop->worst_count < TT_WORST_TICKS) return &loop->worst[loop->worst_count++];
+    tt_worst_tick *least = loop->worst;
+    for (unsigned at = 1; at < TT_WORST_TICKS; at++) {
+        tt_worst_tick *worst = &loop->worst[at];
+        if (worst->duration < least->duration || (worst->duration == least->duration && worst->tick > least->tick))
+            least = worst;
+    }
+    return duration > least->duration ? least : NULL;
+}
+
+/* What the operating system and the collector did to this thread since the last boundary. */
+static void tt_causes(tt_recorder *recorder, tt_loop *loop, tt_worst_tick *causes, uint64_t ns)
+{
+    *causes = (tt_worst_tick){0};
+    causes->gc_ticks = recorder->header->gc_ticks - loop->boundary_gc_ticks;
+    loop->boundary_gc_ticks = recorder->header->gc_ticks;
+    uint32_t known = loop->boundary_known;
+    loop->boundary_known = 0;
+#if defined(RUSAGE_THREAD)
+    struct rusage usage;
+    if (ns < TT_CAUSES_FROM_NS || getrusage(RUSAGE_THREAD, &usage)) return;
+    causes->causes_known = known;
+    causes->voluntary_switches = (uint32_t)usage.ru_nvcsw - loop->boundary_voluntary;
+    causes->involuntary_switches = (uint32_t)usage.ru_nivcsw - loop->boundary_involuntary;
+    causes->minor_faults = (uint32_t)usage.ru_minflt - loop->boundary_minor;
+    causes->major_faults = (uint32_t)usage.ru_majflt - loop->boundary_major;
+    loop->boundary_voluntary = (uint32_t)usage.ru_nvcsw;
+    loop->boundary_involuntary = (uint32_t)usage.ru_nivcsw;
+    loop->boundary_minor = (uint32_t)usage.ru_minflt;
+    loop->boundary_major = (uint32_t)usage.ru_majflt;
+    loop->boundary_known = 1;
+#else
+    (void)known;
+    (void)ns;
+#endif
+}
+
+static void tt_keep_if_worst(tt_recorder *recorder, tt_loop *loop, tt_frame *tick, tt_node *node, uint64_t duration,
+                             const tt_worst_tick *causes)
+{
+    tt_worst_tick *worst = tt_worst_place(loop, duration);
+    if (!worst) return;
+    *worst = *causes;
+    worst->duration = duration;
+    worst->tick = loop->ticks;
+    worst->start = tick->start;
+    worst->row_count = 0;
+    tt_breakdown(recorder, worst, node, tick->serial);
+}
+
+static void tt_book_budget(tt_loop *loop, uint64_t work)
+{
+    if (!loop->budget_ticks) return;
+    if (work <= loop->budget_ticks) {
+        loop->miss_run = 0;
+        return;
+    }
+    uint64_t late = work - loop->budget_ticks;
+    loop->missed++;
+    loop->late_sum += late;
+    if (late > loop->late_maximum) loop->late_maximum = late;
+    if (++loop->miss_run > loop->longest_miss_run) loop->longest_miss_run = loop->miss_run;
+}
+
+static void tt_book_jitter(tt_loop *loop, uint64_t duration)
+{
+    uint64_t last = loop->last_duration;
+    loop->last_duration = duration;
+    if (!last) return;
+    loop->jitter_count++;
+    loop->jitter_sum += duration > last ? duration - last : last - duration;
+}
+
+static void tt_book_first(tt_recorder *recorder, tt_loop *loop, uint64_t duration)
+{
+    if (loop->first_count >= TT_FIRST_TICKS) return;
+    if (!loop->first_count && recorder->clock != TT_CLOCK_VIRTUAL) loop->first_wall_ns = tt_clock_ns(CLOCK_REALTIME);
+    loop->first[loop->first_count++] = duration;
+}
+
+static void tt_node_set_aside(tt_recorder *recorder, tt_node *node)
+{
+    tt_write_begin(&node->sequence);
+    tt_stats *warm = &node->warmup;
+    warm->count += node->stats.count;
+    warm->sum += node->stats.sum;
+    if (node->stats.minimum < warm->minimum) warm->minimum = node->stats.minimum;
+    if (node->stats.maximum > warm->maximum) warm->maximum = node->stats.maximum;
+    tt_stats_clear(&node->stats);
+    for (unsigned octave = 0; octave < TT_OCTAVES; octave++) {
+        tt_ref from = node->octaves[octave], to = node->warmup_octaves[octave];
+        if (!from) continue;
+        if (to) {
+            uint64_t *counts = ((tt_octave *)tt_at(recorder, from))->counts;
+            for (unsigned at = 0; at < TT_SUB_BUCKETS; at++) {
+                ((tt_octave *)tt_at(recorder, to))->counts[at] += counts[at];
+                counts[at] = 0;
+            }
+        } else {
+            node->warmup_octaves[octave] = from;
+            node->octaves[octave] = 0;
+        }
+    }
+    node->flags |= TT_NODE_PHASED;
+    tt_write_end(&node->sequence);
+}
+
+/* At a tick boundary: what was counted so far was warm-up; the steady phase starts from nothing. */
+static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
+{
+    tt_node *top = tt_node_at(recorder, loop->node);
+    for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node))
+        tt_node_set_aside(recorder, node);
+    loop->warmup_ticks = loop->ticks;
+    loop->missed = loop->miss_run = loop->longest_miss_run = 0;
+    loop->late_sum = loop->late_maximum = 0;
+    loop->jitter_count = loop->jitter_sum = loop->last_duration = 0;
+    loop->worst_count = 0;
+}
+
+static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration, uint64_t now,
+                               enum tt_ending ending)
+{
+    (void)now;
+    tt_loop *loop = node->ticks ? tt_at(recorder, node->ticks) : NULL;
+    if (!loop || ending == TT_VOID) return;
+    tt_write_begin(&loop->sequence);
+    tt_worst_tick causes;
+    tt_causes(recorder, loop, &causes, tt_ticks_to_ns(recorder, duration));
+    if (ending == TT_OPEN) {
+        loop->incomplete++;
+        loop->last_duration = 0;
+    } else {
+        loop->busy += duration;
+        tt_book_first(recorder, loop, duration);
+        tt_book_budget(loop, tick->waited < duration ? duration - tick->waited : 0);
+        tt_book_jitter(loop, duration);
+        tt_keep_if_worst(recorder, loop, tick, node, duration, &causes);
+        loop->ticks++;
+        if (TT_UNLIKELY(loop->ticks == loop->warmup_asked)) tt_warmup_end(recorder, loop);
+    }
+    tt_write_end(&loop->sequence);
+}
+
+/* The stack of this thread that holds an open frame, or NULL. */
+static tt_stack *tt_stack_holding(tt_thread *thread, const tt_frame *wanted)
+{
+    for (tt_stack *stack = &thread->base; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
+        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
+            if (frame == wanted) return stack;
+    return NULL;
+}
+
+/* Ends an open tick, and what is open inside it. */
+static void tt_tick_close(tt_recorder *recorder, tt_stack *stack, tt_frame *tick, tt_pyframe *pyframe, uint64_t now,
+                          enum tt_ending ending)
+{
+    tt_unwind_to(recorder, stack, tick, pyframe, now);
+    tt_pop(recorder, stack, tick, now, ending);
+}
+
+static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe,
+                              double hz, uint64_t warmup, uint64_t now)
+{
+    uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | tt_generator_flag(pyframe);
+    tt_frame *tick = tt_push(recorder, stack, tt_frame_around(stack, pyframe), section, pyframe, flags, now);
+    if (!tick || !tick->node) return NULL;
+    tt_loop *loop = tt_loop_of(recorder, tick->node);
+    if (loop) tt_loop_ask(recorder, loop, hz, warmup);
+    else tt_lose(recorder, TT_LOSS_MEMORY);
+    return tick;
+}
+
+/* The open tick of this loop that the running code is in: only stages and inner ticks lie between. */
+static tt_frame *tt_tick_around(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe)
+{
+    tt_frame *frame = tt_frame_around(stack, pyframe);
+    while (frame && frame->flags & TT_FRAME_SOFT) {
+        if (frame->flags & TT_FRAME_TICK && frame->section == (uint64_t)(uintptr_t)section) return frame;
+        frame = tt_parent_frame(recorder, frame);
+    }
+    return NULL;
+}
+
+/* A boundary of a loop whose `for` is somebody else's: ends its tick, if one is open here, and begins the next. */
+static void tt_tick(tt_section *section, double hz)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *tick = tt_tick_around(recorder, stack, section, pyframe);
+    if (tick && tt_stack_holding(stack->thread, tick) == stack)
+        tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
+    tt_tick_open(recorder, stack, section, pyframe, hz, 0, now);
+}
+
+/* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
+static void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t serial, enum tt_ending ending)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_holding(tt_thread_here(recorder), tick);
+    if (!stack) return;
+    tt_tick_close(recorder, stack, tick, tt_pyframe_now(state), now, ending);
+    tt_stack_rest(stack);
+}
+
+/* A boundary of a loop object's own: one reading of the clock ends a tick and begins the next. */
+static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t serial, double hz, uint64_t warmup)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return NULL;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return NULL;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_stack *holder = tick && tick->serial == serial ? tt_stack_holding(stack->thread, tick) : NULL;
+    if (holder) tt_tick_close(recorder, holder, tick, pyframe, now, TT_COMPLETE);
+    tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, now);
+    if (holder && holder != stack) tt_stack_rest(holder);
+    return next;
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* Values that were measured elsewhere: durations (record) and gauges. */
+#ifndef TICKTREE_VALUE_H
+#define TICKTREE_VALUE_H
+
+#include "section.h"
+#include <math.h>
+
+/* A duration measured elsewhere, in nanoseconds: a call under the open section that never covers it. */
+static void tt_record(tt_section *section, uint64_t ns)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_ref ref = tt_node_under(stack, section, tt_frame_around(stack, pyframe));
+    tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
+    if (node) {
+        tt_site_check(recorder, node, section, pyframe);
+        tt_write_begin(&node->sequence);
+        node->own += (int64_t)ns;
+        node->concurrent += (int64_t)ns;
+        tt_book(recorder, node, ns, ns, tt_now(recorder));
+        tt_write_end(&node->sequence);
+    } else tt_lose(recorder, TT_LOSS_NODES);
+    tt_stack_rest(stack);
+}
+
+/* Work done in the innermost open call of `section`, on this stack. */
+static void tt_work(tt_section *section, uint64_t bytes, uint64_t flops, uint64_t items)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_frame *frame = tt_frame_of(stack, section, tt_pyframe_now(state));
+    if (frame && frame->node) {
+        tt_node *node = tt_node_at(recorder, frame->node);
+        tt_write_begin(&node->sequence);
+        node->work_bytes += bytes;
+        node->work_flops += flops;
+        node->work_items += items;
+        tt_write_end(&node->sequence);
+    } else if (!frame) tt_lose(recorder, TT_LOSS_UNMATCHED);
+    tt_stack_rest(stack);
+}
+
+/* The counts of a gauge's octave, made on first use. */
+static uint64_t *tt_gauge_counts(tt_recorder *recorder, tt_gauge *gauge, int octave, int sign)
+{
+    tt_gauge_octave *at = gauge->octaves, *end = at + gauge->octave_count;
+    while (at < end && (at->octave != octave || at->sign != sign)) at++;
+    if (at < end) return ((tt_octave *)tt_at(recorder, at->counts))->counts;
+    void *counts = gauge->octave_count < TT_GAUGE_OCTAVES ? tt_allocate(recorder, sizeof(tt_octave)) : NULL;
+    if (!counts) return NULL;
+    *at = (tt_gauge_octave){(int16_t)octave, (int16_t)sign, tt_ref_of(recorder, counts)};
+    gauge->octave_count++;
+    return counts;
+}
+
+/* The same buckets as durations have: frexp's mantissa, as 64 bits, is the value shifted left. */
+static void tt_gauge_bucket(tt_recorder *recorder, tt_gauge *gauge, double value)
+{
+    int exponent;
+    double mantissa = frexp(fabs(value), &exponent);
+    unsigned sub = tt_sub_bucket((uint64_t)ldexp(mantissa, 64));
+    uint64_t *counts = tt_gauge_counts(recorder, gauge, exponent - 1, value < 0 ? -1 : 1);
+    if (counts) counts[sub]++;
+    else tt_lose(recorder, TT_LOSS_GAUGE_BUCKETS);
+}
+
+static tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
+{
+    tt_ref name = name_id == TT_NAMELESS ? 0 : tt_name_ref(recorder, name_id);
+    tt_gauge *gauge = name ? tt_allocate(recorder, sizeof *gauge) : NULL;
+    if (!gauge) return NULL;
+    gauge->name = name;
+    gauge->minimum = INFINITY;
+    gauge->maximum = -INFINITY;
+    gauge->next = recorder->header->gauges;
+    tt_link(recorder, &recorder->header->gauges, gauge);
+    return gauge;
+}
+
+static void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value)
+{
+    tt_write_begin(&gauge->sequence);
+    gauge->last = value;
+    gauge->last_wall_ns = recorder->clock == TT_CLOCK_VIRTUAL ? recorder->virtual_now : tt_clock_ns(CLOCK_REALTIME);
+    gauge->count++;
+    if (value < gauge->minimum) gauge->minimum = value;
+    if (value > gauge->maximum) gauge->maximum = value;
+    if (value == 0) gauge->zeros++;
+    else tt_gauge_bucket(recorder, gauge, value);
+    tt_write_end(&gauge->sequence);
+}
+
+#endif

@@ -1,0 +1,105 @@
+"""Carrying the open node to where work goes on: started threads, executors' workers, new tasks.
+
+Installed while anything records, and taken back when nothing does. Each wrapper does one thing and passes all
+else through: arguments, results and exceptions are the program's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ticktree.recorder._native import Errand, Origin, Recorder, origins
+from ticktree.recorder.imports import forget_imports, when_imported
+
+_users: list[Recorder] = []
+_undo: list[Callable[[], None]] = []
+
+
+def install(recorder: Recorder) -> None:
+    """Puts the hooks in place, unless they are; `recorder` needs them until `uninstall`."""
+    if recorder in _users:
+        return
+    _users.append(recorder)
+    if len(_users) > 1:
+        return
+    _wrap(threading.Thread, "start", _start)
+    when_imported("concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit))
+    when_imported("asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task))
+    when_imported("uvloop", _wrap_uvloop)
+    gc.callbacks.append(_gc_pause)
+    _undo.append(lambda: gc.callbacks.remove(_gc_pause))
+
+
+def uninstall(recorder: Recorder) -> None:
+    """Takes the hooks back, if `recorder` was the last to need them."""
+    if recorder not in _users:
+        return
+    _users.remove(recorder)
+    if not _users:
+        forget_imports()
+        while _undo:
+            _undo.pop()()
+
+
+def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return hook(original, *args, **kwargs)
+
+    def undo() -> None:
+        # Somebody may have wrapped it again meanwhile; theirs then stays, and ours under it finds nothing to carry.
+        if getattr(owner, name) is wrapper:
+            setattr(owner, name, original)
+
+    setattr(owner, name, wrapper)
+    _undo.append(undo)
+
+
+def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -> None:
+    thread._ticktree_origins = origins()
+    start(thread, *args, **kwargs)
+
+
+def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: Any) -> Any:
+    given = origins()
+    if args and given:
+        return submit(executor, Errand(args[0], given), *args[1:], **kwargs)
+    return submit(executor, *args, **kwargs)
+
+
+def _create_task(create: Callable[..., Any], loop: Any, *args: Any, **kwargs: Any) -> Any:
+    """The new task's context is copied from this one while the variable says where the task was made."""
+    given = origins()
+    context = kwargs.get("context")
+    if context is not None:
+        try:
+            context.run(_mark, given)
+        except RuntimeError:  # it is running: a context shared by several tasks, which cannot be told apart
+            pass
+        return create(loop, *args, **kwargs)
+    tokens = _mark(given)
+    try:
+        return create(loop, *args, **kwargs)
+    finally:
+        for origin, token in zip(given, tokens):
+            origin.recorder.origin_var.reset(token)
+
+
+def _mark(given: list[Origin]) -> list[Any]:
+    return [origin.recorder.origin_var.set(origin) for origin in given]
+
+
+def _wrap_uvloop(module: ModuleType) -> None:
+    _wrap(module.Loop, "create_task", _create_task)
+
+
+def _gc_pause(phase: str, info: dict[str, int]) -> None:
+    for recorder in _users:
+        recorder.gc_pause(phase == "start")

@@ -1,0 +1,125 @@
+# What the C side asks of Python: off the hot path, and never raising into it.
+
+cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
+    """What the threading module knows of this thread: its name, and where it was started."""
+    cdef Origin origin
+    try:
+        thread = threading._active.get(threading.get_ident())
+        facts.native_id = threading.get_native_id()
+        if thread is None:
+            return
+        text = thread.name.encode("utf-8", "backslashreplace")[:TT_THREAD_NAME]
+        memcpy(facts.name, <const char*>text, len(text))
+        for given in getattr(thread, "_ticktree_origins", ()):
+            origin = <Origin?>given
+            if origin.recorder.core == core and origin.core.generation == core.generation:
+                facts.spawn_node = origin.core.node
+    except Exception:
+        pass
+
+
+cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
+    """Where a section is entered from: file, line and function, once a node."""
+    cdef Recorder recorder
+    cdef PyObject* frame
+    try:
+        recorder = <Recorder>core.owner
+        site = (<Section>section.object).site
+        if site is None:
+            frame = tt_calling_frame()
+            if frame == NULL:
+                return
+            code = (<object>frame).f_code
+            site = (code.co_filename, (<object>frame).f_lineno, getattr(code, "co_qualname", code.co_name))
+        node.site_file = store_text(core, recorder.texts, site[0])
+        node.site_function = store_text(core, recorder.texts, site[2])
+        node.site_line = site[1] or 0
+    except Exception:
+        pass
+
+
+cdef PyObject* section_make(PyObject* recorder, PyObject* name) noexcept:
+    try:
+        section = (<Recorder>recorder)._make(<object>name)
+        Py_INCREF(section)
+        return <PyObject*>section
+    except BaseException as error:
+        return raised(error)
+
+
+cdef PyObject* section_ask(PyObject* recorder, tt_args args, Py_ssize_t count, PyObject* names) noexcept:
+    """`section(...)` with more than a name, or with a name not met before."""
+    try:
+        asked = {}
+        if names != NULL:
+            for at, key in enumerate(<tuple>names):
+                asked[key] = <object>args[count + at]
+        section = ask((<Recorder>recorder), [<object>args[at] for at in range(count)], **asked)
+        Py_INCREF(section)
+        return <PyObject*>section
+    except BaseException as error:
+        return raised(error)
+
+
+def ask(Recorder recorder, positional, *, name=None, wait=False, cpu=False, memory=False, device=None):
+    if len(positional) + (name is not None) != 1:
+        raise TypeError("section() takes one name")
+    if positional:
+        name = positional[0]
+    cdef uint32_t node_flags = (TT_NODE_WAIT if wait else 0) | (TT_NODE_DEVICE if device else 0)
+    cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
+    if node_flags or frame_flags:
+        return recorder._ask(name, node_flags, frame_flags)
+    known = recorder.by_name.get(name) if isinstance(name, str) else None
+    return known if known is not None else recorder._make(name)
+
+
+cdef PyObject* raised(object error) noexcept:
+    PyErr_SetObject(type(error), error)
+    return NULL
+
+
+cdef tt_origin* origin_of_object(PyObject* value) noexcept:
+    return &(<Origin>value).core if isinstance(<object>value, Origin) else NULL
+
+
+cdef bint rearm(tt_recorder* core) noexcept:
+    try:
+        return (<Recorder>core.owner)._rearm()
+    except Exception:
+        core.forked = False
+        core.recording = False
+        return False
+
+
+cdef void after_fork() noexcept nogil:
+    tt_after_fork()
+
+
+def _install():
+    global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
+    tt_describe_thread = describe_thread
+    tt_site_note = note_site
+    tt_section_make = section_make
+    tt_section_ask = section_ask
+    tt_origin_of_object = origin_of_object
+    tt_rearm = rearm
+    if tt_register_thread_key() != 0:
+        raise ImportError("ticktree: no thread-specific data left in this process")
+    # Before any hook of Python's own: another library's may already enter a section.
+    pthread_atfork(NULL, NULL, after_fork)
+
+
+def _check_layout():
+    """core/builtins.h declares how these classes begin; a compiler that lays them out otherwise must not run."""
+    cdef Recorder recorder = Recorder(virtual_clock=True)
+    cdef Section section = recorder.section("check")
+    if <void*>&section.core != <void*>&(<tt_section_object*><PyObject*>section).core:
+        raise ImportError("ticktree: Section is not laid out as core/builtins.h says")
+    if recorder.core != (<tt_recorder_object*><PyObject*>recorder).core:
+        raise ImportError("ticktree: Recorder is not laid out as core/builtins.h says")
+
+
+_install()
+_check_layout()
+_prepare_timed()

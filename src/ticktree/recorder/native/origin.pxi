@@ -1,0 +1,51 @@
+# Places in the tree, carried to other tasks and threads.
+
+
+@cython.no_gc_clear
+cdef class Origin:
+    """What was open, in one recorder, where a task or a thread was started."""
+
+    cdef tt_origin core
+    cdef readonly Recorder recorder
+
+    def __cinit__(self, Recorder recorder):
+        self.recorder = recorder
+        tt_origin_capture(recorder.core, &self.core)
+
+
+def origins():
+    """What is open here in every recorder that is recording: a list, empty where there is none."""
+    cdef tt_recorder* core = tt_recorders_head()
+    found = []
+    while core != NULL:
+        if core.recording or core.forked:
+            found.append(<Recorder>core.owner)
+        core = core.next
+    return [Origin(recorder) for recorder in found]
+
+
+@cython.no_gc_clear
+cdef class Errand:
+    """A function to be called on another thread, whose sections then hang where the errand was given."""
+
+    cdef object function
+    cdef list given
+
+    def __cinit__(self, function, list given):
+        self.function = function
+        self.given = given
+
+    def __call__(self, *args, **kwargs):
+        cdef tt_errand errands[4]
+        cdef Origin origin
+        cdef Py_ssize_t count = min(4, len(self.given))
+        cdef Py_ssize_t at
+        for at in range(count):
+            origin = <Origin>self.given[at]
+            errands[at] = tt_errand_begin(origin.recorder.core, &origin.core)
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            for at in range(count):
+                origin = <Origin>self.given[at]
+                tt_errand_end(origin.recorder.core, &errands[at])

@@ -1,0 +1,360 @@
+# A recorder: one memory file, and everything in this process that writes to it.
+
+cdef uint64_t scale_of_clock = 0  # measured once a process: it takes two milliseconds
+
+
+@cython.no_gc_clear
+cdef class Recorder:
+    """Writes one memory file in place; bounded by the number of distinct nodes, not of calls.
+
+    A new one has no memory and records nothing: `open` gives it memory, `enable` starts it.
+
+    Args:
+        virtual_clock: Time stands still but for `advance`, one tick a nanosecond; for tests.
+    """
+
+    cdef tt_recorder* core
+    cdef readonly object section, stage
+    cdef readonly object origin_var
+    cdef dict by_name, by_ask, name_ids, texts, gauges
+    cdef Section nameless
+    cdef object path_of_file
+    cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
+    cdef object __weakref__
+
+    def __cinit__(self, *, virtual_clock=False):
+        self.core = <tt_recorder*>calloc(1, sizeof(tt_recorder))
+        if self.core == NULL:
+            raise MemoryError
+        self.core.arena.fd = -1
+        self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
+        self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
+        self.origin_var = contextvars.ContextVar("ticktree_origin")
+        self.core.by_name = <PyObject*>self.by_name
+        self.core.origin_var = <PyObject*>self.origin_var
+        self.core.owner = <PyObject*>self
+        self.section = <object>PyCFunction_New(&tt_section_def, <PyObject*>self)
+        self.stage = <object>PyCFunction_New(&tt_stage_def, <PyObject*>self)
+        self.core.next = tt_recorders_head()
+        set_tt_recorders_head(self.core)
+
+    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096):
+        """Gives the recorder its memory, once.
+
+        Args:
+            path: The file to make, on tmpfs; None for memory of the process's own.
+            file_limit: How many bytes of tmpfs the file may claim.
+            run_began_ns: CLOCK_MONOTONIC when the run began, in ns; 0 for now.
+            identity: Who writes: (pid, process start in clock ticks after boot, boot id).
+            node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
+
+        Raises:
+            OSError: If the file cannot be made; the recorder is as it was.
+            MemoryError: If no memory could be reserved.
+        """
+        global scale_of_clock
+        if self.core.header != NULL:
+            return
+        if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
+            scale_of_clock = tt_clock_scale(self.core.clock)
+        cdef bytes encoded = os.fsencode(path) if path is not None else b""
+        if not tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, file_limit):
+            raise MemoryError("ticktree: no memory for the recorder")
+        if path is not None and self.core.arena.fd < 0:
+            tt_arena_close(&self.core.arena)
+            raise OSError(f"cannot make the memory file {path}")
+        self.path_of_file = path
+        scale = (1 << 32) if self.core.clock == TT_CLOCK_VIRTUAL else scale_of_clock
+        tt_header_write(self.core, scale, run_began_ns, node_cap)
+        self._sign(identity)
+
+    def __dealloc__(self):
+        # The core itself stays: threads that used it have notes that point to it.
+        if self.core == NULL:
+            return
+        tt_recorder_unlink(self.core)
+        if self.core.recording and not self.core.forked:
+            tt_disable(self.core)
+        self.core.recording = False
+        tt_forget_threads(self.core)
+        tt_arena_close(&self.core.arena)
+
+    def _sign(self, identity):
+        pid, started, boot = identity
+        self.core.header.pid = pid
+        self.core.header.process_start = started
+        encoded = boot.encode()[:39]
+        memset(self.core.header.boot_id, 0, 40)
+        memcpy(self.core.header.boot_id, <const char*>encoded, len(encoded))
+
+    # -- what programs call ------------------------------------------------------------------------------------
+
+    def tick(self, name, hz=None):
+        """A tick boundary of a loop whose `for` is somebody else's: ends its tick and begins the next.
+
+        Args:
+            name: The loop's name.
+            hz: The rate asked for, in ticks a second; gives the loop its budget.
+        """
+        cdef Section section = self.section(name)
+        tt_tick(&section.core, checked_hz(hz))
+
+    def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=0):
+        """Iterates, one tick a trip.
+
+        Args:
+            name: The loop's name: its ticks are the calls of the node of this name.
+            iterable: What to iterate over; without one the loop is endless and yields 0, 1, 2, ...
+            hz: The rate asked for, in ticks a second; gives the loop its budget.
+            pace: Sleep at the end of each tick, so that the loop keeps to `hz`.
+            warmup: Ticks at the start whose statistics are set aside.
+
+        Raises:
+            ValueError: If `hz` is not a positive number, or `pace` is asked for without it.
+        """
+        if pace and hz is None:
+            raise ValueError("loop(pace=True) needs hz")
+        return Loop(self, self.section(name), iterable, checked_hz(hz), pace, warmup)
+
+    def record(self, name, seconds):
+        """A duration measured elsewhere, in seconds: a call under the open section, never covering it.
+
+        Negative and non-finite durations are not recorded, and counted as losses.
+        """
+        cdef Section section = self._ask(name, TT_NODE_NS, 0)
+        cdef double value = as_double(seconds)
+        if not (0 <= value < 9e9):
+            self._bad_value()
+            return
+        tt_record(&section.core, <uint64_t>(value * 1e9 + 0.5))
+
+    def gauge(self, name, value):
+        """A value at this moment: its last, least, greatest, count and histogram are kept.
+
+        Values that are not finite are not recorded, and counted as losses.
+        """
+        cdef double number = as_double(value)
+        if not isfinite(number):
+            self._bad_value()
+            return
+        if not self._ready():
+            return
+        cdef object at = self.gauges.get(name) if isinstance(name, str) else None
+        if at is None:
+            at = self._new_gauge(name)
+        if at:
+            tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
+
+    def enable(self):
+        """Starts recording, or goes on with it; the calling thread's sections are the run's own."""
+        if self.core.forked:
+            rearm(self.core)
+        if self.core.header == NULL:
+            self.open()
+        if not tt_enable(self.core):
+            raise MemoryError("ticktree: no memory for the recorder")
+
+    def disable(self):
+        """Stops recording; what is open is left at this moment, without counting as completed."""
+        if self._ready():
+            tt_disable(self.core)
+
+    def reset(self):
+        """Forgets everything recorded so far; what is open starts again now."""
+        if self.core.header != NULL and not self.core.forked:
+            tt_reset(self.core)
+
+    # -- what ticktree itself calls ----------------------------------------------------------------------------
+
+    @property
+    def recording(self):
+        """Whether sections are being recorded."""
+        return bool(self.core.recording)
+
+    @property
+    def path(self):
+        """The memory file; None where the memory is the process's own."""
+        return self.path_of_file
+
+    @property
+    def is_private(self):
+        """Whether the memory can be read by this process only."""
+        return self.core.arena.fd < 0
+
+    @property
+    def clock(self):
+        """The clock's kind: "virtual", "tsc", "cntvct" or "monotonic"."""
+        return ("virtual", "tsc", "cntvct", "monotonic")[self.core.clock]
+
+    def image(self):
+        """The memory file as bytes, of this instant: `run.image` reads it. Empty before there is any."""
+        if self.core.header == NULL or (self.core.forked and not rearm(self.core)):
+            return b""
+        tt_anchor_renew(self.core)
+        return PyBytes_FromStringAndSize(<char*>self.core.arena.base, <Py_ssize_t>self.core.header.used_bytes)
+
+    def advance(self, ns):
+        """Moves a virtual clock on by so many nanoseconds."""
+        self.core.virtual_now += ns
+
+    def set_costs(self, inner_ticks, outer_ticks):
+        """Notes what a section costs here: what it records of itself, and what it adds unseen to its parent."""
+        self.core.header.inner_cost = max(0, int(inner_ticks * 256))
+        self.core.header.outer_cost = max(0, int(outer_ticks * 256))
+
+    @property
+    def ticks(self):
+        """The clock, read now."""
+        return tt_now(self.core)
+
+    def calls_of(self, Section section):
+        """Completed calls of a section where it was entered last, and their ticks."""
+        if self.core.header == NULL or not section.core.cached_node:
+            return 0, 0
+        cdef tt_node* node = tt_node_at(self.core, section.core.cached_node)
+        return node.stats.count, node.stats.sum
+
+    def gc_pause(self, begin):
+        """Notes that the garbage collector begins, or has ended; returns nothing."""
+        global gc_began
+        if self.core.forked or self.core.header == NULL:
+            return
+        if begin:
+            gc_began = tt_now(self.core)
+        elif gc_began:
+            self.core.header.gc_ticks += tt_now(self.core) - gc_began
+            self.core.header.gc_pauses += 1
+            gc_began = 0
+
+    def timed_section(self, name, site, *, memory=False, cpu=False):
+        """A section for a decorated function, whose call site is its definition."""
+        cdef uint32_t name_id = self._name_id(name)
+        cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
+        cdef Section section = new_section(self, str(name), name_id, TT_NODE_TIMED, frame_flags)
+        section.site = site
+        return section
+
+    # -- sections by name --------------------------------------------------------------------------------------
+
+    def _make(self, name):
+        """The section of a name that was not met before."""
+        if len(self.by_name) >= TT_NAME_CAP:
+            return self._nameless()
+        cdef uint32_t name_id = self._name_id(name)
+        if name_id == TT_NAMELESS:
+            return self._nameless()
+        section = new_section(self, str(name), name_id, 0, 0)
+        try:
+            return self.by_name.setdefault(name, section)
+        except TypeError:  # not hashable, so not a name; its text is one
+            return self.by_name.setdefault(str(name), section)
+
+    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags):
+        """The section of a name with flags of its own."""
+        key = (name, node_flags, frame_flags)
+        section = self.by_ask.get(key)
+        if section is None:
+            # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
+            name_id = self._name_id(name, b"ns:" if node_flags & TT_NODE_NS else b"")
+            if len(self.by_ask) >= TT_NAME_CAP or name_id == TT_NAMELESS:
+                return self._nameless()
+            section = self.by_ask.setdefault(key, new_section(self, str(name), name_id, node_flags, frame_flags))
+        return section
+
+    def _nameless(self):
+        if self.nameless is None:
+            self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
+        return self.nameless
+
+    def _name_id(self, name, kind=b""):
+        cdef bint cut = False
+        text = name_bytes(name, &cut)
+        if cut and not self.core.forked:
+            tt_lose(self.core, TT_LOSS_NAMES_CUT)
+        name_id = self.name_ids.get(kind + text)
+        if name_id is None:
+            name_id = tt_name_intern(self.core, <const char*>text, <uint32_t>len(text))
+            if name_id < 0:
+                return TT_NAMELESS
+            self.name_ids[kind + text] = name_id
+        return name_id
+
+    def _new_gauge(self, name):
+        cdef uint32_t name_id = self._name_id(name)
+        key = str(name)
+        known = self.gauges.get(key)
+        if known is not None:
+            return known
+        if len(self.gauges) >= TT_NAME_CAP:
+            tt_lose(self.core, TT_LOSS_MEMORY)
+            return None
+        cdef tt_gauge* made = tt_gauge_make(self.core, name_id)
+        if made == NULL:
+            tt_lose(self.core, TT_LOSS_MEMORY)
+            return None
+        self.gauges[key] = <size_t>made
+        return self.gauges[key]
+
+    def _bad_value(self):
+        if self._ready():
+            tt_lose(self.core, TT_LOSS_BAD_VALUES)
+
+    def _ready(self):
+        """Whether the memory may be written; a forked child is first given its own."""
+        if self.core.forked and not rearm(self.core):
+            return False
+        return bool(self.core.recording)
+
+    def _rearm(self):
+        """Gives a forked child a file of its own, under the node that was open where it was forked."""
+        cdef bint was_recording = self.core.recording
+        self.core.forked = False
+        if self.core.header == NULL:
+            return False
+        if self.core.arena.fd < 0 and self.child_file is None:
+            return was_recording  # memory of the process's own was copied by the fork: it goes on
+        cdef tt_header old = self.core.header[0]
+        cdef tt_ref node = tt_node_open_here(self.core)
+        self.core.recording = False
+        path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
+        encoded = os.fsencode(path) if path is not None else b""
+        tt_forget_threads(self.core)
+        if not tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit):
+            return False
+        self.path_of_file = path
+        self.texts, self.gauges = {}, {}
+        tt_forget_places(self.core)
+        tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
+        self._sign(identity)
+        self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
+        self.core.header.parent_node = node
+        self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
+        return bool(was_recording and tt_enable(self.core))
+
+
+cdef uint64_t gc_began = 0
+
+
+cdef double as_double(object value):
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+cdef double checked_hz(object hz) except -1:
+    if hz is None:
+        return 0
+    cdef double rate = float(hz)
+    if not (isfinite(rate) and rate > 0):
+        raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
+    return rate
+
+
+cdef tt_recorder* tt_recorders_head():
+    return tt_recorders
+
+
+cdef void set_tt_recorders_head(tt_recorder* recorder):
+    global tt_recorders
+    tt_recorders = recorder

@@ -1,0 +1,63 @@
+# Sections: one object a name, of a type of its own (core/builtins.h tells why).
+
+
+@cython.no_gc_clear
+cdef class Section:
+    """A named stretch of code; `with section:` times it. Made by `Recorder.section`."""
+
+    cdef tt_section core
+    cdef readonly object recorder
+    cdef readonly str name
+    cdef readonly object site  # (file, line, function) of a decorated function; None where entered by `with`
+
+    def work(self, *, bytes=0, flops=0, items=0):
+        """Adds work done by the innermost open call of this section; readers turn it into rates.
+
+        Args:
+            bytes: moved, in bytes.
+            flops: floating-point operations.
+            items: samples, frames, tokens: whatever the section handles several of.
+
+        Negative and non-finite values are not recorded, and counted as losses.
+        """
+        cdef object amounts = (bytes, flops, items)
+        cdef uint64_t counts[3]
+        for at in range(3):
+            try:
+                counts[at] = int(amounts[at])
+            except (TypeError, ValueError, OverflowError):
+                if not self.core.recorder.forked:
+                    tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
+                return
+        tt_work(&self.core, counts[0], counts[1], counts[2])
+
+    def __repr__(self):
+        return f"<ticktree section {self.name!r}>"
+
+    def __reduce__(self):
+        return _global_section, (self.name,)
+
+
+def _global_section(name):
+    """What a pickled section becomes where it is unpickled: that process's section of the name."""
+    import ticktree
+
+    return ticktree.section(name)
+
+
+cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags):
+    """A section of a type of its own, whose `__enter__` and `__exit__` carry it as their self."""
+    cdef object kind = type("Section", (Section,), {"__slots__": (), "__module__": "ticktree"})
+    cdef Section section = kind.__new__(kind)
+    section.recorder = recorder
+    section.name = name
+    section.core.recorder = recorder.core
+    section.core.name_id = name_id
+    section.core.node_flags = node_flags
+    section.core.frame_flags = frame_flags
+    section.core.object = <PyObject*>section
+    section.core.next = recorder.core.sections
+    recorder.core.sections = &section.core
+    kind.__enter__ = <object>PyCFunction_New(&tt_enter_def, <PyObject*>section)
+    kind.__exit__ = <object>PyCFunction_New(&tt_exit_def, <PyObject*>section)
+    return section

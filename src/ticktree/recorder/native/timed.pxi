@@ -1,0 +1,47 @@
+# Plain functions under @timed; coroutines and generators are wrapped in Python (recorder/timed.py).
+
+
+@cython.no_gc_clear
+cdef class TimedFunction:
+    """A function that is a section whenever it is called. Binds as a method, keeps name, signature and docstring."""
+
+    cdef tt_timed core
+    cdef public object __wrapped__
+    cdef readonly Section section
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self, function, Section section):
+        self.__wrapped__ = function
+        self.section = section
+        self.core.vectorcall = <void*>tt_timed_call
+        self.core.function = <PyObject*>function
+        self.core.section = &section.core
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        return PyMethod_New(self, instance)
+
+    def __call__(self, *args, **kwargs):  # replaced by the vectorcall protocol; here so that the type is callable
+        return PyVectorcall_Call(self, args, kwargs)
+
+    def __repr__(self):
+        return f"<ticktree timed {self.__wrapped__!r}>"
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _prepare_timed():
+    cdef TimedFunction one = TimedFunction.__new__(TimedFunction, len, new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0))
+    tt_timed_prepare(<PyTypeObject*>TimedFunction, <char*>&one.core - <char*><PyObject*>one)
+
+
+

@@ -1,0 +1,126 @@
+"""`@timed`: functions, methods, coroutines and generators as sections."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar, overload
+
+from ticktree.recorder._native import Recorder, TimedFunction
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Timer = AbstractContextManager[Any]
+
+# Read when a decorator is applied: off for good costs nothing at all.
+OFF_FOR_GOOD = os.environ.get("TICKTREE_OFF", "") not in ("", "0")
+
+
+@overload
+def timed(recorder: Recorder, target: Function, /) -> Function: ...
+@overload
+def timed(
+    recorder: Recorder, target: str | None = None, /, *, memory: bool = False, cpu: bool = False
+) -> Callable[[Function], Function]: ...
+def timed(
+    recorder: Recorder, target: Any = None, /, *, memory: bool = False, cpu: bool = False
+) -> Any:
+    """Makes a function a section of its own: `@timed`, or `@timed("name", memory=True)`.
+
+    Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
+    await, generators only while they run: each resumption is one call. Name, signature and docstring are kept.
+
+    Args:
+        recorder: What records.
+        target: The function, or a name for it instead of its qualified name.
+        memory: Sample resident memory.
+        cpu: Sample CPU time.
+
+    Raises:
+        TypeError: If what is decorated cannot be called.
+    """
+    if target is None or isinstance(target, str):
+        return lambda function: _decorate(recorder, function, target, memory, cpu)
+    return _decorate(recorder, target, None, memory, cpu)
+
+
+def _decorate(recorder: Recorder, function: Any, name: str | None, memory: bool, cpu: bool) -> Any:
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(_decorate(recorder, function.__func__, name, memory, cpu))
+    if not callable(function):
+        raise TypeError(f"@timed wants a function, not {function!r}")
+    if OFF_FOR_GOOD:
+        return function
+    name = name or getattr(function, "__qualname__", None) or repr(function)
+    section = recorder.timed_section(name, _definition(function), memory=memory, cpu=cpu)
+    if inspect.iscoroutinefunction(function):
+        return _timed_coroutine(function, section)
+    if inspect.isasyncgenfunction(function):
+        return _timed_async_generator(function, section)
+    if inspect.isgeneratorfunction(function):
+        return _timed_generator(function, section)
+    return functools.update_wrapper(TimedFunction(function, section), function)
+
+
+def _definition(function: Any) -> tuple[str, int, str]:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return ("", 0, "")
+    return (code.co_filename, code.co_firstlineno, getattr(function, "__qualname__", code.co_name))
+
+
+def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with section:
+            return await function(*args, **kwargs)
+
+    return wrapper
+
+
+def _timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        generator = function(*args, **kwargs)
+        resume, value = generator.send, None
+        while True:
+            try:
+                with section:
+                    item = resume(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                resume, value = generator.send, (yield item)
+            except GeneratorExit:
+                with section:
+                    generator.close()
+                raise
+            except BaseException as error:
+                resume, value = generator.throw, error
+
+    return wrapper
+
+
+def _timed_async_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        generator = function(*args, **kwargs)
+        resume, value = generator.asend, None
+        while True:
+            try:
+                with section:
+                    item = await resume(value)
+            except StopAsyncIteration:
+                return
+            try:
+                resume, value = generator.asend, (yield item)
+            except GeneratorExit:
+                with section:
+                    await generator.aclose()
+                raise
+            except BaseException as error:
+                resume, value = generator.athrow, error
+
+    return wrapper
