@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
         pass
-    PyObject* PyCFunction_New(PyMethodDef*, PyObject*) except NULL
+    object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
 
 cdef extern from "core/builtins.h" nogil:
@@ -49,6 +49,7 @@ cdef extern from "core/builtins.h" nogil:
         uint32_t name_id, node_flags, frame_flags
         tt_ref cached_parent, cached_node
         PyObject* object
+        PyObject* name
         tt_section* next
     ctypedef struct tt_thread
     ctypedef struct tt_thread_facts:
@@ -80,6 +81,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_recorder* next
     ctypedef struct tt_timed:
         void* vectorcall
+        void* call
         PyObject* function
         tt_section* section
     ctypedef struct tt_section_object:
@@ -105,12 +107,16 @@ cdef extern from "core/builtins.h" nogil:
     void tt_forget_places(tt_recorder*)
     void tt_forget_threads(tt_recorder*)
     void tt_recorder_unlink(tt_recorder*)
+    void tt_recorder_free(tt_recorder*)
+    void tt_section_link(tt_recorder*, tt_section*)
+    void tt_section_unlink(tt_section*)
     tt_ref tt_node_open_here(tt_recorder*)
     void tt_anchor_renew(tt_recorder*)
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":
-    PyMethodDef tt_enter_def, tt_exit_def, tt_section_def, tt_stage_def
+    PyMethodDef tt_enter_def, tt_exit_def
+    bint tt_add_methods(PyTypeObject*) except 0
     PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
     PyObject* tt_calling_frame()
     void tt_timed_prepare(PyTypeObject*, Py_ssize_t)
@@ -125,6 +131,7 @@ cdef extern from "core/builtins.h":
     tt_gauge* tt_gauge_make(tt_recorder*, uint32_t)
     void tt_gauge_set(tt_recorder*, tt_gauge*, double)
     tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t, double, uint64_t)
+    void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)
     tt_errand tt_errand_begin(tt_recorder*, const tt_origin*)
@@ -143,3 +150,4 @@ cdef extern from "pthread.h":
 cdef extern from "Python.h":
     void PyErr_SetObject(object, object)
     object PyVectorcall_Call(object, object, object)
+    void* PyVectorcall_Function(PyObject*)

@@ -10,6 +10,7 @@ import functools
 import gc
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -28,8 +29,12 @@ def install(recorder: Recorder) -> None:
     if len(_users) > 1:
         return
     _wrap(threading.Thread, "start", _start)
-    when_imported("concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit))
-    when_imported("asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task))
+    when_imported(
+        "concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit)
+    )
+    when_imported(
+        "asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task)
+    )
     when_imported("uvloop", _wrap_uvloop)
     gc.callbacks.append(_gc_pause)
     _undo.append(lambda: gc.callbacks.remove(_gc_pause))
@@ -79,16 +84,14 @@ def _create_task(create: Callable[..., Any], loop: Any, *args: Any, **kwargs: An
     given = origins()
     context = kwargs.get("context")
     if context is not None:
-        try:
+        with suppress(RuntimeError):  # it is running: tasks that share a context cannot be told apart
             context.run(_mark, given)
-        except RuntimeError:  # it is running: a context shared by several tasks, which cannot be told apart
-            pass
         return create(loop, *args, **kwargs)
     tokens = _mark(given)
     try:
         return create(loop, *args, **kwargs)
     finally:
-        for origin, token in zip(given, tokens):
+        for origin, token in zip(given, tokens, strict=False):
             origin.recorder.origin_var.reset(token)
 
 
@@ -100,6 +103,6 @@ def _wrap_uvloop(module: ModuleType) -> None:
     _wrap(module.Loop, "create_task", _create_task)
 
 
-def _gc_pause(phase: str, info: dict[str, int]) -> None:
+def _gc_pause(phase: str, _info: dict[str, int]) -> None:
     for recorder in _users:
         recorder.gc_pause(phase == "start")

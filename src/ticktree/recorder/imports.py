@@ -33,7 +33,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.watched: dict[str, Callable[[ModuleType], None]] = {}
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - the finder's signature
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         done = self.watched.pop(fullname, None)
         if done is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, overload
 
@@ -24,9 +24,7 @@ def timed(recorder: Recorder, target: Function, /) -> Function: ...
 def timed(
     recorder: Recorder, target: str | None = None, /, *, memory: bool = False, cpu: bool = False
 ) -> Callable[[Function], Function]: ...
-def timed(
-    recorder: Recorder, target: Any = None, /, *, memory: bool = False, cpu: bool = False
-) -> Any:
+def timed(recorder: Recorder, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
     """Makes a function a section of its own: `@timed`, or `@timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
@@ -82,7 +80,7 @@ def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[.
 
 def _timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
     @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         generator = function(*args, **kwargs)
         resume, value = generator.send, None
         while True:

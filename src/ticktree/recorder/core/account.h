@@ -62,12 +62,13 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
         tt_frame_free(recorder, frame);
         return;
     }
+    tt_node *node = tt_node_at(recorder, frame->node);
+    tt_book_prefetch(recorder, node);
     if (TT_UNLIKELY(now < frame->start)) now = frame->start; /* counters of two cores may be a hair apart */
     uint64_t duration = now - frame->start;
     if (TT_UNLIKELY(frame->active)) tt_leave_children_behind(recorder, frame, now);
     tt_frame *parent = tt_parent_frame(recorder, frame);
     uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
-    tt_node *node = tt_node_at(recorder, frame->node);
     uint32_t flags = frame->flags;
     tt_write_begin(&node->sequence);
     node->own += (int64_t)(duration - frame->covered);

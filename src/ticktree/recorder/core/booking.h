@@ -55,6 +55,15 @@ static inline void tt_book_histogram(tt_recorder *recorder, tt_node *node, uint6
     else tt_lose(recorder, TT_LOSS_MEMORY);
 }
 
+/* A body of any size has pushed the node's lines out of the caches: fetched together, they cost one wait. */
+static inline void tt_book_prefetch(const tt_recorder *recorder, const tt_node *node)
+{
+    __builtin_prefetch(node, 1);
+    __builtin_prefetch(&node->tick_epoch, 1);
+    __builtin_prefetch(&node->windows[recorder->window_index], 1);
+    __builtin_prefetch(&node->octaves[8]); /* 256 ns to 16 ms */
+}
+
 /* The caller holds the node's sequence odd. `duration` is in the node's own unit. */
 static inline void tt_book(tt_recorder *recorder, tt_node *node, uint64_t duration, uint64_t ns, uint64_t now)
 {

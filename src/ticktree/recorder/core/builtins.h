@@ -39,12 +39,21 @@ static PyObject *tt_py_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py
     Py_RETURN_NONE;
 }
 
-/* Borrowed, or NULL without an exception. */
-static inline PyObject *tt_section_known(PyObject *recorder, PyObject *name)
+static __attribute__((noinline)) PyObject *tt_section_look_up(tt_recorder *recorder, PyObject *name,
+                                                              tt_quick_name *quick)
 {
-    PyObject *section = PyDict_GetItemWithError(((tt_recorder_object *)recorder)->core->by_name, name);
-    if (TT_UNLIKELY(!section)) PyErr_Clear();
+    PyObject *section = PyDict_GetItemWithError(recorder->by_name, name);
+    if (!section) PyErr_Clear();
+    else if (((tt_section_object *)section)->core.name == name) *quick = (tt_quick_name){name, section};
     return section;
+}
+
+/* Borrowed, or NULL without an exception. */
+static inline PyObject *tt_section_known(PyObject *self, PyObject *name)
+{
+    tt_recorder *recorder = ((tt_recorder_object *)self)->core;
+    tt_quick_name *quick = &recorder->quick_names[((uintptr_t)name >> 4) % TT_QUICK_NAMES];
+    return TT_LIKELY(quick->name == name) ? quick->section : tt_section_look_up(recorder, name, quick);
 }
 
 static PyObject *tt_py_section(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -86,9 +95,25 @@ static PyMethodDef tt_section_def = {"section", (PyCFunction)(void (*)(void))tt_
                                      METH_FASTCALL | METH_KEYWORDS, tt_section_doc};
 static PyMethodDef tt_stage_def = {"stage", (PyCFunction)(void (*)(void))tt_py_stage, METH_O, tt_stage_doc};
 
+/* Puts `section` and `stage` on the recorder's type: as attributes of each recorder they would hold it in a cycle
+ * that nothing clears. 0 with an exception set. */
+static int tt_add_methods(PyTypeObject *type)
+{
+    PyMethodDef *methods[] = {&tt_section_def, &tt_stage_def};
+    for (unsigned at = 0; at < 2; at++) {
+        PyObject *method = PyDescr_NewMethod(type, methods[at]);
+        int failed = !method || PyDict_SetItemString(type->tp_dict, methods[at]->ml_name, method);
+        Py_XDECREF(method);
+        if (failed) return 0;
+    }
+    PyType_Modified(type);
+    return 1;
+}
+
 /* A function wrapped by @timed: called through the vectorcall protocol, without a Python frame of its own. */
 typedef struct {
     vectorcallfunc vectorcall;
+    vectorcallfunc call; /* the function's own, NULL where it has none */
     PyObject *function;
     tt_section *section;
 } tt_timed;
@@ -99,9 +124,10 @@ static Py_ssize_t tt_timed_offset;
 static PyObject *tt_timed_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
-    tt_enter(timed->section);
-    PyObject *result = PyObject_Vectorcall(timed->function, args, count, names);
-    tt_leave(timed->section);
+    tt_call timing = tt_call_begin(timed->section);
+    PyObject *result = TT_LIKELY(timed->call != NULL) ? timed->call(timed->function, args, count, names)
+                                                      : PyObject_Vectorcall(timed->function, args, count, names);
+    tt_call_end(timed->section, &timing);
     return result;
 }
 

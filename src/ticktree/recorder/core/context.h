@@ -127,13 +127,13 @@ static __attribute__((noinline)) tt_stack *tt_stack_search(tt_recorder *recorder
         return NULL;
     }
     thread->last = stack;
-    tt_cached = (tt_here){recorder, context, stack};
+    tt_cached = (tt_here){recorder, state, context, stack};
     return stack;
 }
 
 static inline tt_stack *tt_stack_now(tt_recorder *recorder, PyThreadState *state)
 {
-    if (TT_LIKELY(tt_cached.context == state->context && tt_cached.recorder == recorder && state->context))
+    if (TT_LIKELY(tt_cached.state == state && tt_cached.context == state->context && tt_cached.recorder == recorder))
         return tt_cached.stack;
     return tt_stack_search(recorder, state);
 }
@@ -145,7 +145,7 @@ static void tt_stack_release(tt_stack *stack)
     tt_stack **link = &thread->stacks;
     while (*link && *link != stack) link = &(*link)->next;
     if (*link) *link = stack->next;
-    if (tt_cached.stack == stack) tt_cached = (tt_here){NULL, NULL, NULL};
+    if (tt_cached.stack == stack) tt_cache_clear();
     if (thread->last == stack) thread->last = &thread->base;
     PyObject *context = stack->context;
     stack->context = NULL;

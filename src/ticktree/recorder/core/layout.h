@@ -156,7 +156,8 @@ enum tt_frame_flag {
     TT_FRAME_LOST = 8,      /* no node: its time stays in the parent */
     TT_FRAME_WAITING = 16,  /* this or a frame around it waits */
     TT_FRAME_CPU = 32,      /* this call samples thread CPU time */
-    TT_FRAME_MEMORY = 64    /* this call samples resident memory */
+    TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
+    TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 
 typedef struct { /* one open call; free when serial is 0 */
@@ -169,7 +170,8 @@ typedef struct { /* one open call; free when serial is 0 */
     tt_ref node, parent, last_child; /* parent: a frame on the same thread; last_child: a node */
     uint32_t active;                 /* children open now */
     uint32_t flags;
-    tt_ref tree, next, tick; /* tick: the innermost tick's frame */
+    tt_ref next, tick; /* tick: the innermost tick's frame */
+    uint32_t reserved0;
     uint64_t waited;         /* of a tick: what its waits took */
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;

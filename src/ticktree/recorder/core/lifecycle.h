@@ -23,7 +23,7 @@ static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_
     header->node_cap = node_cap;
     header->used_bytes = TT_HEADER_BYTES;
     header->backed_bytes = recorder->arena.backed;
-    header->ns_per_tick = scale;
+    header->ns_per_tick = recorder->scale = scale;
     header->losses[TT_LOSS_PRIVATE] = recorder->arena.fd < 0 ? 0 : recorder->arena.private_chunks;
     if (recorder->clock != TT_CLOCK_VIRTUAL) header->first = tt_anchor_read(recorder->clock);
     header->last = header->first;
@@ -42,7 +42,7 @@ static int tt_enable(tt_recorder *recorder)
     tt_frame *frame = thread ? tt_frame_make(recorder) : NULL;
     if (!frame) return 0;
     tt_ref next = frame->next;
-    *frame = (tt_frame){.node = thread->slot->root, .tree = thread->slot->tree, .next = next};
+    *frame = (tt_frame){.node = thread->slot->root, .next = next};
     tt_open(recorder, frame, NULL, tt_now(recorder));
     recorder->root_frame = frame;
     thread->base.parent = frame;
@@ -77,7 +77,7 @@ static uint32_t tt_open_frames(tt_recorder *recorder, tt_frame ***frames)
 /* Forgets every stack's frames; contexts are dropped last, because that may run any code. */
 static void tt_stacks_empty(tt_recorder *recorder)
 {
-    tt_cached = (tt_here){NULL, NULL, NULL};
+    tt_cache_clear();
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next) {
         thread->base.top = NULL;
         thread->base.parent = NULL;
@@ -174,7 +174,7 @@ static void tt_reset(tt_recorder *recorder)
 /* In the child, before any other code runs: the parent's file must never be written again. */
 static void tt_after_fork(void)
 {
-    tt_cached = (tt_here){NULL, NULL, NULL};
+    tt_cache_clear();
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) recorder->forked = 1;
 }
 
@@ -210,6 +210,37 @@ static void tt_forget_threads(tt_recorder *recorder)
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next) thread->recorder = NULL;
     recorder->threads = NULL;
     recorder->root_frame = NULL;
+}
+
+static void tt_section_link(tt_recorder *recorder, tt_section *section)
+{
+    section->next = recorder->sections;
+    section->link = &recorder->sections;
+    if (section->next) section->next->link = &section->next;
+    recorder->sections = section;
+}
+
+static void tt_section_unlink(tt_section *section)
+{
+    if (!section->link) return;
+    *section->link = section->next;
+    if (section->next) section->next->link = section->link;
+}
+
+/* Gives back what the recorder holds, but for the record itself: threads that used it have notes that point there. */
+static void tt_recorder_free(tt_recorder *recorder)
+{
+    tt_forget_threads(recorder);
+    tt_arena_close(&recorder->arena);
+    recorder->header = NULL;
+    for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
+        next = slot->next;
+        free(slot);
+    }
+    for (uint32_t at = 0; at < recorder->name_count; at++) free(recorder->names[at].bytes);
+    free(recorder->names);
+    free(recorder->node_keys);
+    free(recorder->node_refs);
 }
 
 static void tt_recorder_unlink(tt_recorder *recorder)

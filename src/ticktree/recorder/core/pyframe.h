@@ -14,7 +14,9 @@
 #define Py_BUILD_CORE 1
 #define TICKTREE_DEFINED_BUILD_CORE
 #endif
+#undef _PyGC_FINALIZED /* 3.11 defines it twice, differently spelled */
 #include "internal/pycore_frame.h"
+#include "internal/pycore_pystate.h"
 #ifdef TICKTREE_DEFINED_BUILD_CORE
 #undef Py_BUILD_CORE
 #endif
@@ -31,6 +33,8 @@ static inline PyThreadState *tt_thread_state(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyThreadState_GetUnchecked();
+#elif PY_VERSION_HEX >= 0x030B0000
+    return _PyThreadState_GET(); /* a load, where the function would be a call */
 #else
     return _PyThreadState_UncheckedGet();
 #endif

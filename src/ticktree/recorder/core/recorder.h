@@ -25,8 +25,8 @@ typedef struct tt_section {
     uint32_t name_id;
     uint32_t node_flags;
     uint32_t frame_flags;
-    PyObject *object; /* borrowed: the Python section */
-    struct tt_section *next;
+    PyObject *object, *name; /* borrowed: the Python section, and the string it was first asked for by */
+    struct tt_section *next, **link; /* all sections of the recorder; `link` points here */
 } tt_section;
 
 /* Where a task was created: what its first section hangs under. */
@@ -79,6 +79,13 @@ typedef struct {
     tt_ref ref; /* in the file; 0 until a node needs it */
 } tt_name;
 
+/* Sections by the address of their name: literals are the same object each time. A power of two. */
+#define TT_QUICK_NAMES 128u
+
+typedef struct {
+    PyObject *name, *section;
+} tt_quick_name;
+
 struct tt_recorder {
     int recording;
     int forked; /* the process is a child that has not been given a file of its own yet */
@@ -86,6 +93,7 @@ struct tt_recorder {
     enum tt_clock_kind clock;
     uint64_t virtual_now;
     uint64_t serial;
+    uint64_t scale; /* nanoseconds a tick, by 2^32 */
     tt_arena arena;
     tt_header *header;
     uint64_t window_end; /* ticks at which the current window ends */
@@ -101,21 +109,27 @@ struct tt_recorder {
     tt_section *sections;
     tt_thread *threads;
     tt_tree_slot *slots;
-    PyObject *by_name;    /* dict: name -> section object, for the hot path */
+    tt_quick_name quick_names[TT_QUICK_NAMES];
+    PyObject *by_name;    /* dict: name -> section object; keeps both alive */
     PyObject *origin_var; /* ContextVar: where this task was created */
     PyObject *owner;      /* borrowed: the Python recorder */
     struct tt_recorder *next;
 };
 
-/* The stack that this thread used last: valid while the context is the same object. */
+/* The stack used last, by whichever thread: threads take turns far less often than sections are entered, and a
+ * variable of the thread's own would cost a call to find. Good while thread state and context are the same
+ * objects, which they are as long as the stack holds its context. */
 typedef struct {
     tt_recorder *recorder;
+    PyThreadState *state;
     PyObject *context;
     tt_stack *stack;
 } tt_here;
 
-static __thread tt_here tt_cached;
+static tt_here tt_cached;
 static __thread tt_thread *tt_threads_here;
+
+static inline void tt_cache_clear(void) { tt_cached = (tt_here){NULL, NULL, NULL, NULL}; }
 
 static inline uint64_t tt_now(const tt_recorder *recorder)
 {
@@ -145,12 +159,12 @@ static inline void tt_lose(tt_recorder *recorder, enum tt_loss loss)
 
 static inline uint64_t tt_ticks_to_ns(const tt_recorder *recorder, uint64_t ticks)
 {
-    return (uint64_t)(((unsigned __int128)ticks * recorder->header->ns_per_tick) >> 32);
+    return (uint64_t)(((unsigned __int128)ticks * recorder->scale) >> 32);
 }
 
 static inline uint64_t tt_ns_to_ticks(const tt_recorder *recorder, uint64_t ns)
 {
-    return (uint64_t)(((unsigned __int128)ns << 32) / recorder->header->ns_per_tick);
+    return (uint64_t)(((unsigned __int128)ns << 32) / recorder->scale);
 }
 
 /* Readers in other processes retry while the number is odd, and where it changed under them. */

@@ -8,6 +8,12 @@
 
 static inline tt_frame *tt_below(const tt_frame *frame) { return (tt_frame *)(uintptr_t)frame->below; }
 
+/* What a frame keeps of its section: marked for soft ones, so that leaving a section never finds a stage of its name. */
+static inline uint64_t tt_section_mark(const tt_section *section, uint32_t flags)
+{
+    return (uint64_t)(uintptr_t)section | (flags & TT_FRAME_SOFT);
+}
+
 static inline int tt_entered_in(const tt_frame *frame, const tt_pyframe *pyframe)
 {
     return frame->python_frame == (uint64_t)(uintptr_t)pyframe;
@@ -51,14 +57,12 @@ static void tt_too_deep(tt_recorder *recorder, tt_stack *stack)
     if (stack->too_deep++ == 0) stack->suspended++; /* sends leaves the slow way, where it is counted down */
 }
 
-/* Set by the Cython side: resolves the calling line, once a node. */
-static void (*tt_site_note)(tt_recorder *, tt_node *, tt_section *);
-
-/* A section's call site is where it is entered; that of @timed is the function. Resolving it may run any code. */
+/* Notes where a section is entered: the first instruction to do so, and whether there is another. Resolving it may
+ * run any code. That of @timed is the function's definition, noted when the node is made. */
 static inline void tt_site_check(tt_recorder *recorder, tt_node *node, tt_section *section, tt_pyframe *pyframe)
 {
-    uint64_t site = section->node_flags & TT_NODE_TIMED ? (uint64_t)(uintptr_t)section : tt_pyframe_site(pyframe);
-    if (TT_LIKELY(node->site == site || node->flags & TT_NODE_MANY_SITES)) return;
+    uint64_t site = tt_pyframe_site(pyframe);
+    if (TT_LIKELY(node->site == site || node->flags & (TT_NODE_MANY_SITES | TT_NODE_TIMED))) return;
     if (node->site) node->flags |= TT_NODE_MANY_SITES;
     else {
         node->site = site;
@@ -91,7 +95,7 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
                                 tt_pyframe *pyframe, uint32_t flags, uint64_t now)
 {
     tt_ref node = tt_node_under(stack, section, parent);
-    if (TT_LIKELY(node)) tt_site_check(recorder, tt_node_at(recorder, node), section, pyframe);
+    if (TT_LIKELY(node) && !(flags & TT_FRAME_CALL)) tt_site_check(recorder, tt_node_at(recorder, node), section, pyframe);
     tt_frame *frame = tt_frame_make(recorder);
     if (TT_UNLIKELY(!frame)) {
         tt_too_deep(recorder, stack);
@@ -102,7 +106,7 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
     frame->active = 0;
     frame->waited = 0;
     frame->flags = flags;
-    frame->section = (uint64_t)(uintptr_t)section;
+    frame->section = tt_section_mark(section, flags);
     frame->python_frame = (uint64_t)(uintptr_t)pyframe;
     frame->below = (uint64_t)(uintptr_t)stack->top;
     stack->top = frame;
@@ -111,7 +115,6 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
         tt_push_lost(recorder, frame, section);
         return frame;
     }
-    frame->tree = tt_node_at(recorder, node)->tree;
     if (TT_UNLIKELY(section->frame_flags)) tt_sample_enter(recorder, frame, section->frame_flags);
     tt_open(recorder, frame, parent ? parent : tt_bottom_parent(stack), now ? now : tt_now(recorder));
     if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) frame->flags |= TT_FRAME_WAITING;
@@ -123,17 +126,22 @@ static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
     return TT_UNLIKELY(tt_pyframe_may_sleep(pyframe)) ? TT_FRAME_GENERATOR : 0;
 }
 
+/* Pushes a call of `section` made now, with `flags` and what its Python frame adds to them. NULL: not recorded. */
+static inline tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, tt_stack **stack, uint32_t flags)
+{
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    *stack = tt_stack_now(recorder, state);
+    if (TT_UNLIKELY(!*stack)) return NULL;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    if (!(flags & TT_FRAME_CALL)) flags |= tt_generator_flag(pyframe);
+    return tt_push(recorder, *stack, tt_frame_around(*stack, pyframe), section, pyframe, flags, now);
+}
+
 static inline void tt_enter(tt_section *section)
 {
-    tt_recorder *recorder = section->recorder;
-    if (!recorder->recording) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (TT_UNLIKELY(!stack)) return;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    /* A call of @timed is over when its C call is: it cannot sleep, whatever its caller may. */
-    uint32_t flags = section->node_flags & TT_NODE_TIMED ? 0 : tt_generator_flag(pyframe);
-    tt_push(recorder, stack, tt_frame_around(stack, pyframe), section, pyframe, flags, 0);
+    tt_stack *stack;
+    if (section->recorder->recording) tt_enter_on(section->recorder, section, &stack, 0);
 }
 
 static int tt_descends(const tt_recorder *recorder, const tt_frame *frame, const tt_frame *ancestor)
@@ -220,6 +228,43 @@ static inline void tt_leave(tt_section *section)
     if (TT_UNLIKELY(frame->flags & TT_FRAME_GENERATOR)) stack->suspended--;
     tt_close(recorder, frame, now, TT_COMPLETE);
     tt_stack_rest(stack);
+}
+
+/* A call of @timed: left on the stack it was entered on, without looking for it again. */
+typedef struct {
+    tt_stack *stack;
+    tt_frame *frame;
+    uint64_t serial;
+    uint32_t generation;
+} tt_call;
+
+static inline tt_call tt_call_begin(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    tt_call call = {NULL, NULL, 0, 0};
+    if (!recorder->recording) return call;
+    call.frame = tt_enter_on(recorder, section, &call.stack, TT_FRAME_CALL);
+    if (TT_LIKELY(call.frame != NULL)) {
+        call.serial = call.frame->serial;
+        call.generation = recorder->generation;
+    }
+    return call;
+}
+
+/* The frame may be gone by now: recording was stopped, or this is a forked child with a memory of its own. */
+static inline void tt_call_end(tt_section *section, const tt_call *call)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    uint64_t now = tt_now(recorder);
+    if (TT_UNLIKELY(!call->frame || recorder->forked || call->generation != recorder->generation ||
+                    call->frame->serial != call->serial || call->stack->top != call->frame)) {
+        tt_leave(section);
+        return;
+    }
+    call->stack->top = tt_below(call->frame);
+    tt_close(recorder, call->frame, now, TT_COMPLETE);
+    tt_stack_rest(call->stack);
 }
 
 /* From here on `section`: ends the stage before it with the same reading of the clock. */

@@ -45,6 +45,7 @@ static void tt_threads_reap(tt_recorder *recorder)
         thread->next = ended;
         ended = thread;
     }
+    if (ended) tt_cache_clear();
     while (ended) {
         tt_thread *thread = ended;
         ended = thread->next;

@@ -241,7 +241,7 @@ static tt_frame *tt_tick_around(tt_recorder *recorder, tt_stack *stack, tt_secti
 {
     tt_frame *frame = tt_frame_around(stack, pyframe);
     while (frame && frame->flags & TT_FRAME_SOFT) {
-        if (frame->flags & TT_FRAME_TICK && frame->section == (uint64_t)(uintptr_t)section) return frame;
+        if (frame->flags & TT_FRAME_TICK && frame->section == tt_section_mark(section, TT_FRAME_SOFT)) return frame;
         frame = tt_parent_frame(recorder, frame);
     }
     return NULL;
@@ -274,6 +274,15 @@ static void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t seria
     if (!stack) return;
     tt_tick_close(recorder, stack, tick, tt_pyframe_now(state), now, ending);
     tt_stack_rest(stack);
+}
+
+/* Ends what is open inside the loop's tick, but not the tick: what follows is no stage's time. */
+static void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t serial)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
+    tt_stack *stack = tt_stack_holding(tt_thread_here(recorder), tick);
+    if (stack) tt_unwind_to(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), tt_now(recorder));
 }
 
 /* A boundary of a loop object's own: one reading of the clock ends a tick and begins the next. */

@@ -98,6 +98,9 @@ static tt_ref tt_node_make(tt_recorder *recorder, tt_ref parent, uint32_t name_i
     return ref;
 }
 
+/* Set by the Cython side: resolves where a section is entered, once a node. It may run any code. */
+static void (*tt_site_note)(tt_recorder *, tt_node *, tt_section *);
+
 static tt_ref tt_node_find_slowly(tt_section *section, tt_ref parent)
 {
     tt_recorder *recorder = section->recorder;
@@ -105,9 +108,14 @@ static tt_ref tt_node_find_slowly(tt_section *section, tt_ref parent)
     tt_ref node = tt_index_get(recorder, (uint64_t)parent << 32 | section->name_id);
     if (!node) node = tt_node_make(recorder, parent, section->name_id);
     if (!node) return 0;
-    tt_node_at(recorder, node)->flags |= section->node_flags;
+    tt_node *record = tt_node_at(recorder, node);
+    record->flags |= section->node_flags;
     section->cached_parent = parent;
     section->cached_node = node;
+    if (section->node_flags & TT_NODE_TIMED && !record->site) {
+        record->site = 1;
+        tt_site_note(recorder, record, section);
+    }
     return node;
 }
 

@@ -121,5 +121,6 @@ def _check_layout():
 
 
 _install()
+tt_add_methods(<PyTypeObject*>Recorder)
 _check_layout()
 _prepare_timed()

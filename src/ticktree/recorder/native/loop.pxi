@@ -93,6 +93,8 @@ cdef class Loop:
             self.due = now + period
             return None
         if now < self.due:
+            self._forget_other_memory()
+            tt_loop_end_stages(&self.section.core, self.tick, self.serial)
             tt_enter(&self.sleeping.core)
             if virtual:
                 core.virtual_now = self.due

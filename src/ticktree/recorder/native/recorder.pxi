@@ -14,7 +14,6 @@ cdef class Recorder:
     """
 
     cdef tt_recorder* core
-    cdef readonly object section, stage
     cdef readonly object origin_var
     cdef dict by_name, by_ask, name_ids, texts, gauges
     cdef Section nameless
@@ -33,8 +32,6 @@ cdef class Recorder:
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
-        self.section = <object>PyCFunction_New(&tt_section_def, <PyObject*>self)
-        self.stage = <object>PyCFunction_New(&tt_stage_def, <PyObject*>self)
         self.core.next = tt_recorders_head()
         set_tt_recorders_head(self.core)
 
@@ -69,15 +66,13 @@ cdef class Recorder:
         self._sign(identity)
 
     def __dealloc__(self):
-        # The core itself stays: threads that used it have notes that point to it.
         if self.core == NULL:
             return
         tt_recorder_unlink(self.core)
         if self.core.recording and not self.core.forked:
             tt_disable(self.core)
         self.core.recording = False
-        tt_forget_threads(self.core)
-        tt_arena_close(&self.core.arena)
+        tt_recorder_free(self.core)
 
     def _sign(self, identity):
         pid, started, boot = identity

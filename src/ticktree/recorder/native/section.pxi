@@ -31,6 +31,9 @@ cdef class Section:
                 return
         tt_work(&self.core, counts[0], counts[1], counts[2])
 
+    def __dealloc__(self):
+        tt_section_unlink(&self.core)
+
     def __repr__(self):
         return f"<ticktree section {self.name!r}>"
 
@@ -56,8 +59,8 @@ cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t
     section.core.node_flags = node_flags
     section.core.frame_flags = frame_flags
     section.core.object = <PyObject*>section
-    section.core.next = recorder.core.sections
-    recorder.core.sections = &section.core
-    kind.__enter__ = <object>PyCFunction_New(&tt_enter_def, <PyObject*>section)
-    kind.__exit__ = <object>PyCFunction_New(&tt_exit_def, <PyObject*>section)
+    section.core.name = <PyObject*>name
+    tt_section_link(recorder.core, &section.core)
+    kind.__enter__ = PyCFunction_New(&tt_enter_def, section)
+    kind.__exit__ = PyCFunction_New(&tt_exit_def, section)
     return section

@@ -15,6 +15,7 @@ cdef class TimedFunction:
         self.__wrapped__ = function
         self.section = section
         self.core.vectorcall = <void*>tt_timed_call
+        self.core.call = PyVectorcall_Function(<PyObject*>function)
         self.core.function = <PyObject*>function
         self.core.section = &section.core
 

@@ -1,0 +1,74 @@
+# Everything here sets itself up in .venv: a fresh machine needs Python 3.11, gcc and make.
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+WORKLOAD ?= visual_sac
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth')
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help demo test test-slow test-versions bench lint docs wheel develop clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+demo: $(VENV)/.$(WORKLOAD) ## Profile the visual SAC workload and show its report (WORKLOAD=name for another)
+	$(BIN)/ticktree demo $(WORKLOAD)
+
+test: $(VENV)/.visual_sac $(VENV)/.test ## Run every test but the slow ones
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/.visual_sac $(VENV)/.test ## Run the slow tests
+	$(PYTEST) -m slow
+
+test-versions: ## Run the core's tests on the other Pythons that are here
+	scripts/test-versions.sh
+
+bench: $(VENV)/.visual_sac $(VENV)/.bench ## Measure, each figure beside a named peer in the same run
+	scripts/bench.sh
+
+lint: $(VENV)/.visual_sac $(VENV)/.test $(VENV)/.lint ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.test ## Check that every link and every file named in the docs exists
+	$(PYTEST) -q tests/test_docs.py
+
+wheel: $(VENV)/.test ## Build a wheel and see that it holds all it needs
+	$(PYTEST) -q tests/test_wheel.py
+
+develop: $(VENV)/.lint ## A venv with all tools, and the pre-commit hooks
+	$(BIN)/pre-commit install
+
+clean: ## Remove what was built
+	rm -rf build dist $(VENV) $(VENV)-* src/*.egg-info src/ticktree/recorder/*.so src/ticktree/recorder/_native.c
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+
+# Not editable: what is tested is what people install, the .pth file included.
+$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
+	$(PIP) install .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP) install --group test
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.installed
+	$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/.visual_sac: $(VENV)/.installed workloads/visual_sac/requirements.txt constraints.txt
+	$(PIP) install --constraint constraints.txt --requirement workloads/visual_sac/requirements.txt
+	@touch $@
+
+# Peers pin what nothing else here can live with: a venv of their own. One that will not install is reported as absent.
+$(VENV)/.bench: $(VENV)/.installed benchmarks/requirements-peers.txt constraints.txt
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check .
+	.venv-bench/bin/python benchmarks/install_peers.py
+	@touch $@

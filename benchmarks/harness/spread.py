@@ -1,0 +1,61 @@
+"""A sample of repeats, boiled down to its median and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The median of a number of repeats, with the bounds of the middle half and of the median itself.
+
+    Medians and order statistics only: on a shared machine the upper tail belongs to the neighbours, and a
+    mean or a standard deviation would report them.
+    """
+
+    median: float
+    low: float  # a quarter of the repeats lie below
+    high: float  # a quarter of the repeats lie above
+    sure_low: float  # the true median lies between these two with 95% confidence, whatever the distribution
+    sure_high: float
+    repeats: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Boils repeats down.
+
+        Raises:
+            ValueError: there are no repeats.
+        """
+        if not values:
+            raise ValueError("no repeats: nothing was measured")
+        ordered = sorted(values)
+        count = len(ordered)
+        # Binomial bounds on the rank of the median, approximated; a short sample gets its extremes.
+        reach = 1.96 * math.sqrt(count) / 2
+        return cls(
+            median=quantile(ordered, 0.5),
+            low=quantile(ordered, 0.25),
+            high=quantile(ordered, 0.75),
+            sure_low=ordered[max(0, math.floor(count / 2 - reach))],
+            sure_high=ordered[min(count - 1, math.ceil(count / 2 + reach) - 1)],
+            repeats=count,
+        )
+
+
+def quantile(ordered: Sequence[float], q: float) -> float:
+    """The q-quantile of sorted values, interpolated between neighbours."""
+    place = q * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def nearest_rank(ordered: Sequence[float], q: float) -> float:
+    """The smallest of the sorted values that at least a share q of them do not exceed.
+
+    For tails: interpolating between the two worst samples would print a latency that nobody saw.
+    """
+    return ordered[max(0, math.ceil(q * len(ordered)) - 1)]

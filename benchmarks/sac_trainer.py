@@ -1,0 +1,65 @@
+"""The training run that `visual_sac_overhead.py` starts twice: it trains when asked to and says how long.
+
+Each line on standard input is a kind of work, `collect` or `train:BATCH`, and a number of steps; each line of
+the answer is the time on the clock and the processor time that it took, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import ticktree
+
+WORKLOAD = Path(__file__).parents[1] / "workloads" / "visual_sac"
+CAPACITY = 1000
+
+
+def build(filled: int) -> Callable[[str, int], None]:
+    """The workload's own two loops, over a buffer with so many transitions in it."""
+    sys.path.insert(0, str(WORKLOAD))
+    import cv2
+    import torch
+    from visual_sac.agent import SacAgent, seed_everything
+    from visual_sac.buffers import Room, make_buffer
+    from visual_sac.environment import make_environment
+    from visual_sac.episode import Episodes
+    from visual_sac.training import fill, train
+
+    torch.set_num_threads(1)
+    cv2.setNumThreads(1)
+    seed_everything(0)
+    room, device = Room(CAPACITY, (4, 96, 96), 2), torch.device("cpu")
+    buffer = make_buffer("list", room, device, seed=0)
+    agent = SacAgent(room.shape, room.actions, device)
+    episodes = Episodes(make_environment(normalize=True), buffer, seed=0)
+    fill(episodes, filled, room.actions, seed=0)
+
+    def work(kind: str, steps: int) -> None:
+        loop, _, batch = kind.partition(":")
+        if loop == "collect":
+            fill(episodes, steps, room.actions, seed=steps)
+        else:
+            train(episodes, agent, buffer, steps, int(batch), lambda *_: None)
+
+    return work
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("filled", type=int, help="transitions in the buffer before anything else")
+    work = build(parser.parse_args().filled)
+    # Not what this process was asked to be but what it is: nobody shall compare nothing with nothing.
+    print("recording" if ticktree.snapshot().root.children else "off", flush=True)
+    for line in sys.stdin:
+        kind, steps = line.split()
+        wall_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
+        work(kind, int(steps))
+        print(time.perf_counter_ns() - wall_ns, time.process_time_ns() - cpu_ns, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""The model of a run: immutable, mergeable, saved as JSON. It knows nothing of files, clocks or screens."""
+
+from __future__ import annotations
+
+from ticktree.profile.errors import ProfileError
+from ticktree.profile.gauge import Gauge
+from ticktree.profile.histogram import Histogram
+from ticktree.profile.loop import Jitter, Lateness, Loop
+from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
+from ticktree.profile.node import MAX_DEPTH, Node
+from ticktree.profile.profile import ROOT_NAME, Profile
+from ticktree.profile.stats import Stats
+from ticktree.profile.ticks import FirstTicks, WorstTick
+from ticktree.profile.windows import Windows
+
+__all__ = [
+    "MAX_DEPTH",
+    "ROOT_NAME",
+    "CallSite",
+    "Cpu",
+    "FirstTicks",
+    "Gauge",
+    "Histogram",
+    "Jitter",
+    "Lateness",
+    "Loop",
+    "Memory",
+    "Node",
+    "Open",
+    "Profile",
+    "ProfileError",
+    "Stats",
+    "Windows",
+    "Work",
+    "WorstTick",
+]

@@ -1,0 +1,104 @@
+"""The profile as JSON text: `ticktree-profile/1`.
+
+History of the format. Fields may be added within a version, never renamed or given another meaning; a reader
+ignores fields it does not know.
+
+1   The first. Times are integer nanoseconds; what was not measured is null or absent, never 0. Derived fields
+    (means, percentiles, `parallel`, `call_site`, rates) are there for other programs and are not read back;
+    `total_ns` and `path` are derived too, but must be right.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from ticktree.profile import nested
+from ticktree.profile.decode import profile_from
+from ticktree.profile.encode import dict_of
+from ticktree.profile.errors import ProfileError, quoted
+from ticktree.profile.fields import Fields
+from ticktree.profile.profile import Profile
+
+SCHEMA = "ticktree-profile/1"
+
+
+def to_dict(profile: Profile) -> dict[str, Any]:
+    """Return what `to_text` writes of `profile`."""
+    return {"schema": SCHEMA, **dict_of(profile)}
+
+
+def to_text(value: dict[str, Any]) -> str:
+    """Return what `to_dict` made as JSON in ASCII, which every file and every encoding can carry."""
+    *rest, (tree, root) = value.items()  # the tree is last
+    return f"{_dumps(dict(rest))[:-1]},{_dumps(tree)}:{''.join(_written(root))}}}"
+
+
+def from_text(text: str | bytes) -> Profile:
+    """Return the profile in `text`. Its types are checked; whether it can be, only `Profile.check` says.
+
+    Raises:
+        ProfileError: `text` is not JSON, not a profile, or one of a version not known here.
+    """
+    with _collector_paused():
+        fields = Fields(_value_in(text), "profile")
+        schema = fields.text("schema")
+        if schema != SCHEMA:
+            raise ProfileError(f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r}")
+        return profile_from(fields)
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _written(node: dict[str, Any]) -> Iterator[str]:
+    """Yield a tree piece by piece: json calls itself at every level, and trees are too deep for that."""
+    waiting: list[dict[str, Any] | str] = [node]
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            yield piece
+            continue
+        yield _dumps({**piece, "children": []})[:-2]  # less "]}"
+        waiting.append("]}")
+        for place, child in enumerate(reversed(piece["children"])):
+            waiting.extend([",", child] if place else [child])
+
+
+def _value_in(text: str | bytes) -> Any:
+    try:
+        text = text if isinstance(text, str) else text.decode()
+        try:
+            return _DECODER.decode(text)
+        except RecursionError:
+            return nested.loads(text, _DECODER)
+    except ProfileError:
+        raise
+    except ValueError as error:  # bad JSON, bad UTF-8, or a number of thousands of digits
+        raise ProfileError(f"not a profile: not JSON ({str(error).splitlines()[0][:120]})") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ProfileError(f"not a profile: {constant} is not a number that can be measured")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from looking at lists of numbers again and again: that trebles the time.
+
+    Nothing made here refers to itself, so there is nothing to collect.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

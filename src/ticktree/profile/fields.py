@@ -1,0 +1,120 @@
+"""Fields: one JSON object, read field by field, each refused by name where it is not what it should be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+from ticktree.profile.errors import ProfileError
+
+# Far beyond anything that can be measured, and still exact enough as a float for every ratio derived from it.
+LIMIT = 2**96
+
+
+class Fields:
+    """A JSON object that came from outside.
+
+    Args:
+        value: what should be an object.
+        where: what it is, for messages.
+
+    Raises:
+        ProfileError: `value` is not an object.
+    """
+
+    def __init__(self, value: Any, where: str) -> None:
+        self.where = where
+        if not isinstance(value, dict):
+            self.fail("should be an object")
+        self._fields: dict[str, Any] = value
+
+    def __contains__(self, key: str) -> bool:
+        return self._fields.get(key) is not None
+
+    def __iter__(self) -> Any:
+        return iter(self._fields)
+
+    def fail(self, rule: str) -> NoReturn:
+        """Refuse this object, saying why."""
+        raise ProfileError(f"{self.where}: {rule}")
+
+    def raw(self, key: str) -> Any:
+        """Return the field as it is; None where it is absent."""
+        return self._fields.get(key)
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """Return a whole number, `default` where the field is absent."""
+        value = self._fields.get(key, default)
+        if type(value) is not int:  # True is an int too
+            self.fail(f"{key!r} should be a whole number")
+        if not -LIMIT < value < LIMIT:
+            self.fail(f"{key!r} is beyond anything that can be measured")
+        return value
+
+    def whole_or_none(self, key: str) -> int | None:
+        """Return a whole number, None where the field is null or absent."""
+        return self.whole(key) if key in self else None
+
+    def number(self, key: str) -> float:
+        """Return a finite number."""
+        return self.finite(key, self._fields.get(key))
+
+    def finite(self, key: str, value: Any) -> float:
+        """Return `value`, part of the field `key`, as a finite number."""
+        if type(value) not in (int, float) or not abs(value) < LIMIT**8 or not math.isfinite(value):
+            self.fail(f"{key!r} should be a finite number")
+        return float(value)
+
+    def text(self, key: str) -> str:
+        """Return a string."""
+        value = self._fields.get(key)
+        if not isinstance(value, str):
+            self.fail(f"{key!r} should be a string")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Return true or false; false where the field is absent."""
+        value = self._fields.get(key, False)
+        if not isinstance(value, bool):
+            self.fail(f"{key!r} should be true or false")
+        return value
+
+    def list(self, key: str) -> list[Any]:
+        """Return a list, empty where the field is absent."""
+        value = self._fields.get(key, [])
+        if not isinstance(value, list):
+            self.fail(f"{key!r} should be a list")
+        return value
+
+    def sub(self, key: str, where: str | None = None) -> Fields:
+        """Return an object of its own, empty where the field is absent."""
+        return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}")
+
+    def counts(self, key: str) -> dict[str, int]:
+        """Return an object whose values are whole numbers."""
+        fields = self.sub(key)
+        return {name: fields.whole(name) for name in fields}
+
+    def pairs(self, key: str, least: int, most: int) -> dict[int, int]:
+        """Return a list of [index, count] as a table; every index from `least` to `most` and there once.
+
+        Raises:
+            ProfileError: also where a count is not positive.
+        """
+        entries = self.list(key)
+        try:
+            table: dict[int, int] = dict(entries)
+        except (TypeError, ValueError):
+            self.fail(f"{key!r} should be a list of pairs")
+        if not table:
+            return table
+        # Whole tables at once: a profile of thousands of nodes holds hundreds of thousands of pairs.
+        if set(map(type, table)) | set(map(type, table.values())) != {int}:
+            self.fail(f"{key!r} should hold whole numbers")
+        if len(table) != len(entries):
+            self.fail(f"{key!r} has the same index twice")
+        if min(table) < least or max(table) > most:
+            self.fail(f"{key!r} has an index that cannot be")
+        if min(table.values()) < 1 or max(table.values()) >= LIMIT:
+            self.fail(f"{key!r} has a count that cannot be")
+        return table

@@ -1,0 +1,130 @@
+"""Histogram: how often each size of value occurred, to within 1.1%.
+
+Bucket i holds the values v with floor(32 * log2(v)) == i: 32 buckets an octave, the end of each
+2**(1/32) times its start, which is an OpenTelemetry exponential histogram of scale 5. Durations are whole
+nanoseconds, so their buckets start at 0 (1 ns; 0 ns is counted there too). Gauges may be smaller than 1, so
+theirs may be negative.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+from ticktree.profile.merging import sums
+
+BUCKETS_PER_OCTAVE = 32
+
+
+def _floor_of_power(index: int) -> int:
+    """Return floor(2**(63 + index/32)), exactly: the 32nd root is five square roots, each floored."""
+    power = 1 << (63 * BUCKETS_PER_OCTAVE + index)
+    for _ in range(5):
+        power = math.isqrt(power)
+    return power
+
+
+# THRESHOLDS[i] = floor(2**(63 + i/32)): the least 64-bit mantissa of sub-bucket i. The native recorder
+# compares the same integers, so no value falls into one bucket there and into its neighbour here, as it might
+# with floating-point logarithms.
+THRESHOLDS = tuple(_floor_of_power(index) for index in range(BUCKETS_PER_OCTAVE))
+
+
+def bucket_of(value: float) -> int:
+    """Return the bucket `value` is counted in; exact at every boundary, for int and float alike.
+
+    Args:
+        value: not negative. 0 is counted with 1, as a duration below the clock's resolution is.
+
+    Raises:
+        ValueError: `value` is negative, infinite or not a number.
+    """
+    if not 0 <= value < math.inf:
+        raise ValueError(f"no bucket for {value}")
+    if value == 0:
+        return 0
+    if isinstance(value, int):
+        bits = value.bit_length()
+        mantissa = value << (64 - bits) if bits <= 64 else value >> (bits - 64)
+    else:
+        fraction, bits = math.frexp(value)
+        mantissa = int(math.ldexp(fraction, 64))
+    return (bits - 1) * BUCKETS_PER_OCTAVE + bisect_right(THRESHOLDS, mantissa) - 1
+
+
+def middle_of(bucket: int) -> float:
+    """Return the geometric middle of `bucket`: no value in it is further than 1.1% away."""
+    return float(2.0 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE))
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts per bucket. Merges by adding; the empty histogram is the identity.
+
+    Attributes:
+        buckets: count of each bucket that is not empty.
+    """
+
+    buckets: Mapping[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if 0 in self.buckets.values():  # equal histograms compare equal, whoever built them
+            object.__setattr__(self, "buckets", {b: n for b, n in self.buckets.items() if n})
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Histogram:
+        """Return the histogram of `values`, none of which is negative."""
+        return cls(dict(Counter(map(bucket_of, values))))
+
+    def __add__(self, other: Histogram) -> Histogram:
+        return Histogram(sums(self.buckets, other.buckets))
+
+    @property
+    def count(self) -> int:
+        """How many values were counted."""
+        return sum(self.buckets.values())
+
+    def quantile(self, q: float, low: float, high: float) -> float | None:
+        """Return the smallest value that at least the share `q` of all values do not exceed; None when empty.
+
+        Args:
+            q: from 0 to 1.
+            low: the smallest value counted; what is returned is never below it.
+            high: the largest value counted; what is returned is never above it.
+        """
+        count = self.count
+        if not count:
+            return None
+        rank = rank_of(q, count)
+        if rank in (1, count):  # the ends are known exactly
+            return low if rank == 1 else high
+        return min(max(self.at_rank(rank), low), high)
+
+    def at_rank(self, rank: int) -> float:
+        """Return the `rank`-th smallest value, from 1 to `count`, within 1.1%."""
+        buckets = sorted(self.buckets)
+        passed = list(accumulate(self.buckets[bucket] for bucket in buckets))
+        return middle_of(buckets[bisect_left(passed, rank)])
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        if min(self.buckets.values(), default=0) < 0:
+            yield "a histogram bucket holds a negative count"
+
+
+def rank_of(q: float, count: int) -> int:
+    """Return which of `count` values in ascending order, from 1, is the quantile `q` (nearest rank)."""
+    share = _decimal(q)
+    return max(1, -(-share.numerator * count // share.denominator))
+
+
+@lru_cache(maxsize=64)
+def _decimal(q: float) -> Fraction:
+    # 0.07 * 100 is 7.000000000000001 in binary, and its ceiling one rank too high.
+    return Fraction(str(q))

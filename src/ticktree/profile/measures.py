@@ -1,0 +1,103 @@
+"""What a node may know beside its times: its call sites, the work it did, CPU time, memory, open calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CallSite:
+    """A line of the profiled program. A node keeps a counted set of them, which merges by adding."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work the section says it did. Every field merges by adding; 0 where that kind was never reported."""
+
+    bytes: int = 0
+    flops: int = 0
+    items: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.bytes + other.bytes, self.flops + other.flops, self.items + other.items)
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        if min(self.bytes, self.flops, self.items) < 0:
+            yield "the work done is negative"
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """Thread CPU time of the calls that were sampled for it. Every field merges by adding.
+
+    Attributes:
+        samples: calls that were sampled.
+        cpu_ns: CPU time they used.
+        wall_ns: wall time they took.
+    """
+
+    samples: int
+    cpu_ns: int
+    wall_ns: int
+
+    def __add__(self, other: Cpu) -> Cpu:
+        return Cpu(self.samples + other.samples, self.cpu_ns + other.cpu_ns, self.wall_ns + other.wall_ns)
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        if min(self.samples, self.cpu_ns, self.wall_ns) < 0:
+            yield "a CPU time is negative"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Resident memory across the calls that were sampled for it.
+
+    Attributes:
+        samples: calls that were sampled. Merges by adding.
+        change_bytes: growth over those calls, negative where they freed more. Merges by adding.
+        peak_bytes: the largest size seen. Merges by the maximum.
+    """
+
+    samples: int
+    change_bytes: int
+    peak_bytes: int
+
+    def __add__(self, other: Memory) -> Memory:
+        return Memory(
+            self.samples + other.samples,
+            self.change_bytes + other.change_bytes,
+            max(self.peak_bytes, other.peak_bytes),
+        )
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        if self.samples < 0 or self.peak_bytes < 0:
+            yield "a memory size is negative"
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Calls that had not ended when the profile was taken.
+
+    Attributes:
+        count: how many. Merges by adding.
+        age_ns: how long the oldest had been running. Merges by the maximum.
+    """
+
+    count: int
+    age_ns: int
+
+    def __add__(self, other: Open) -> Open:
+        return Open(self.count + other.count, max(self.age_ns, other.age_ns))
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        if self.count < 1 or self.age_ns < 0:
+            yield "open calls have no count or a negative age"

@@ -1,0 +1,54 @@
+r"""Paths: the names from the root to a node, written as one string.
+
+`/` stands between names. Inside a name it is written `\/`, a backslash is written `\\`, and a name of no
+characters is written `\e`: every tuple of names has exactly one path, and the root alone has the path "".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+ROOT = ""
+
+_ELEMENT = re.compile(r"(?:[^/\\]|\\.)+", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def element(name: str) -> str:
+    """Return `name` as it stands in a path."""
+    return name.replace("\\", "\\\\").replace("/", "\\/") or "\\e"
+
+
+def join(names: Iterable[str]) -> str:
+    """Return the path of the node reached from the root by `names`."""
+    return "/".join(element(name) for name in names)
+
+
+def child(parent: str, name: str) -> str:
+    """Return the path of the child called `name` of the node at `parent`."""
+    return f"{parent}/{element(name)}" if parent else element(name)
+
+
+def split(path: str) -> tuple[str, ...]:
+    """Return the names `path` is made of; the inverse of `join`.
+
+    Raises:
+        ValueError: `path` is not one that `join` can return.
+    """
+    if path == ROOT:
+        return ()
+    names = tuple(_ESCAPE.sub(_unescape, found) for found in _ELEMENT.findall(path))
+    if join(names) != path:
+        raise ValueError(f"not a path: {path[:80]!r}")
+    return names
+
+
+def name_of(path: str) -> str:
+    """Return the last name of `path`; of the root's path, ""."""
+    names = split(path)
+    return names[-1] if names else ""
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return "" if match[1] == "e" else match[1]

@@ -1,0 +1,115 @@
+"""Profile: the model of a run, or of several merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any
+
+from ticktree.profile import metadata as meta
+from ticktree.profile.errors import ProfileError, quoted
+from ticktree.profile.gauge import Gauge
+from ticktree.profile.loop import Loop
+from ticktree.profile.merging import sums, union
+from ticktree.profile.metadata import Metadata
+from ticktree.profile.node import MAX_DEPTH, Node
+
+ROOT_NAME = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything that is known of a run. Merges field by field; `Profile.empty()` is the identity.
+
+    Attributes:
+        root: the tree; its root is named "root" and has the path "". Merges by adding.
+        loops: by path. Merges by path.
+        gauges: by name. Merges by name.
+        metadata: a set of values a key. Merges by union.
+        losses: counts of what could not be recorded, by a short English phrase in snake_case that can follow
+            the count ("3 nodes_over_cap"). Merges by adding.
+    """
+
+    root: Node = field(default_factory=lambda: Node(name=ROOT_NAME))
+    loops: Mapping[str, Loop] = field(default_factory=dict)
+    gauges: Mapping[str, Gauge] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+    losses: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls) -> Profile:
+        """Return the profile of nothing."""
+        return cls()
+
+    def __add__(self, other: Profile) -> Profile:
+        return Profile(
+            root=self.root + other.root,
+            loops=union(self.loops, other.loops),
+            gauges=union(self.gauges, other.gauges),
+            metadata=meta.merged(self.metadata, other.metadata),
+            losses=sums(self.losses, other.losses),
+        )
+
+    def merge(self, *others: Profile) -> Profile:
+        """Return this profile and `others` as one, whatever their order."""
+        return reduce(add, others, self)
+
+    def check(self) -> None:
+        """Assert what holds for every profile.
+
+        Raises:
+            ProfileError: a rule is broken; it names the part and the rule.
+        """
+        for problem in self._problems():
+            raise ProfileError(problem)
+
+    def to_dict(self, findings: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """Return the profile as `report --format json` gives it, with `findings` added.
+
+        The profile has none of its own: advice is about a profile, not part of it.
+        """
+        from ticktree.profile import codec  # imports this module
+
+        return {**codec.to_dict(self), "findings": [dict(finding) for finding in findings]}
+
+    def to_json(self) -> str:
+        """Return the profile as JSON; equal profiles give the same text."""
+        from ticktree.profile import codec
+
+        return codec.to_text(codec.to_dict(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Profile:
+        """Return the profile that `to_json` wrote as `text`; findings and fields not known are ignored.
+
+        Raises:
+            ProfileError: `text` is not a profile, is of a version not known here, or says what cannot be.
+        """
+        from ticktree.profile import codec
+
+        profile = codec.from_text(text)
+        profile.check()
+        return profile
+
+    def _problems(self) -> Iterator[str]:
+        yield from meta.problems(self.metadata)
+        if any(count < 0 for count in self.losses.values()):
+            yield "a loss is negative"
+        if self.root.name != ROOT_NAME:
+            yield f"the root is named {quoted(self.root.name)}"
+        known = set()
+        for path, depth, node in self.root.walk():
+            if depth > MAX_DEPTH:
+                yield f"the tree is more than {MAX_DEPTH} nodes deep"
+            known.add(path)
+            yield from (f"node {quoted(path)}: {rule}" for rule in node.problems())
+        for path, loop in self.loops.items():
+            if path != loop.path or path not in known:
+                yield f"loop {quoted(path)}: there is no such node"
+            yield from (f"loop {quoted(path)}: {rule}" for rule in loop.problems())
+        for name, gauge in self.gauges.items():
+            if name != gauge.name:
+                yield f"gauge {quoted(name)}: filed under another name than its own"
+            yield from (f"gauge {quoted(name)}: {rule}" for rule in gauge.problems())

@@ -1,0 +1,1 @@
+"""One profiled execution: its directory, its processes' memory files, and the program that fills them."""

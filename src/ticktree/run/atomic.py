@@ -1,0 +1,33 @@
+"""Writing a file so that a reader finds the old text or the new one, and a crash leaves no half of either."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Write `data` to `path` by way of a temporary file beside it.
+
+    `durable` waits for the disk, so that one of the two texts also survives the machine's crash.
+
+    A path that exists and is no ordinary file (a pipe, /dev/stdout) is written to as it stands: replacing it
+    would take it from everybody else.
+
+    Raises:
+        OSError: The directory or the disk does not allow it; the old file is as it was.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    path = path.resolve()  # A link is followed, not replaced.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,288 @@
+"""The directory of a run.
+
+    ticktree-runs/YYYYMMDD-HHMMSS-NAME/
+        run.json        what run this is (manifest.py)
+        profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
+
+While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
+state as well: a run that has one is unfinished, one that has none is finished, and the two cannot disagree.
+
+A profiled program imports this module when it starts: nothing slow is imported here before it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ticktree.errors import TicktreeError
+from ticktree.run.atomic import write_atomically
+from ticktree.run.manifest import MANIFEST_NAME, Manifest
+from ticktree.run.memory import create_memory, memory_files, remove_memory, writer_of
+from ticktree.run.owner import Owner, start_of
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+
+DEFAULT_OUT = Path("ticktree-runs")
+PROFILE = "profile.json"
+
+
+class RunDirectory:
+    """One run on disk.
+
+    Attributes:
+        path: Its directory, absolute.
+        manifest: What it says about itself.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        out: Path = DEFAULT_OUT,
+        *,
+        argv: Sequence[str] | None = None,
+        supervised: bool = False,
+    ) -> RunDirectory:
+        """Make the directories of a new run, owned by this process.
+
+        Args:
+            name: What to call it; characters that are a nuisance in file names are replaced.
+            out: Where runs are kept; made if it is missing.
+            argv: The program's command line; by default this process's own.
+            supervised: Whether this process supervises the program instead of being it.
+
+        Raises:
+            TicktreeError: One of the directories cannot be made.
+        """
+        try:
+            path = _make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{_clean(name)}")
+        except OSError as error:
+            raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
+        try:
+            return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
+        except (OSError, TicktreeError) as error:
+            _remove_empty(path)
+            raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
+
+    @classmethod
+    def _begin(cls, name: str, path: Path, argv: tuple[str, ...], supervised: bool) -> RunDirectory:
+        run_id = f"{path.name}-{os.urandom(4).hex()}"
+        manifest = Manifest(
+            id=run_id,
+            started_ns=time.time_ns(),
+            began_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+            argv=argv,
+            cwd=_working_directory(),
+            directory=str(path),
+            owner=Owner.current(),
+            supervised=supervised,
+            memory=str(create_memory(run_id)),
+            metadata={"name": _clean(name)},
+        )
+        run = cls(path, manifest)
+        run._write_manifest()
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """The run kept in `path`.
+
+        Raises:
+            TicktreeError: There is none, or its `run.json` cannot be understood.
+        """
+        path = Path(path).absolute()
+        try:
+            text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            raise TicktreeError(f"{path} is not a run: it holds no {MANIFEST_NAME}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise TicktreeError(f"{path / MANIFEST_NAME} cannot be read: {error}") from None
+        try:
+            return cls(path, Manifest.from_json(text))
+        except TicktreeError as error:
+            raise TicktreeError(f"{path / MANIFEST_NAME} is damaged: {error}") from None
+
+    @classmethod
+    def list(cls, out: Path = DEFAULT_OUT) -> Sequence[RunDirectory]:
+        """The runs kept in `out`, oldest first; what is no run, or a damaged one, is passed over."""
+        try:
+            paths = [path for path in Path(out).iterdir() if (path / MANIFEST_NAME).is_file()]
+        except OSError:
+            return []
+        runs = []
+        for path in paths:
+            with suppress(TicktreeError):
+                runs.append(cls.open(path))
+        return sorted(runs, key=lambda run: (run.manifest.started_ns, run.path.name))
+
+    @classmethod
+    def newest(cls, out: Path = DEFAULT_OUT) -> RunDirectory:
+        """The run in `out` that was started last.
+
+        Raises:
+            TicktreeError: There is none.
+        """
+        runs = cls.list(out)
+        if not runs:
+            raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+        return runs[-1]
+
+    @property
+    def id(self) -> str:
+        """What tells it from every other run of every machine."""
+        return self.manifest.id
+
+    @property
+    def memory_dir(self) -> Path:
+        """Where its processes write their memory files; gone once the run is finished."""
+        return Path(self.manifest.memory)
+
+    def memory_files(self) -> Sequence[Path]:
+        """The memory files its processes have made so far, one each; none once the run is finished."""
+        return memory_files(self.memory_dir)
+
+    def is_finished(self) -> bool:
+        """Whether its profile is on disk for good."""
+        return not self.memory_dir.is_dir()
+
+    def is_live(self) -> bool:
+        """Whether anybody still runs who may write to it: its owner or one of the recorded processes."""
+        if self.is_finished():
+            return False
+        writers = (self.manifest.owner.beside(*writer_of(file)) for file in self.memory_files())
+        return self.manifest.owner.is_alive() or any(writer.is_alive() for writer in writers)
+
+    def profile(self) -> Profile:
+        """What was recorded: up to this moment while the program runs, else all of it.
+
+        Raises:
+            TicktreeError: Nothing of it is left, or what is left cannot be read.
+        """
+        live = self._read_memory()
+        return self._read_saved() if live is None else live
+
+    def fold(self) -> None:
+        """Save what has been recorded so far: memory does not survive the machine.
+
+        Raises:
+            TicktreeError: What was recorded cannot be read.
+            OSError: The profile cannot be written.
+        """
+        live = self._read_memory()
+        if live is not None:
+            self._save(_annotated(live, {"unfinished": True}))
+
+    def finish(self) -> Profile:
+        """Save the whole run's profile, give its memory back, and return the profile.
+
+        A run that has been finished already stays as it is.
+
+        Raises:
+            TicktreeError: What was recorded cannot be read.
+            OSError: The profile cannot be written; the memory files are kept.
+        """
+        whole = self._read_memory()
+        if whole is None:
+            return self._read_saved()
+        whole = _annotated(whole, {}, losses=self._outliving())
+        self._save(whole)
+        remove_memory(self.memory_dir)
+        return whole
+
+    def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
+        """Add facts about machine and program; they become the profile's metadata.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        self.manifest = self.manifest._replace(metadata={**self.manifest.metadata, **metadata})
+        self._write_manifest()
+
+    def _read_memory(self) -> Profile | None:
+        """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
+        if self.is_finished():
+            return None
+        from ticktree.run.reader import read_run
+
+        profile = read_run(self)
+        # It is moved aside before its first file is deleted: if it is still there, no file was missing.
+        return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
+
+    def _read_saved(self) -> Profile:
+        from ticktree.run.loading import read_profile
+
+        if not (self.path / PROFILE).is_file():
+            raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
+        return read_profile(self.path / PROFILE)
+
+    def _save(self, profile: Profile) -> None:
+        write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True)
+
+    def _write_manifest(self) -> None:
+        data = self.manifest.to_json().encode()
+        write_atomically(self.path / MANIFEST_NAME, data)
+        write_atomically(self.memory_dir / MANIFEST_NAME, data)
+
+    def _outliving(self) -> int:
+        """How many recorded processes go on and will be recorded in vain."""
+        writers = {writer_of(file) for file in self.memory_files()}
+        return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
+
+
+def _make_unique(out: Path, name: str) -> Path:
+    if not out.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        # What is measured is not what is versioned; and it would make every later run's tree look changed.
+        (out / ".gitignore").write_text("*\n", encoding="ascii")
+    number = 1
+    while True:
+        path = out / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def _remove_empty(path: Path) -> None:
+    for file in path.iterdir():
+        file.unlink()
+    path.rmdir()
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:64] or "run"
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - Path.cwd() is the same and as likely to fail
+    except FileNotFoundError:
+        return ""
+
+
+def _annotated(profile: Profile, facts: Mapping[str, str | int | float | bool], losses: int = 0) -> Profile:
+    from ticktree.profile import Profile
+
+    notes = Profile(
+        metadata={key: frozenset([value]) for key, value in facts.items()},
+        losses={"processes_outlived_run": losses} if losses else {},
+    )
+    return profile.merge(notes)

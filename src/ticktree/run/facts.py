@@ -1,0 +1,109 @@
+"""Facts about the machine and the program, without which two profiles cannot be compared."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import metadata as distributions
+from pathlib import Path
+
+# Whose versions change what a loop costs.
+_PACKAGES = (
+    *("ticktree", "numpy", "scipy", "numba", "torch", "torchvision", "jax", "jaxlib", "tensorflow"),
+    *("gymnasium", "gym", "pettingzoo", "mujoco", "dm-control", "pybullet", "isaacsim", "pygame"),
+    *("stable-baselines3", "sb3-contrib", "sbx-rl", "torchrl", "tensordict", "pufferlib", "tianshou", "ray"),
+    *("lightning", "pytorch-lightning", "lerobot", "transformers", "diffusers", "accelerate"),
+    *("mlagents", "mlagents-envs", "grpcio", "aiohttp", "uvloop"),
+    *("opencv-python", "opencv-python-headless", "pillow", "av", "pygame-ce"),
+)
+
+# What decides how many threads do the work, on which devices, and how they wait.
+_VARIABLES = re.compile(
+    r"(OMP|GOMP|KMP|MKL|OPENBLAS|NUMEXPR|VECLIB|BLIS|NUMBA)_.*"
+    r"|(CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_LAUNCH_BLOCKING|PYTORCH_.*ALLOC_CONF|TORCH_.*THREADS|XLA_FLAGS"
+    r"|THP_MEM_ALLOC_ENABLE|MALLOC_ARENA_MAX|LD_PRELOAD|MUJOCO_GL|SDL_VIDEODRIVER"
+    r"|PYTHONASYNCIODEBUG|PYTHONDEVMODE|TICKTREE_OFF"
+)
+_GIT_TIMEOUT_S = 3.0
+
+Value = str | int | float | bool
+
+
+def describe_program(argv: Sequence[str] | None = None, folder: Path | None = None) -> dict[str, Value]:
+    """What can be found out from outside the program, or inside it once it has ended.
+
+    Args:
+        argv: The program's command line; by default this process's own.
+        folder: Where its source is; asked for the commit it is at.
+    """
+    argv = sys.argv if argv is None else argv
+    folder = Path(argv[0] if argv else "").absolute().parent if folder is None else folder
+    return dict([*_machine(), *_python(argv), *_version(folder), *_environment()])
+
+
+def _machine() -> Iterator[tuple[str, Value]]:
+    yield "host", platform.node()
+    yield "system", platform.platform()
+    yield "cpu", _cpu_model()
+    yield "cores", os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        yield "cores_usable", len(os.sched_getaffinity(0))
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    found = (line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model")))
+    return next(found, platform.processor() or platform.machine())
+
+
+def _python(argv: Sequence[str]) -> Iterator[tuple[str, Value]]:
+    yield "python", platform.python_version()
+    yield "implementation", platform.python_implementation()
+    if sys.flags.optimize:
+        yield "python.optimize", sys.flags.optimize
+    yield "command", shlex.join(argv)
+    for name in _PACKAGES:
+        with suppress(distributions.PackageNotFoundError):
+            yield f"version.{name}", distributions.version(name)
+
+
+def _version(folder: Path) -> Iterator[tuple[str, Value]]:
+    """The commit of the program's source, and whether it has been changed since."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return
+    yield "git.commit", commit.strip()
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    if changes is not None:
+        yield "git.dirty", bool(changes)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    # It must not take locks that the user's own git then waits for, nor ask for a password.
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_GIT_TIMEOUT_S,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _environment() -> Iterator[tuple[str, Value]]:
+    return ((f"env.{name}", value) for name, value in os.environ.items() if _VARIABLES.fullmatch(name))

@@ -1,0 +1,169 @@
+"""A memory file's bytes, and the records in them.
+
+A file may be live, its process dead in the middle of a write, cut short or overwritten with anything: nothing
+read from it is believed before it was checked to lie within it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from ticktree.errors import TicktreeError
+from ticktree.run import layout
+
+Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge)
+
+_STABLE_TRIES = 200
+
+
+class DamagedError(TicktreeError):
+    """A memory file that says what cannot be."""
+
+
+class Image:
+    """One process's memory file at one moment.
+
+    Args:
+        data: Its bytes.
+        origin: What to call it in an error.
+
+    Raises:
+        DamagedError: These are not the bytes of a memory file, or of a version unknown here.
+    """
+
+    def __init__(self, data: bytes | bytearray, origin: str = "memory file") -> None:
+        self.origin = origin
+        self.data = data
+        if len(data) < ctypes.sizeof(layout.Header):
+            raise self.damaged("it is cut short")
+        self.header = layout.Header.from_buffer_copy(data)
+        if self.header.magic != layout.MAGIC:
+            raise self.damaged("it is not one")
+        if self.header.format != layout.FORMAT:
+            raise self.damaged(f"its format {self.header.format} is not {layout.FORMAT}")
+        if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
+            raise self.damaged("its records have other sizes")
+        if self.header.used_bytes > len(data):
+            raise self.damaged("it is cut short")
+        if self.header.clock_kind >= len(layout.CLOCKS) or not self.header.ns_per_tick:
+            raise self.damaged("its clock is unknown")
+
+    @classmethod
+    def of_file(cls, path: Path) -> Image:
+        """Copies a file that its process may be writing.
+
+        Raises:
+            DamagedError: It is not a memory file, or cannot be read.
+        """
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size < ctypes.sizeof(layout.Header):
+                    raise DamagedError(f"{path}: it is cut short")
+                with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
+                    return cls(_copied(memory), str(path))
+        except OSError as error:
+            raise DamagedError(f"{path}: {error.strerror}") from None
+
+    def damaged(self, why: str) -> DamagedError:
+        """The error that says what is wrong with this file."""
+        return DamagedError(f"{self.origin} is damaged: {why}")
+
+    def nodes(self) -> list[tuple[int, layout.Node]]:
+        """Every node with its reference, parents before their children."""
+        return self._chain(self.header.nodes, layout.Node)
+
+    def frames(self) -> list[tuple[int, layout.Frame]]:
+        """Every frame with its reference; those with serial 0 are free."""
+        return self._chain(self.header.frames, layout.Frame)
+
+    def trees(self) -> list[tuple[int, layout.Tree]]:
+        """Every tree with its reference."""
+        return self._chain(self.header.trees, layout.Tree)
+
+    def loops(self) -> list[tuple[int, layout.Loop]]:
+        """Every loop with its reference."""
+        return self._chain(self.header.loops, layout.Loop)
+
+    def gauges(self) -> list[tuple[int, layout.Gauge]]:
+        """Every gauge with its reference."""
+        return self._chain(self.header.gauges, layout.Gauge)
+
+    def text(self, ref: int) -> str:
+        """The text stored at a reference."""
+        offset = self._offset(ref, 4)
+        (length,) = struct.unpack_from("<I", self.data, offset)
+        if length > 4096 or offset + 4 + length > self.header.used_bytes:
+            raise self.damaged("a name lies outside it")
+        return bytes(self.data[offset + 4 : offset + 4 + length]).decode("utf-8", "replace")
+
+    def octave(self, ref: int) -> list[int]:
+        """The counts of one octave of a histogram."""
+        offset = self._offset(ref, layout.OCTAVE_BYTES)
+        counts: list[int] = self._words[offset // 8 : offset // 8 + layout.SUB_BUCKETS].tolist()
+        return counts
+
+    @cached_property
+    def _words(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        return np.frombuffer(self.data, dtype="<u8", count=len(self.data) // 8)
+
+    def _offset(self, ref: int, size: int) -> int:
+        offset = ref * layout.LINE
+        if offset < self.header.header_bytes or offset + size > self.header.used_bytes:
+            raise self.damaged("a reference leads out of it")
+        return offset
+
+    def _chain(self, newest: int, kind: type[Record]) -> list[tuple[int, Record]]:
+        found = list(self._follow(newest, kind))
+        found.reverse()
+        return found
+
+    def _follow(self, ref: int, kind: type[Record]) -> Iterator[tuple[int, Record]]:
+        size = ctypes.sizeof(kind)
+
+        while ref:
+            record = kind.from_buffer_copy(self.data, self._offset(ref, size))
+            yield ref, record
+            # Records are linked newest first and laid down in order: a chain only ever leads back.
+            if record.next >= ref:
+                raise self.damaged("a chain of records leads in a circle")
+            ref = record.next
+
+
+def _copied(memory: mmap.mmap) -> bytearray:
+    """The bytes of a file being written: each node is copied again until no write fell into its copy."""
+    data = bytearray(memory)
+    header = layout.Header.from_buffer_copy(data)
+    if header.magic != layout.MAGIC or header.used_bytes > len(data):
+        return data
+    ref, size = header.nodes, ctypes.sizeof(layout.Node)
+    while ref and (ref + 1) * layout.LINE + size <= len(data):
+        offset = ref * layout.LINE
+        _copy_node(memory, data, offset)
+        following = layout.Node.from_buffer_copy(data, offset).next
+        if following >= ref:
+            break
+        ref = following
+    return data
+
+
+def _copy_node(memory: mmap.mmap, data: bytearray, offset: int) -> None:
+    size = ctypes.sizeof(layout.Node)
+    for _ in range(_STABLE_TRIES):
+        before = struct.unpack_from("<I", memory, offset)
+        data[offset : offset + size] = memory[offset : offset + size]
+        node = layout.Node.from_buffer_copy(data, offset)
+        for ref in {*node.octaves, *node.warmup_octaves} - {0}:
+            at = ref * layout.LINE
+            data[at : at + layout.OCTAVE_BYTES] = memory[at : at + layout.OCTAVE_BYTES]
+        if before[0] % 2 == 0 and struct.unpack_from("<I", memory, offset) == before:
+            return

@@ -1,0 +1,284 @@
+"""The records of a memory file, as `recorder/core/layout.h` lays them out; a test compares the two."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_char, c_double, c_int16, c_int64, c_uint32, c_uint64
+from enum import IntFlag
+
+MAGIC = int.from_bytes(b"TICKTREE", "little")
+FORMAT = 1
+LINE = 64
+OCTAVES = 48
+SUB_BUCKETS = 32
+WINDOWS = 64
+OCTAVE_BYTES = 8 * SUB_BUCKETS
+
+CLOCKS = ("virtual", "tsc", "cntvct", "monotonic")
+
+# In the order of `enum tt_loss`: what a reader calls each, said after its count.
+LOSSES = (
+    "unwound_sections",
+    "unmatched_leaves",
+    "calls_over_node_cap",
+    "calls_nested_too_deep",
+    "names_cut",
+    "calls_over_name_cap",
+    "records_without_memory",
+    "bad_values",
+    "foreign_leaves",
+    "gauge_values_unfiled",
+    "private_chunks",
+    "threads_ended_open",
+)
+
+
+class NodeFlag(IntFlag):
+    """`enum tt_node_flag`."""
+
+    WAIT = 1
+    NS = 2
+    ROOT = 4
+    LOOP = 8
+    PHASED = 16
+    MANY_SITES = 32
+    DEVICE = 64
+    TIMED = 128
+
+
+class HeaderFlag(IntFlag):
+    """`enum tt_header_flag`."""
+
+    PRIVATE = 1
+    RECORDING = 2
+
+
+class Anchor(ctypes.LittleEndianStructure):
+    """`tt_anchor`."""
+
+    _fields_ = [("ticks", c_uint64), ("monotonic_ns", c_uint64), ("wall_ns", c_uint64)]
+
+
+class Header(ctypes.LittleEndianStructure):
+    """`tt_header`."""
+
+    _fields_ = [
+        ("magic", c_uint64),
+        ("format", c_uint32),
+        ("header_bytes", c_uint32),
+        ("node_bytes", c_uint32),
+        ("frame_bytes", c_uint32),
+        ("tree_bytes", c_uint32),
+        ("loop_bytes", c_uint32),
+        ("gauge_bytes", c_uint32),
+        ("clock_kind", c_uint32),
+        ("flags", c_uint32),
+        ("node_cap", c_uint32),
+        ("used_bytes", c_uint64),
+        ("backed_bytes", c_uint64),
+        ("pid", c_uint64),
+        ("process_start", c_uint64),
+        ("boot_id", c_char * 40),
+        ("parent_pid", c_uint64),
+        ("parent_start", c_uint64),
+        ("parent_node", c_uint32),
+        ("anchor_sequence", c_uint32),
+        ("first", Anchor),
+        ("last", Anchor),
+        ("run_began_ns", c_uint64),
+        ("ns_per_tick", c_uint64),
+        ("inner_cost", c_uint64),
+        ("outer_cost", c_uint64),
+        ("gc_ticks", c_uint64),
+        ("gc_pauses", c_uint64),
+        ("times_enabled", c_uint64),
+        ("nodes", c_uint32),
+        ("frames", c_uint32),
+        ("trees", c_uint32),
+        ("loops", c_uint32),
+        ("gauges", c_uint32),
+        ("node_count", c_uint32),
+        ("losses", c_uint64 * 16),
+    ]
+
+
+class Stats(ctypes.LittleEndianStructure):
+    """`tt_stats`."""
+
+    _fields_ = [("count", c_uint64), ("sum", c_uint64), ("minimum", c_uint64), ("maximum", c_uint64)]
+
+
+class Node(ctypes.LittleEndianStructure):
+    """`tt_node`."""
+
+    _fields_ = [
+        ("sequence", c_uint32),
+        ("flags", c_uint32),
+        ("own", c_int64),
+        ("concurrent", c_int64),
+        ("stats", Stats),
+        ("window_shift", c_uint32),
+        ("tree", c_uint32),
+        ("tick_epoch", c_uint64),
+        ("tick_sum", c_uint64),
+        ("site", c_uint64),
+        ("parent", c_uint32),
+        ("name", c_uint32),
+        ("first_child", c_uint32),
+        ("sibling", c_uint32),
+        ("next", c_uint32),
+        ("loop", c_uint32),
+        ("site_file", c_uint32),
+        ("site_function", c_uint32),
+        ("site_line", c_uint32),
+        ("cpu_samples", c_uint32),
+        ("memory_samples", c_uint32),
+        ("ticks", c_uint32),
+        ("cpu_ns", c_uint64),
+        ("cpu_wall", c_uint64),
+        ("memory_change", c_int64),
+        ("memory_peak", c_uint64),
+        ("work_bytes", c_uint64),
+        ("work_flops", c_uint64),
+        ("work_items", c_uint64),
+        ("warmup", Stats),
+        ("depth", c_uint32),
+        ("reserved0", c_uint32),
+        ("reserved1", c_uint64 * 3),
+        ("octaves", c_uint32 * OCTAVES),
+        ("warmup_octaves", c_uint32 * OCTAVES),
+        ("windows", c_uint64 * (2 * WINDOWS)),
+    ]
+
+
+class Frame(ctypes.LittleEndianStructure):
+    """`tt_frame`."""
+
+    _fields_ = [
+        ("serial", c_uint64),
+        ("parent_serial", c_uint64),
+        ("start", c_uint64),
+        ("covered", c_uint64),
+        ("cover_start", c_uint64),
+        ("epoch", c_uint64),
+        ("node", c_uint32),
+        ("parent", c_uint32),
+        ("last_child", c_uint32),
+        ("active", c_uint32),
+        ("flags", c_uint32),
+        ("next", c_uint32),
+        ("tick", c_uint32),
+        ("reserved0", c_uint32),
+        ("waited", c_uint64),
+        ("private", c_uint64 * 13),
+    ]
+
+
+class Tree(ctypes.LittleEndianStructure):
+    """`tt_tree`."""
+
+    _fields_ = [
+        ("root", c_uint32),
+        ("next", c_uint32),
+        ("spawn_node", c_uint32),
+        ("alive", c_uint32),
+        ("thread_id", c_uint64),
+        ("adoptions", c_uint64),
+        ("thread_name", c_char * 48),
+        ("reserved", c_uint64 * 6),
+    ]
+
+
+class WorstRow(ctypes.LittleEndianStructure):
+    """`tt_worst_row`."""
+
+    _fields_ = [("node", c_uint32), ("reserved", c_uint32), ("sum", c_uint64)]
+
+
+class WorstTick(ctypes.LittleEndianStructure):
+    """`tt_worst_tick`."""
+
+    _fields_ = [
+        ("duration", c_uint64),
+        ("tick", c_uint64),
+        ("start", c_uint64),
+        ("gc_ticks", c_uint64),
+        ("voluntary_switches", c_uint32),
+        ("involuntary_switches", c_uint32),
+        ("minor_faults", c_uint32),
+        ("major_faults", c_uint32),
+        ("causes_known", c_uint32),
+        ("row_count", c_uint32),
+        ("rows", WorstRow * 30),
+        ("reserved", c_uint64),
+    ]
+
+
+class Loop(ctypes.LittleEndianStructure):
+    """`tt_loop`."""
+
+    _fields_ = [
+        ("sequence", c_uint32),
+        ("node", c_uint32),
+        ("next", c_uint32),
+        ("hz_differ", c_uint32),
+        ("hz", c_double),
+        ("budget_ticks", c_uint64),
+        ("ticks", c_uint64),
+        ("incomplete", c_uint64),
+        ("busy", c_uint64),
+        ("warmup_ticks", c_uint64),
+        ("warmup_asked", c_uint64),
+        ("missed", c_uint64),
+        ("miss_run", c_uint64),
+        ("longest_miss_run", c_uint64),
+        ("late_sum", c_uint64),
+        ("late_maximum", c_uint64),
+        ("jitter_count", c_uint64),
+        ("jitter_sum", c_uint64),
+        ("last_duration", c_uint64),
+        ("first_wall_ns", c_uint64),
+        ("first_count", c_uint64),
+        ("first", c_uint64 * 64),
+        ("boundary_gc_ticks", c_uint64),
+        ("boundary_known", c_uint32),
+        ("boundary_voluntary", c_uint32),
+        ("boundary_involuntary", c_uint32),
+        ("boundary_minor", c_uint32),
+        ("boundary_major", c_uint32),
+        ("worst_count", c_uint32),
+        ("worst", WorstTick * 8),
+    ]
+
+
+class GaugeOctave(ctypes.LittleEndianStructure):
+    """`tt_gauge_octave`."""
+
+    _fields_ = [("octave", c_int16), ("sign", c_int16), ("counts", c_uint32)]
+
+
+class Gauge(ctypes.LittleEndianStructure):
+    """`tt_gauge`."""
+
+    _fields_ = [
+        ("sequence", c_uint32),
+        ("name", c_uint32),
+        ("next", c_uint32),
+        ("octave_count", c_uint32),
+        ("last", c_double),
+        ("minimum", c_double),
+        ("maximum", c_double),
+        ("last_wall_ns", c_uint64),
+        ("count", c_uint64),
+        ("zeros", c_uint64),
+        ("octaves", GaugeOctave * 28),
+    ]
+
+
+RECORD_BYTES = {
+    "node_bytes": ctypes.sizeof(Node),
+    "frame_bytes": ctypes.sizeof(Frame),
+    "tree_bytes": ctypes.sizeof(Tree),
+    "loop_bytes": ctypes.sizeof(Loop),
+    "gauge_bytes": ctypes.sizeof(Gauge),
+}

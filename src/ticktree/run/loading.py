@@ -1,0 +1,53 @@
+"""From what a user names a run by to its profile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ticktree.errors import TicktreeError
+from ticktree.profile import Profile, ProfileError
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.manifest import MANIFEST_NAME
+
+
+def load(path: str | os.PathLike[str]) -> Profile:
+    """The profile of a run, finished or running, or one saved as JSON.
+
+    Args:
+        path: A run's directory, a directory of runs (the newest is meant), or a profile's JSON file.
+
+    Raises:
+        TicktreeError: There is nothing there, or nothing that can be understood.
+    """
+    path = Path(path)
+    return find_run(path).profile() if path.is_dir() else read_profile(path)
+
+
+def find_run(path: Path | None) -> RunDirectory:
+    """The run in a directory, the newest in a directory of runs, or for None the newest here.
+
+    Raises:
+        TicktreeError: There is none.
+    """
+    if path is None:
+        return RunDirectory.newest(DEFAULT_OUT)
+    if (path / MANIFEST_NAME).exists() or not RunDirectory.list(path):
+        return RunDirectory.open(path)
+    return RunDirectory.newest(path)
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile in a JSON file.
+
+    Raises:
+        TicktreeError: The file cannot be read or is not a valid profile.
+    """
+    try:
+        return Profile.from_json(path.read_bytes())
+    except FileNotFoundError:
+        raise TicktreeError(f"{path}: there is no such file or run") from None
+    except OSError as error:
+        raise TicktreeError(f"{path}: {error.strerror}") from None
+    except ProfileError as error:
+        raise TicktreeError(f"{path}: {error}") from None

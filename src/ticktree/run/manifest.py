@@ -1,0 +1,104 @@
+"""What a run says about itself in its `run.json`.
+
+History of the format
+    ticktree-run/1  the first.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from ticktree.errors import TicktreeError
+from ticktree.run.owner import Owner
+
+FORMAT = "ticktree-run/1"
+MANIFEST_NAME = "run.json"
+
+
+class Manifest(NamedTuple):
+    """The facts of a run that are known when it starts.
+
+    Attributes:
+        id: Unique among all runs of all machines; a merged profile tells repeats apart by it.
+        started_ns: Wall-clock nanoseconds since 1970 when it was created.
+        began_ns: The same instant on CLOCK_MONOTONIC; windows and worst ticks count from it.
+        argv: The program's command line, script or `-m` first.
+        cwd: Where it was started.
+        directory: The run's own directory when it was created; its memory is led back to it by this.
+        owner: The process that finishes the run: its supervisor, or the program itself.
+        supervised: Whether the owner is a supervisor.
+        memory: The directory of its memory files, while it has them.
+        metadata: What was found out about machine and program.
+    """
+
+    id: str
+    started_ns: int
+    began_ns: int
+    argv: tuple[str, ...]
+    cwd: str
+    directory: str
+    owner: Owner
+    supervised: bool
+    memory: str
+    metadata: dict[str, str | int | float | bool]
+
+    def to_json(self) -> str:
+        """The text of `run.json`."""
+        fields = {"format": FORMAT, **self._asdict(), "owner": self.owner._asdict()}
+        return json.dumps(fields, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Read a `run.json`; fields of later minor versions are ignored.
+
+        Raises:
+            TicktreeError: The text is not the manifest of a run, or of a version unknown here.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TicktreeError(f"not JSON: {error}") from None
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            known = data.get("format") if isinstance(data, dict) else None
+            raise TicktreeError(f"format {known!r} is not {FORMAT}")
+        manifest = cls(**{name: _field(data, name, kind) for name, kind in _KINDS.items()})
+        owner = Owner(**{name: _field(data["owner"], name, kind) for name, kind in _OWNER_KINDS.items()})
+        return manifest._replace(
+            argv=_strings(data["argv"]), owner=owner, metadata=_scalars(data["metadata"])
+        )
+
+
+_KINDS: dict[str, type] = {
+    "id": str,
+    "started_ns": int,
+    "began_ns": int,
+    "argv": list,
+    "cwd": str,
+    "directory": str,
+    "owner": dict,
+    "supervised": bool,
+    "memory": str,
+    "metadata": dict,
+}
+_OWNER_KINDS: dict[str, type] = {"pid": int, "started": int, "boot_id": str, "namespace": int}
+
+
+def _field(data: dict[str, Any], name: str, kind: type) -> Any:
+    value = data.get(name)
+    # A bool is an int to isinstance, and no field is either.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TicktreeError(f"{name!r} is missing or not of type {kind.__name__}")
+    return value
+
+
+def _strings(values: list[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise TicktreeError("'argv' holds something that is not a string")
+    return tuple(values)
+
+
+def _scalars(values: dict[str, Any]) -> dict[str, str | int | float | bool]:
+    if not all(isinstance(value, (str, int, float, bool)) for value in values.values()):
+        raise TicktreeError("'metadata' holds something that is neither a string nor a number")
+    return values

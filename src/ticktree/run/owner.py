@@ -1,0 +1,93 @@
+"""Who owns a run: one process, told apart from every other that ever had its number.
+
+A pid alone is reused, often within minutes; with its start time it is unique until the machine restarts, and
+with the boot id for good. The pid namespace is kept beside them because containers may share a tmpfs and not
+their pids: what cannot be seen from here must not be taken for dead, or one container would finish the
+running program of another.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Owner(NamedTuple):
+    """One process of one boot of one machine.
+
+    Attributes:
+        pid: Its number, in the pid namespace it runs in.
+        started: When it was started: clock ticks since boot, or wall-clock microseconds without /proc.
+        boot_id: The machine's boot: a random id, new at every start of the kernel; empty without /proc.
+        namespace: The inode of its pid namespace, 0 where there are none.
+    """
+
+    pid: int
+    started: int
+    boot_id: str
+    namespace: int
+
+    @classmethod
+    def current(cls) -> Owner:
+        """The process that asks."""
+        pid = os.getpid()
+        return cls(pid, start_of(pid) or 0, boot_id(), pid_namespace())
+
+    def beside(self, pid: int, started: int) -> Owner:
+        """Another process of the same machine and boot."""
+        return self._replace(pid=pid, started=started)
+
+    def is_alive(self) -> bool:
+        """Whether the process still runs; true where that cannot be seen from here."""
+        if self.boot_id != boot_id():
+            return False
+        if self.namespace != pid_namespace():
+            return True
+        return start_of(self.pid) == self.started
+
+
+def start_of(pid: int) -> int | None:
+    """When a process was started, in the unit of `Owner.started`; None if no such process runs."""
+    if not Path("/proc/self/stat").exists():
+        return _start_without_proc(pid)
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The second field is the program's name in parentheses; it may hold spaces and parentheses itself.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    state, threads, started = fields[0], int(fields[17]), int(fields[19])
+    # A zombie is dead, whoever forgot to collect it; unless only its first thread has ended and others go on.
+    if state in b"ZX" and threads <= 1:
+        return None
+    return started
+
+
+def _start_without_proc(pid: int) -> int | None:
+    # With /proc there is no need for it, and a profiled program would pay for the import.
+    import psutil  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return int(process.create_time() * 1e6)
+    except psutil.Error:
+        return None
+
+
+def boot_id() -> str:
+    """The id of this boot of the machine; empty without /proc, where start times are of the calendar."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def pid_namespace() -> int:
+    """The inode of this process's pid namespace, 0 where there are none."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return 0

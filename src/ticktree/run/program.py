@@ -1,0 +1,108 @@
+"""The program to run: what was named on the command line, and how plain Python would be asked to run it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import NamedTuple
+
+from ticktree.errors import TicktreeError
+
+
+class Program(NamedTuple):
+    """A Python program and its arguments.
+
+    Attributes:
+        target: A script, a directory or zip file with a `__main__`, `-` (standard input), or a module.
+        is_module: Whether it is a module, to be run as `python -m` does.
+        arguments: What the program finds in `sys.argv[1:]`.
+    """
+
+    target: str
+    is_module: bool
+    arguments: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call its runs."""
+        if self.is_module:
+            return self.target
+        path = Path(self.target)
+        # Half the projects call their entry main.py; its directory says more.
+        return path.stem if path.stem not in ("main", "__main__") else path.absolute().parent.name
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """As it would follow the word `python`."""
+        return ("-m", self.target, *self.arguments) if self.is_module else (self.target, *self.arguments)
+
+    @property
+    def folder(self) -> Path:
+        """The directory its source is likely to be versioned in."""
+        if self.target == "-":
+            return Path.cwd()
+        if not self.is_module:
+            script = Path(self.target)
+            return script if script.is_dir() else script.parent
+        # Of the package only its place is asked for: importing it here would run its code.
+        spec = PathFinder.find_spec(self.target.partition(".")[0], [str(Path.cwd()), *sys.path])
+        return Path(spec.origin).parent if spec and spec.origin else Path.cwd()
+
+    def command(self) -> list[str]:
+        """The command that runs it with the interpreter, and the interpreter's flags, that run us.
+
+        Raises:
+            TicktreeError: The interpreter does not know where it lies.
+        """
+        if not sys.executable:
+            raise TicktreeError("this Python does not know its own path (sys.executable is empty)")
+        return [sys.executable, *interpreter_flags(sys.orig_argv), *self.argv]
+
+    def check(self) -> None:
+        """See that Python will find something to run; whether it is Python, Python itself says best.
+
+        Raises:
+            TicktreeError: It will not.
+        """
+        if self.is_module or self.target == "-":
+            return
+        path = Path(self.target)
+        try:
+            is_folder = stat.S_ISDIR(os.stat(self.target).st_mode)  # noqa: PTH116 - a Path takes "" for "."
+        except (OSError, ValueError):
+            raise TicktreeError(f"{self.target}: there is no such script") from None
+        if not os.access(path, os.R_OK):
+            raise TicktreeError(f"{self.target}: may not be read")
+        if is_folder and not any((path / f"__main__.{suffix}").is_file() for suffix in ("py", "pyc")):
+            raise TicktreeError(f"{self.target}: is a directory without a __main__.py")
+
+
+def interpreter_flags(orig_argv: Sequence[str]) -> list[str]:
+    """The flags in an interpreter's command line: all before the script or `-m MODULE`, as they were typed.
+
+    Args:
+        orig_argv: Like `sys.orig_argv`: the interpreter, its flags, what it runs, that program's arguments.
+    """
+    flags: list[str] = []
+    words = iter(orig_argv[1:])
+    for word in words:
+        if word.startswith("--") and word != "--":
+            flags.append(word)
+            if word == "--check-hash-based-pycs":
+                flags += [next(words, "")]
+            continue
+        # A cluster of letters; W and X take the rest of it or the next word, c and m begin what is run.
+        match = re.fullmatch(r"-([^cmWX-]*)(?:([WX])(.*)|([cm]).*)?", word, re.DOTALL)
+        if match is None or word == "-":
+            break
+        letters, valued, value, runs = match.groups()
+        if runs:
+            flags += [f"-{letters}"] if letters else []
+            break
+        flags += [word] if value or not valued else [word, next(words, "")]
+    return flags

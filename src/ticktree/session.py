@@ -1,0 +1,242 @@
+"""The profiled program's own session: from `enable()` to its run on disk.
+
+Everything here runs inside somebody else's program, so nothing here may stop it: what goes wrong is said once,
+and recording goes on in private memory or not at all. What is slow to import is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from ticktree import recorder as native
+from ticktree.errors import TicktreeError
+from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.recorder.timed import Function
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+    from ticktree.run.directory import RunDirectory
+
+RUN_VARIABLE = "TICKTREE_RUN"
+
+# Other users of this tmpfs, data loaders above all, need it too.
+_CLAIM = 4
+
+
+class Recorder(native.Recorder):
+    """A recorder apart from the program's own, in private memory: for tests and libraries. It records at once.
+
+    Args:
+        virtual_clock: Time stands still but for `advance(ns)`.
+    """
+
+    def __init__(self, *, virtual_clock: bool = False) -> None:  # noqa: ARG002 - taken by __cinit__
+        self.enable()
+
+    def timed(self, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+        """Makes a function a section of this recorder; see `ticktree.timed`."""
+        if target is None or isinstance(target, str):
+            return native.timed(self, target, memory=memory, cpu=cpu)
+        return native.timed(self, target)
+
+    def enable(self) -> None:
+        """Starts recording, or goes on with it."""
+        super().enable()
+        native.install(self)
+
+    def disable(self) -> None:
+        """Stops recording; what is open is left at this moment, without counting as completed."""
+        super().disable()
+        native.uninstall(self)
+
+    def snapshot(self) -> Profile:
+        """What has been recorded so far, as a profile."""
+        return _profile_of(self, "recorder")
+
+    def summary(self) -> None:
+        """Prints the tree to standard error."""
+        _print(self.snapshot())
+
+
+class Session:
+    """The program's own recorder and the run it writes to."""
+
+    def __init__(self) -> None:
+        self.recorder = native.Recorder()
+        self.run: RunDirectory | None = None
+        self._pid = 0
+        self._finishes = False
+        self._lock = threading.Lock()
+
+    def enable(self, run: RunDirectory | None = None) -> None:
+        """Starts recording, or goes on with it.
+
+        Args:
+            run: The run to record into; by default a new one, which this process finishes when it ends.
+        """
+        with self._lock:
+            if self.recorder.recording or OFF_FOR_GOOD:
+                return
+            if not self._pid:
+                self._begin(run)
+            self.recorder.enable()
+            native.install(self.recorder)
+
+    def disable(self) -> None:
+        """Stops recording; what is open is left at this moment, without counting as completed."""
+        self.recorder.disable()
+        native.uninstall(self.recorder)
+
+    def snapshot(self) -> Profile:
+        """What this process has recorded so far."""
+        return _profile_of(self.recorder, self.run.id if self.run else "session")
+
+    def _begin(self, run: RunDirectory | None) -> None:
+        self._pid = os.getpid()
+        self._finishes = run is None
+        try:
+            self.run = run or _new_run()
+            self._open(self.run)
+        except (OSError, TicktreeError, MemoryError) as error:
+            _say(f"{error}; recording in private memory, nothing will be saved")
+            self.run = None
+            self.recorder.open()
+        self.recorder.set_costs(*native.calibrate())
+        atexit.register(self._finish)
+
+    def _open(self, run: RunDirectory) -> None:
+        path, limit, identity = _file_in(run)
+        self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
+        self.recorder.child_file = lambda: _file_of_child(run)
+
+    def _finish(self) -> None:
+        """At the program's end: what it recorded is whole now."""
+        if os.getpid() != self._pid:
+            return  # a forked child that ends in good order: the run is its parent's
+        self.disable()
+        if self.run is None or not self._finishes:
+            return
+        try:
+            _describe(self.run)
+            self.run.finish()
+        except Exception as error:  # whatever it is, the program is over and did nothing wrong
+            _say(f"the run in {self.run.path} is not saved: {error}")
+
+
+# The program's own: what the public functions act on.
+current = Session()
+
+
+def enable() -> None:
+    """Starts recording, or goes on with it. The run is kept in ./ticktree-runs/ when the program ends."""
+    current.enable()
+
+
+def disable() -> None:
+    """Stops recording; what is open is left at this moment, without counting as completed."""
+    current.disable()
+
+
+def snapshot() -> Profile:
+    """What this process has recorded so far, as a profile; empty if it never recorded."""
+    return current.snapshot()
+
+
+def summary() -> None:
+    """Prints the tree to standard error."""
+    _print(current.snapshot())
+
+
+@overload
+def timed(target: Function, /) -> Function: ...
+@overload
+def timed(
+    target: str | None = None, /, *, memory: bool = False, cpu: bool = False
+) -> Callable[[Function], Function]: ...
+def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+    """Makes a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
+
+    Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
+    await, generators only while they run: each resumption is one call. Name, signature and docstring are kept.
+
+    Args:
+        target: The function, or a name for it instead of its qualified name.
+        memory: Sample resident memory.
+        cpu: Sample CPU time.
+
+    Raises:
+        TypeError: If what is decorated cannot be called.
+    """
+    if target is None or isinstance(target, str):
+        return native.timed(current.recorder, target, memory=memory, cpu=cpu)
+    return native.timed(current.recorder, target)
+
+
+def arm() -> None:
+    """Called by ticktree.pth as the interpreter starts under `ticktree run`; never raises."""
+    try:
+        from ticktree.run.directory import RunDirectory
+
+        current.enable(RunDirectory.open(Path(os.environ[RUN_VARIABLE])))
+    except Exception as error:
+        _say(f"cannot record: {error}")
+
+
+def _new_run() -> RunDirectory:
+    from ticktree.run.directory import RunDirectory
+
+    script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem
+    return RunDirectory.create(script)
+
+
+def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
+    """Where this process writes, how much it may claim there, and who it is."""
+    from ticktree.run.owner import Owner
+
+    owner = Owner.current()
+    space = os.statvfs(run.memory_dir)
+    claimed = sum(file.stat().st_size for file in run.memory_files())
+    limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
+    path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
+    return path, limit, (owner.pid, owner.started, owner.boot_id)
+
+
+def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int, str]]:
+    try:
+        return _file_in(run)
+    except OSError:  # the run is over: the child outlived it, and records for nobody
+        return None, 0, (os.getpid(), 0, "")
+
+
+def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:
+    from ticktree.profile import Profile
+    from ticktree.run.image import Image
+    from ticktree.run.reader import read_images
+
+    data = recorder.image()
+    if not data:
+        return Profile.empty()
+    errors: list[Any] = []
+    return read_images([Image(data)], run_id, errors)
+
+
+def _describe(run: RunDirectory) -> None:
+    from ticktree.run.facts import describe_program
+
+    run.describe(describe_program())
+
+
+def _print(profile: Profile) -> None:
+    from ticktree.outputs import print_summary
+
+    print_summary(profile, sys.stderr)
+
+
+def _say(text: str) -> None:
+    print(f"ticktree: {text}", file=sys.stderr)

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from profile_strategies import nodes
+
+from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Stats, Windows, Work
+from ticktree.profile.windows import BASE_WIDTH_NS
+
+
+def tree(name: str, own_ns: int = 0, *children: Node, **fields) -> Node:
+    return Node(name=name, own_ns=own_ns, children={child.name: child for child in children}, **fields)
+
+
+@settings(max_examples=40)
+@given(nodes("train"), nodes("train"), nodes("train"))
+def test_nodes_merge_in_any_order(a, b, c):
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + Node(name="train") == a
+
+
+@settings(max_examples=40)
+@given(nodes("train"), nodes("train"))
+def test_totals_add_up_after_a_merge_for_every_node(a, b):
+    merged = a + b
+    assert merged.total_ns == a.total_ns + b.total_ns
+    for _, _, node in merged.walk():
+        assert not list(node.problems())
+
+
+@settings(max_examples=40)
+@given(nodes("train"))
+def test_walking_visits_every_node_at_its_path_after_its_parent(root):
+    seen = [path for path, _, _ in root.walk()]
+    assert len(seen) == len(set(seen))
+    for path, depth, node in root.walk():
+        assert root.at(path) is node
+        assert (depth == 0) == (path == "")
+
+
+def test_a_total_is_own_time_and_what_the_children_covered():
+    node = tree("update", 10, tree("actor", 50), tree("critic", 40, concurrent_ns=30))
+    assert node.total_ns == 70
+    assert node.parallel
+    assert not tree("update", 10, tree("actor", 50)).parallel
+
+
+def test_count_and_extremes_are_those_of_the_whole_run():
+    node = tree("update", steady=Stats.of([10, 20]), warmup=Stats.of([500]))
+    assert (node.count, node.stats.max_ns, node.steady.max_ns) == (3, 500, 20)
+
+
+def test_there_is_one_call_site_only_where_there_was_only_one():
+    here, there = CallSite("train.py", 3, "main"), CallSite("train.py", 9, "main")
+    assert tree("x", call_sites={here: 5}).call_site == here
+    assert tree("x", call_sites={here: 5, there: 1}).call_site is None
+    assert tree("x").call_site is None
+
+
+def test_windows_are_dropped_when_part_of_the_calls_has_none():
+    booked = tree("x", steady=Stats.of([5]), windows=Windows(BASE_WIDTH_NS, {0: 1}, {0: 5}))
+    not_booked = tree("x", steady=Stats.of([5]))
+    assert (booked + not_booked).windows == Windows()
+    assert (booked + booked).windows == Windows(BASE_WIDTH_NS, {0: 2}, {0: 10})
+
+
+def test_what_was_measured_in_one_part_only_is_kept():
+    full = tree(
+        "x",
+        work=Work(1, 2, 3),
+        cpu=Cpu(1, 2, 3),
+        memory=Memory(1, -2, 3),
+        open=Open(1, 2),
+        device="unsupported: x",
+    )
+    merged = full + tree("x")
+    assert (merged.work, merged.cpu, merged.memory) == (full.work, full.cpu, full.memory)
+    assert (merged.open, merged.device) == (full.open, full.device)
+    assert (full + full).memory == Memory(2, -4, 3)
+    assert (full + full).open == Open(2, 2)
+
+
+def test_nodes_of_different_names_do_not_merge():
+    with pytest.raises(ValueError, match="different names"):
+        tree("a") + tree("b")
+
+
+def test_a_path_that_leads_nowhere_is_a_key_error():
+    with pytest.raises(KeyError):
+        tree("root", 0, tree("train")).at("train/update")
+
+
+def test_a_tree_deeper_than_pythons_stack_merges_compares_and_is_walked():
+    deep = tree("leaf", 1)
+    for _ in range(5000):
+        deep = tree("f", 1, deep)
+    twice = deep + deep
+    assert twice != deep
+    assert twice == deep + deep
+    assert twice.total_ns == 2 * 5001
+    assert sum(1 for _ in twice.walk()) == 5001
+
+
+def test_a_node_survives_pickling():
+    node = tree("a", 3, tree("b", 4, steady=Stats.of([4])))
+    assert pickle.loads(pickle.dumps(node)) == node
+
+
+def test_a_node_is_unlike_anything_else():
+    assert tree("a") != "a"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"own_ns": -1},
+        {"recorder_ns": 11},
+        {"recorder_ns": -1},
+        {"windows": Windows(BASE_WIDTH_NS, {0: 1}, {0: 5})},
+        {"call_sites": {CallSite("f", 1, "g"): 0}},
+        {"per_run": {"a": (3, 5)}},
+        {"per_run": {"a": (-1, 5)}},
+        {"children": {"b": Node(name="c")}},
+        {"work": Work(-1, 0, 0)},
+        {"cpu": Cpu(1, -1, 0)},
+        {"memory": Memory(1, 0, -1)},
+        {"open": Open(0, 0)},
+        {"warmup": replace(Stats.of([1]), count=2)},
+    ],
+)
+def test_what_cannot_be_is_a_problem(change):
+    node = tree("a", 10, steady=Stats.of([4, 6]))
+    assert not list(node.problems())
+    assert list(replace(node, **change).problems())

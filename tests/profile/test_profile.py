@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from profile_strategies import gauge_of, profiles
+
+from ticktree.errors import TicktreeError
+from ticktree.profile import MAX_DEPTH, Loop, Node, Profile, ProfileError, Stats
+
+
+def profile_of(root: Node, **fields) -> Profile:
+    return Profile(root=root, **fields)
+
+
+@settings(max_examples=30)
+@given(profiles(), profiles(), profiles())
+def test_profiles_merge_in_any_order_and_still_hold(a, b, c):
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a.merge(b, c) == c.merge(a, b)
+    a.merge(b, c).check()
+
+
+@settings(max_examples=30)
+@given(profiles())
+def test_the_empty_profile_changes_nothing(profile):
+    assert profile + Profile.empty() == Profile.empty() + profile == profile
+    assert profile.merge() == profile
+    profile.check()
+
+
+def test_the_empty_profile_holds():
+    Profile.empty().check()
+
+
+def test_metadata_merges_to_the_set_of_values():
+    one, other = (
+        Profile(metadata={"host": frozenset({"a"})}),
+        Profile(metadata={"host": frozenset({"b"}), "gpu": frozenset({1})}),
+    )
+    assert (one + other).metadata == {"host": {"a", "b"}, "gpu": {1}}
+
+
+def test_a_truth_and_a_number_that_are_equal_merge_to_the_same_one_in_either_order():
+    one, other = Profile(metadata={"x": frozenset({1})}), Profile(metadata={"x": frozenset({True})})
+    assert (one + other).to_json() == (other + one).to_json()
+
+
+def test_a_broken_rule_is_named_with_its_node_in_one_line():
+    bad = Node(name="up\ndate", own_ns=5, steady=replace(Stats.of([5]), count=2))
+    root = Node(name="root", children={"up\ndate": bad})
+    with pytest.raises(
+        ProfileError, match=r"node 'up\\ndate': the histogram holds 1 calls where 2"
+    ) as caught:
+        profile_of(root).check()
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, TicktreeError)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"root": Node(name="trunk")}, "root is named"),
+        ({"loops": {"train": Loop(path="train")}}, "no such node"),
+        ({"losses": {"unwound": -1}}, "loss is negative"),
+        ({"metadata": {"x": frozenset({float("inf")})}}, "not a finite number"),
+        ({"gauges": {"a": gauge_of("b", [1.0])}}, "another name"),
+        ({"gauges": {"a": replace(gauge_of("a", [1.0]), zeros=3)}}, "4 readings are filed"),
+    ],
+)
+def test_what_cannot_be_is_refused(change, rule):
+    with pytest.raises(ProfileError, match=rule):
+        replace(Profile.empty(), **change).check()
+
+
+def test_a_loop_that_cannot_be_is_refused_by_its_path():
+    root = Node(name="root", children={"train": Node(name="train")})
+    with pytest.raises(ProfileError, match="loop 'train': 3 ticks"):
+        profile_of(root, loops={"train": Loop(path="train", ticks=3)}).check()
+
+
+def test_a_tree_deeper_than_the_model_allows_is_refused():
+    root = Node(name="f")
+    for _ in range(MAX_DEPTH):
+        root = Node(name="f", children={"f": root})
+    with pytest.raises(ProfileError, match="nodes deep"):
+        profile_of(Node(name="root", children={"f": root})).check()
