@@ -215,11 +215,11 @@ def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int,
 
 
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:
+    data = recorder.image()  # first: what is imported below is not the program's time
     from ticktree.profile import Profile
     from ticktree.run.image import Image
     from ticktree.run.reader import read_images
 
-    data = recorder.image()
     if not data:
         return Profile.empty()
     errors: list[Any] = []

@@ -53,7 +53,7 @@ static void tt_book_wait(tt_recorder *recorder, tt_frame *frame, tt_frame *paren
     if (tick->serial == frame->epoch) tick->waited += duration;
 }
 
-static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, uint64_t now, enum tt_ending);
+static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);
 
 /* Books a frame and frees it; the caller has unlinked it from its stack. */
 static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
@@ -78,7 +78,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) tt_sample_leave(recorder, frame, node, duration);
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(node->flags & TT_NODE_WAIT)) tt_book_wait(recorder, frame, parent, duration);
-    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) tt_tick_end(recorder, frame, node, duration, now, ending);
+    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) tt_tick_end(recorder, frame, node, duration, ending);
     tt_frame_free(recorder, frame);
 }
 

@@ -42,18 +42,17 @@ static tt_stack *tt_stack_of_context(tt_thread *thread, const void *context)
 }
 
 /* Hangs a new stack under an open frame, or, where none is, where the thread's own sections hang. */
-static void tt_stack_hang(tt_recorder *recorder, tt_stack *stack, tt_frame *parent)
+static void tt_stack_hang(tt_stack *stack, tt_frame *parent)
 {
     tt_stack *base = &stack->thread->base;
     stack->parent = parent ? parent : base->parent;
     stack->parent_serial = parent ? parent->serial : base->parent_serial;
     stack->home = parent && parent->node ? parent->node : base->home;
-    (void)recorder;
 }
 
 /* A context seen for the first time: a task's own (its origin is unclaimed), a copy made inside that task and run
  * there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs synchronously. */
-static void tt_stack_place(tt_recorder *recorder, tt_thread *thread, tt_stack *stack)
+static void tt_stack_place(tt_thread *thread, tt_stack *stack)
 {
     tt_origin *origin = stack->origin;
     tt_stack *last = thread->last;
@@ -63,15 +62,15 @@ static void tt_stack_place(tt_recorder *recorder, tt_thread *thread, tt_stack *s
         stack->parent_serial = origin->serial;
         stack->home = origin->node;
     } else if (last->top && last->origin == origin) {
-        tt_stack_hang(recorder, stack, last->top);
+        tt_stack_hang(stack, last->top);
     } else if (origin) {
         tt_stack *task = tt_stack_of_context(thread, origin->context);
         tt_frame *open = task && task->top ? task->top : NULL;
         if (!open && origin->frame && origin->frame->serial == origin->serial) open = origin->frame;
-        tt_stack_hang(recorder, stack, open);
+        tt_stack_hang(stack, open);
         if (!open) stack->home = origin->node;
     } else {
-        tt_stack_hang(recorder, stack, thread->base.top);
+        tt_stack_hang(stack, thread->base.top);
     }
 }
 
@@ -99,7 +98,7 @@ static tt_stack *tt_stack_make(tt_recorder *recorder, tt_thread *thread, PyObjec
     *stack = (tt_stack){.thread = thread, .context = context};
     Py_INCREF(context);
     stack->origin = tt_origin_here(recorder, thread);
-    tt_stack_place(recorder, thread, stack);
+    tt_stack_place(thread, stack);
     stack->next = thread->stacks;
     thread->stacks = stack;
     return stack;

@@ -150,14 +150,15 @@ static int tt_descends(const tt_recorder *recorder, const tt_frame *frame, const
     return frame == ancestor;
 }
 
-/* Ends what is still open inside `frame`: stages normally, ticks as incomplete, sections as unwound; generators
- * asleep inside it sleep on. */
-static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now)
+/* Ends what is still open inside `frame`, which is about to end itself: stages normally, ticks as incomplete, sections
+ * as unwound, unless what they are in never came to be; generators asleep inside it sleep on. */
+static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
+                         enum tt_ending ending)
 {
     for (tt_frame *inner = stack->top, *next; inner && inner != frame; inner = next) {
         next = tt_below(inner);
         if (tt_asleep(inner, pyframe) || !tt_descends(recorder, inner, frame)) continue;
-        if (!(inner->flags & TT_FRAME_SOFT)) tt_lose(recorder, TT_LOSS_UNWOUND);
+        if (!(inner->flags & TT_FRAME_SOFT) && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
         int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
         tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : TT_OPEN);
     }
@@ -203,7 +204,7 @@ static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_
         tt_lose(recorder, frame ? TT_LOSS_FOREIGN : TT_LOSS_UNMATCHED);
     }
     if (frame) {
-        tt_unwind_to(recorder, holder, frame, pyframe, now);
+        tt_unwind_to(recorder, holder, frame, pyframe, now, TT_COMPLETE);
         tt_pop(recorder, holder, frame, now, TT_COMPLETE);
     }
     if (holder != stack) tt_stack_rest(holder);

@@ -183,10 +183,9 @@ static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
     loop->worst_count = 0;
 }
 
-static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration, uint64_t now,
+static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration,
                                enum tt_ending ending)
 {
-    (void)now;
     tt_loop *loop = node->ticks ? tt_at(recorder, node->ticks) : NULL;
     if (!loop || ending == TT_VOID) return;
     tt_write_begin(&loop->sequence);
@@ -220,7 +219,7 @@ static tt_stack *tt_stack_holding(tt_thread *thread, const tt_frame *wanted)
 static void tt_tick_close(tt_recorder *recorder, tt_stack *stack, tt_frame *tick, tt_pyframe *pyframe, uint64_t now,
                           enum tt_ending ending)
 {
-    tt_unwind_to(recorder, stack, tick, pyframe, now);
+    tt_unwind_to(recorder, stack, tick, pyframe, now, ending);
     tt_pop(recorder, stack, tick, now, ending);
 }
 
@@ -282,7 +281,7 @@ static void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t ser
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
     tt_stack *stack = tt_stack_holding(tt_thread_here(recorder), tick);
-    if (stack) tt_unwind_to(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), tt_now(recorder));
+    if (stack) tt_unwind_to(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), tt_now(recorder), TT_COMPLETE);
 }
 
 /* A boundary of a loop object's own: one reading of the clock ends a tick and begins the next. */

@@ -76,6 +76,8 @@ cdef class Loop:
             self._end_tick(TT_VOID)
             raise
         except BaseException:
+            if self.fetching is not None:
+                tt_leave(&self.fetching.core)
             self._end_tick(TT_OPEN)
             raise
         if self.fetching is not None:

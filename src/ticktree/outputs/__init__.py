@@ -1,0 +1,9 @@
+"""Views of a profile: each renders one to bytes, keeps nothing, and draws what it is given."""
+
+from __future__ import annotations
+
+from ticktree.outputs.options import Phase, ViewOptions
+from ticktree.outputs.registry import OUTPUTS, Output
+from ticktree.outputs.summary import print_summary
+
+__all__ = ["OUTPUTS", "Output", "Phase", "ViewOptions", "print_summary"]

@@ -1,0 +1,88 @@
+"""Columns: which numbers a table shows, for every output that draws tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ticktree.outputs import formatting
+from ticktree.outputs.rows import Row
+from ticktree.profile import Gauge, Loop
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Item]):
+    """A column of numbers.
+
+    Attributes:
+        title: what stands above it.
+        text: the number of an item, formatted; "" where there is none to show.
+        rank: how soon it is given up where there is no room: the highest first.
+    """
+
+    title: str
+    text: Callable[[Item], str]
+    rank: int
+
+
+def _stat(name: str) -> Callable[[Row], str]:
+    return lambda row: formatting.time(getattr(row.stats, name)) if row.stats.count else ""
+
+
+def _of_loop(name: str) -> Callable[[Loop], str]:
+    return lambda loop: formatting.time(getattr(loop.stats, name))
+
+
+def _missed(loop: Loop) -> str:
+    if loop.budget_ns is None and not loop.missed:
+        return formatting.ABSENT
+    part = loop.missed / loop.stats.count if loop.stats.count else None
+    return f"{formatting.count(loop.missed)} ({formatting.share(part)})" if loop.missed else "0"
+
+
+def _quantile(name: str) -> Callable[[Gauge], str]:
+    """Return a percentile's text: whole where all readings seem to be, for percentiles are approximate."""
+
+    def text(gauge: Gauge) -> str:
+        value: float | None = getattr(gauge, name)
+        whole = all(reading == int(reading) for reading in (gauge.last, gauge.min, gauge.max))
+        return formatting.reading(round(value) if whole and value is not None else value)
+
+    return text
+
+
+TREE: tuple[Column[Row], ...] = (
+    Column("share", lambda row: formatting.share(row.share), 0),
+    Column("total", lambda row: formatting.time(row.total_ns), 5),
+    Column("mean", lambda row: "" if row.mean_ns is None else formatting.time(row.mean_ns), 0),
+    Column("min", _stat("min_ns"), 7),
+    Column("p50", _stat("p50_ns"), 2),
+    Column("p90", _stat("p90_ns"), 6),
+    Column("p99", _stat("p99_ns"), 1),
+    Column("max", _stat("max_ns"), 6),
+    Column("calls", lambda row: "" if row.calls is None else formatting.count(row.calls), 0),
+)
+
+LOOPS: tuple[Column[Loop], ...] = (
+    Column("ticks", lambda loop: formatting.count(loop.ticks), 0),
+    Column("asked", lambda loop: " ".join(map(formatting.hertz, sorted(loop.hz))) or formatting.ABSENT, 2),
+    Column("achieved", lambda loop: formatting.hertz(loop.achieved_hz), 1),
+    Column("budget", lambda loop: formatting.time(loop.budget_ns), 4),
+    Column("mean", _of_loop("mean_ns"), 3),
+    Column("p50", _of_loop("p50_ns"), 5),
+    Column("p99", _of_loop("p99_ns"), 2),
+    Column("max", _of_loop("max_ns"), 1),
+    Column("missed", _missed, 0),
+)
+
+GAUGES: tuple[Column[Gauge], ...] = (
+    Column("last", lambda gauge: formatting.reading(gauge.last), 0),
+    Column("min", lambda gauge: formatting.reading(gauge.min), 1),
+    Column("p50", _quantile("p50"), 1),
+    Column("p99", _quantile("p99"), 2),
+    Column("max", lambda gauge: formatting.reading(gauge.max), 0),
+    Column("readings", lambda gauge: formatting.count(gauge.count), 1),
+)

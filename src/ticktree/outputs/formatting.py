@@ -1,0 +1,89 @@
+"""Numbers as people read them, in every output: three significant digits and a unit."""
+
+from __future__ import annotations
+
+ABSENT = "-"
+
+_SECOND = 10**9
+# A time is written in the first unit in which it is below the limit.
+_TIMES = (
+    (1e3, 1, "ns"),
+    (1e6, 1e3, "us"),
+    (1e9, 1e6, "ms"),
+    (1000 * _SECOND, _SECOND, "s"),
+    (6000 * _SECOND, 60 * _SECOND, "min"),
+    (360_000 * _SECOND, 3600 * _SECOND, "h"),
+    (float("inf"), 86_400 * _SECOND, "d"),
+)
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+
+
+def time(ns: float | None) -> str:
+    """Return a duration, such as "16.1 ms"; "-" for None."""
+    if ns is None:
+        return ABSENT
+    if ns < 0:
+        return "-" + time(-ns)
+    # At 999.5 three digits round to 1000, which is 1.00 of the next unit.
+    unit_ns, unit = next((unit_ns, unit) for limit, unit_ns, unit in _TIMES if ns < limit * 0.9995)
+    return f"{ns if isinstance(ns, int) and unit == 'ns' else significant(ns / unit_ns)} {unit}"
+
+
+def count(number: int | None) -> str:
+    """Return a count, such as "12,345" or "12.3 M"; "-" for None."""
+    if number is None:
+        return ABSENT
+    return f"{number:,}" if abs(number) < 10_000_000 else scaled(number, "").rstrip()
+
+
+def size(number_of_bytes: float) -> str:
+    """Return an amount of memory, such as "75.5 MB" (a megabyte is 1,000,000 bytes)."""
+    return scaled(number_of_bytes, "B")
+
+
+def rate(amount: float, ns: float, unit: str) -> str:
+    """Return `amount` per time, such as "4.69 GB/s"; "-" where there was no time."""
+    return scaled(amount * _SECOND / ns, f"{unit}/s") if ns > 0 else ABSENT
+
+
+def hertz(hz: float | None) -> str:
+    """Return a frequency, such as "99.8 Hz"; "-" for None."""
+    return ABSENT if hz is None else scaled(hz, "Hz")
+
+
+def share(part: float | None) -> str:
+    """Return a part of 1 as a percentage, such as "98%", "1.1%" or "0.04%"; "-" for None."""
+    if part is None:
+        return ABSENT
+    percent = 100 * part
+    for limit, digits in ((0.00005, 0), (0.095, 2), (9.95, 1)):
+        if abs(percent) < limit:
+            return f"{abs(percent) if not digits else percent:.{digits}f}%"
+    return f"{percent:.0f}%"
+
+
+def reading(value: float | None) -> str:
+    """Return a gauge's value, whose unit only the program knows; "-" for None."""
+    if value is None:
+        return ABSENT
+    if value == int(value) and abs(value) < 10_000_000:
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+def scaled(amount: float, unit: str) -> str:
+    """Return `amount` with a decimal prefix before `unit`."""
+    magnitude, prefix = abs(amount), 0
+    while magnitude >= 999.5 and prefix < len(_PREFIXES) - 1:
+        magnitude, prefix = magnitude / 1000, prefix + 1
+    sign = "-" if amount < 0 else ""
+    number = str(int(magnitude)) if not prefix and magnitude == int(magnitude) else significant(magnitude)
+    return f"{sign}{number} {_PREFIXES[prefix]}{unit}"
+
+
+def significant(value: float) -> str:
+    """Return a value that is not negative with three significant digits, but no more decimals than that."""
+    for limit, digits in ((0.9995, 3), (9.995, 2), (99.95, 1)):
+        if value < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:.0f}"

@@ -1,0 +1,73 @@
+"""The headline: what was run, how much of it the numbers are of, and what is missing from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ticktree.outputs import formatting
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import Loop, Profile
+from ticktree.profile.metadata import ordered
+
+NOTHING = "Nothing was recorded; `ticktree doctor` tells why."
+
+
+def title(profile: Profile) -> str:
+    """Return what the run is called."""
+    return _fact(profile, "name") or "ticktree"
+
+
+def headline(profile: Profile, options: ViewOptions) -> list[str]:
+    """Return what a reader must know before the first number, piece by piece."""
+    return list(_pieces(profile, options))
+
+
+def is_empty(profile: Profile) -> bool:
+    """Tell whether there is nothing to show."""
+    return not profile.root.children and not profile.gauges
+
+
+def losses(profile: Profile) -> list[str]:
+    """Return what could not be recorded, piece by piece; nothing when nothing was lost."""
+    lost = [
+        f"{formatting.count(number)} {visible(what).replace('_', ' ')}"
+        for what, number in sorted(profile.losses.items())
+        if number
+    ]
+    return [f"Not recorded: {lost[0]}", *lost[1:]] if lost else []
+
+
+def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
+    command = _fact(profile, "command")
+    if command:
+        yield command
+    if True in profile.metadata.get("unfinished", ()):
+        yield "unfinished"
+    loop = max(profile.loops.values(), key=lambda loop: (loop.busy_ns, loop.path), default=None)
+    if loop is not None:
+        yield from _ticks(loop, options)
+    if profile.root.total_ns > 0:
+        yield f"{formatting.time(profile.root.total_ns)} recorded"
+    clock = _fact(profile, "clock")
+    if clock:
+        yield f"host clock, {clock}"
+
+
+def _ticks(loop: Loop, options: ViewOptions) -> Iterator[str]:
+    """Yield which ticks of the main loop the numbers are of, and its rate."""
+    if loop.warmup_ticks:
+        steady, warmup = formatting.count(loop.stats.count), formatting.count(loop.warmup_ticks)
+        yield {
+            "steady": f"steady: {steady} ticks after {warmup} of warm-up",
+            "warmup": f"warm-up: {warmup} ticks before {steady} steady ones",
+            "all": f"all {formatting.count(loop.ticks)} ticks, {warmup} of warm-up among them",
+        }[options.phase]
+        if options.phase != "all":
+            yield "shares of both phases"
+    if loop.achieved_hz is not None:
+        yield f"{formatting.scaled(loop.achieved_hz, '').rstrip()} ticks/s"
+
+
+def _fact(profile: Profile, key: str) -> str:
+    return ", ".join(visible(str(value)) for value in ordered(profile.metadata.get(key, ())))

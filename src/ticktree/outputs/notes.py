@@ -1,0 +1,77 @@
+"""Notes: what is known of a node beside its times, each in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ticktree.outputs import formatting
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
+
+
+def notes_of(node: Node, options: ViewOptions) -> tuple[str, ...]:
+    """Return the notes on `node`, what changes how its numbers are read before what adds to them."""
+    return tuple(_notes(node, options))
+
+
+def _notes(node: Node, options: ViewOptions) -> Iterator[str]:
+    if node.open is not None:
+        yield _open(node.open)
+    if node.parallel and node.total_ns > 0:
+        concurrent_ns = sum(child.concurrent_ns for child in node.children.values())
+        yield f"{formatting.significant(1 + concurrent_ns / node.total_ns)} x parallel"
+    if node.work is not None:
+        yield from _work(node.work, node)
+    if node.cpu is not None:
+        yield from _cpu(node.cpu)
+    if node.memory is not None:
+        yield _memory(node.memory)
+    if node.device is not None:
+        yield f"device time {visible(node.device)}"
+    if options.call_sites:
+        yield from _call_sites(node)
+
+
+def _open(opened: Open) -> str:
+    oldest = "for" if opened.count == 1 else "the oldest for"
+    return f"{formatting.count(opened.count)} still open, {oldest} {formatting.time(opened.age_ns)}"
+
+
+def _work(work: Work, node: Node) -> Iterator[str]:
+    """Yield the work of one call and its rate over all of them."""
+    calls = node.count or 1
+    if work.bytes:
+        rate = formatting.rate(work.bytes, node.total_ns, "B")
+        yield f"{formatting.size(work.bytes / calls)} at {rate}"
+    if work.flops:
+        rate = formatting.rate(work.flops, node.total_ns, "FLOP")
+        yield f"{formatting.scaled(work.flops / calls, 'FLOP')} at {rate}"
+    if work.items:
+        each = formatting.time(node.total_ns / work.items)
+        yield f"{formatting.reading(work.items / calls)} items, {each} each"
+
+
+def _cpu(cpu: Cpu) -> Iterator[str]:
+    if cpu.wall_ns > 0:
+        yield f"CPU {formatting.share(cpu.cpu_ns / cpu.wall_ns)} of {formatting.count(cpu.samples)} calls"
+
+
+def _memory(memory: Memory) -> str:
+    sign = "+" if memory.change_bytes >= 0 else ""
+    return f"memory {sign}{formatting.size(memory.change_bytes)}, peak {formatting.size(memory.peak_bytes)}"
+
+
+def _call_sites(node: Node) -> Iterator[str]:
+    """Yield the lines that entered the node, the most frequent first, at most three of them."""
+    sites = sorted(node.call_sites.items(), key=lambda entry: (not entry[0].file, -entry[1], entry[0]))
+    for site, _ in sites[:3]:
+        yield _site(site)
+    if len(sites) > 3:
+        yield f"{formatting.count(len(sites) - 3)} more call sites"
+
+
+def _site(site: CallSite) -> str:
+    if not site.file:  # the recorder knows of others, but not which
+        return "and elsewhere"
+    return f"{visible(site.file)}:{site.line} {visible(site.function)}"

@@ -1,0 +1,28 @@
+"""What a reader may ask of a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Phase: TypeAlias = Literal["steady", "warmup", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """How to show a profile; an output passes over what does not concern it.
+
+    Attributes:
+        width: columns of the terminal.
+        color: whether to use terminal colours.
+        all: show every row and every tick kept, however small.
+        call_sites: show where each section was called from.
+        phase: whose calls the means, percentiles and counts are of. Shares are always of the whole run,
+            because only there the accounts add up.
+    """
+
+    width: int = 100
+    color: bool = False
+    all: bool = False
+    call_sites: bool = False
+    phase: Phase = "steady"

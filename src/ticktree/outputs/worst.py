@@ -1,0 +1,113 @@
+"""What else there is to say of a loop: how late it ran, and where the time of its worst ticks went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ticktree.outputs import formatting
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import Loop, Profile, WorstTick
+from ticktree.profile import path as paths
+
+TICKS_SHOWN = 3
+PARTS_SHOWN = 3
+# A part that takes so many times as long as usual is worth a word.
+UNUSUAL = 1.5
+# A part that another fills this far is better named by the other.
+FILLED = 0.8
+
+_CAUSES = {
+    "gc_ns": "garbage collector",
+    "voluntary_switches": "voluntary switches",
+    "involuntary_switches": "involuntary switches",
+    "minor_faults": "minor page faults",
+    "major_faults": "major page faults",
+}
+
+
+def pace(loop: Loop) -> list[str]:
+    """Return how steadily `loop` ran, piece by piece; nothing where nothing was measured."""
+    return list(_pace(loop))
+
+
+def worst_ticks(profile: Profile, loop: Loop, options: ViewOptions) -> list[list[str]]:
+    """Return the worst ticks of `loop`, the longest first, each piece by piece: when, how long, and why.
+
+    Unless all are asked for, the longest and at most two more, if they are out of the ordinary.
+    """
+    limit_ns = loop.budget_ns or UNUSUAL * (loop.stats.p50_ns or 0)
+    ticks = [tick for place, tick in enumerate(loop.worst) if not place or tick.duration_ns > limit_ns]
+    shown = loop.worst if options.all else ticks[:TICKS_SHOWN]
+    return [[_when(tick), *_parts(profile, loop, tick, options), *_causes(tick)] for tick in shown]
+
+
+def _pace(loop: Loop) -> Iterator[str]:
+    late = loop.lateness
+    if late is not None and late.mean_ns is not None:
+        mean, most = formatting.time(late.mean_ns), formatting.time(late.max_ns)
+        yield f"when late, by {mean} on average, {most} at most"
+    if loop.jitter is not None and loop.jitter.mean_ns is not None:
+        yield f"jitter {formatting.time(loop.jitter.mean_ns)}"
+    if loop.longest_miss_run > 1:
+        yield f"up to {formatting.count(loop.longest_miss_run)} missed in a row"
+    if loop.incomplete:
+        yield f"{formatting.count(loop.incomplete)} cut short"
+
+
+def _when(tick: WorstTick) -> str:
+    started = formatting.time(tick.started_ns)
+    return f"tick {formatting.count(tick.tick)} at {started} took {formatting.time(tick.duration_ns)}"
+
+
+def _parts(profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions) -> list[str]:
+    parts = [_Part(profile, loop, tick, path) for path in _chief_parts(loop, tick)]
+    parts.sort(key=lambda part: (-part.excess_ns, part.path))
+    return [part.text() for part in (parts if options.all else parts[:PARTS_SHOWN])]
+
+
+def _causes(tick: WorstTick) -> list[str]:
+    return [_cause(key, amount) for key, amount in sorted(tick.causes.items()) if amount]
+
+
+class _Part:
+    """A part of a tick, and how long it usually takes."""
+
+    def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str) -> None:
+        self.path = path
+        self.took_ns = tick.breakdown[path]
+        self.name = "/".join(visible(name) for name in paths.split(path)[len(paths.split(loop.path)) :])
+        try:
+            usual_ns = profile.root.at(path).steady.sum_ns
+        except KeyError:  # a node whose process was not read
+            usual_ns = 0
+        self.usual_ns = usual_ns // max(1, loop.stats.count)
+        self.excess_ns = self.took_ns - self.usual_ns
+
+    def text(self) -> str:
+        said = f"{self.name} {formatting.time(self.took_ns)}"
+        if self.usual_ns and self.took_ns > UNUSUAL * self.usual_ns:
+            said += f" (usually {formatting.time(self.usual_ns)})"
+        return said
+
+
+def _chief_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
+    """Yield the parts directly below the loop, each followed down to whatever fills it."""
+    below: dict[tuple[str, ...], list[str]] = {}
+    for path in tick.breakdown:
+        below.setdefault(paths.split(path)[:-1], []).append(path)
+    for part in below.get(paths.split(loop.path), []):
+        chief = part
+        while True:
+            longest = max(below.get(paths.split(chief), []), key=tick.breakdown.__getitem__, default=None)
+            if longest is None or tick.breakdown[longest] < FILLED * tick.breakdown[chief]:
+                break
+            chief = longest
+        yield chief
+
+
+def _cause(key: str, amount: int) -> str:
+    name = visible(_CAUSES.get(key, key.removesuffix("_ns").replace("_", " ")))
+    return (
+        f"{name} {formatting.time(amount)}" if key.endswith("_ns") else f"{formatting.count(amount)} {name}"
+    )

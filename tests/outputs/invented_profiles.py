@@ -1,0 +1,257 @@
+"""Profiles as they could have been recorded, all numbers invented: a training loop, and a control loop."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from ticktree.profile import (
+    CallSite,
+    Cpu,
+    FirstTicks,
+    Gauge,
+    Histogram,
+    Jitter,
+    Lateness,
+    Loop,
+    Memory,
+    Node,
+    Open,
+    Profile,
+    Stats,
+    Windows,
+    Work,
+    WorstTick,
+)
+
+MS = 1_000_000
+US = 1_000
+
+
+def spread(middle_ns: float, count: int, seed: int, tail: float = 0.1) -> list[int]:
+    """Durations around `middle_ns`, some of them longer, the same for the same seed."""
+    random_numbers = random.Random(seed)
+    return [round(middle_ns * random_numbers.lognormvariate(0, tail)) for _ in range(count)]
+
+
+def node(
+    name: str, durations: list[int], *children: Node, warmup: int = 0, own_ns: int | None = None, **fields
+) -> Node:
+    """A node whose calls took `durations`, the first `warmup` of them before the steady phase."""
+    covered_ns = sum(child.total_ns - child.concurrent_ns for child in children)
+    width_ns, at_ns = 10 * MS << 6, 0
+    counts: dict[int, int] = {}
+    totals: dict[int, int] = {}
+    for duration_ns in durations:
+        at_ns += duration_ns
+        index = at_ns // width_ns
+        counts[index] = counts.get(index, 0) + 1
+        totals[index] = totals.get(index, 0) + duration_ns
+    return Node(
+        name=name,
+        own_ns=max(sum(durations) - covered_ns, 0) if own_ns is None else own_ns,
+        steady=Stats.of(durations[warmup:]),
+        warmup=Stats.of(durations[:warmup]) if warmup else None,
+        windows=Windows(width_ns, counts, totals),
+        per_run={"20260704-101500-train": (len(durations), sum(durations))},
+        children={child.name: child for child in children},
+        **fields,
+    )
+
+
+def site(line: int, function: str, file: str = "train.py") -> dict[CallSite, int]:
+    return {CallSite(file, line, function): 1}
+
+
+class Phase:
+    """A section of the training run: its own time is invented, all else follows from its children's."""
+
+    def __init__(self, name: str, own_ms: float, *children: Phase, each_tick: int = 1, **fields) -> None:
+        self.calls = (TICKS + WARMUP) * each_tick
+        own = spread(own_ms * MS, self.calls, sum(map(ord, name)))
+        slow = WARMUP * each_tick
+        own[:slow] = [3 * duration for duration in own[:slow]]
+        self.durations = [
+            duration + sum(sum(child.of_call(call, self.calls)) for child in children)
+            for call, duration in enumerate(own)
+        ]
+        below = [child.node for child in children]
+        self.node = node(name, self.durations, *below, warmup=slow, recorder_ns=130 * self.calls, **fields)
+
+    def of_call(self, call: int, calls: int) -> list[int]:
+        """The durations of those calls that are in one of their parent's `calls`."""
+        each = self.calls // calls
+        return self.durations[call * each : (call + 1) * each]
+
+
+TICKS, WARMUP = 38, 3
+
+
+def training() -> Profile:
+    """A SAC training run on images: one thread, a warm-up of three ticks, a data-loading thread beside it."""
+    whole = TICKS + WARMUP
+    convolutions = [Phase(f"conv {n}", ms, each_tick=6) for n, ms in ((1, 44), (2, 17), (3, 9))]
+    actor = Phase(
+        "actor",
+        700,
+        Phase("forward", 2.1, *convolutions, each_tick=6),
+        call_sites=site(212, "SAC.update"),
+    )
+    sample = Phase(
+        "sample",
+        0.03,
+        Phase("select", 0.35),
+        Phase("unzip", 0.24),
+        Phase("np.array", 14.1, work=Work(bytes=75_500_000 * whole)),
+        Phase("FloatTensor", 0.021, each_tick=5),
+        Phase("to device", 0.0009, each_tick=5, device="unsupported: no GPU here"),
+        work=Work(bytes=75_500_000 * whole, items=256 * whole),
+        memory=Memory(whole, 3_000_000, 1_240_000_000),
+        call_sites=site(188, "ReplayBuffer.sample", "buffer.py"),
+    )
+    update = Phase(
+        "update",
+        18,
+        actor,
+        Phase("critic 1", 431, call_sites=site(231, "SAC.update")),
+        Phase("critic 2", 428, call_sites=site(239, "SAC.update")),
+        sample,
+        Phase("entropy", 1.2),
+        Phase("soft update", 1.1, work=Work(flops=6_200_000 * whole)),
+        cpu=Cpu(5, 8_210 * MS, 8_520 * MS),
+    )
+    environment = Phase(
+        "env step",
+        0.9,
+        Phase("physics", 3.1),
+        Phase("render", 14),
+        Phase("read pixels", 6),
+        Phase("wait for frame", 2, wait=True),
+        call_sites=site(97, "main"),
+    )
+    train = Phase("train", 0.8, update, environment, call_sites=site(90, "main")).node
+    prefetch = node("prefetch", spread(9 * MS, 900, 23))
+    prefetch = replace(prefetch, concurrent_ns=prefetch.total_ns)
+    save = node("save", spread(310 * MS, 1, 24), own_ns=910 * MS, open=Open(1, 600 * MS))
+    worst = WorstTick(
+        train.steady.max_ns or 0,
+        "4211/4211",
+        17,
+        41_000 * MS,
+        {"train/update": 2_220 * MS, "train/update/actor": 1_370 * MS, "train/env step": 29 * MS},
+        {"gc_ns": 0, "involuntary_switches": 214, "minor_faults": 70_211},
+    )
+    loop = Loop(
+        path="train",
+        ticks=whole,
+        warmup_ticks=WARMUP,
+        stats=train.steady,
+        jitter=Jitter(whole - 1, 95 * MS * (whole - 1)),
+        busy_ns=train.stats.sum_ns,
+        first_ticks=FirstTicks(1_783_160_100_000_000_000, "4211/4211", (6_300 * MS, 6_100 * MS, 6_080 * MS)),
+        worst=(worst,),
+    )
+    return Profile(
+        root=Node(
+            name="root",
+            own_ns=1_200 * MS,
+            recorder_ns=15_000,
+            children={each.name: each for each in (train, prefetch, save)},
+        ),
+        loops={"train": loop},
+        gauges={"replay size": gauge_of("replay size", [float(n) for n in range(1, 400)])},
+        metadata={
+            "name": frozenset({"visual_sac"}),
+            "command": frozenset({"train.py --buffer list"}),
+            "clock": frozenset({"TSC"}),
+            "host": frozenset({"bench-3"}),
+            "python": frozenset({"3.11.9"}),
+            "threads": frozenset({1}),
+        },
+    )
+
+
+def control() -> Profile:
+    """A 100 Hz control loop with a slow plan, a stall, a helper thread beside it and losses."""
+    count = 1200
+    plan = spread(2.1 * MS, count, 1, 0.3)
+    plan[412], plan[777] = 45 * MS, 14 * MS
+    wobble = spread(60 * US, count, 2)
+    durations = [9_940 * US + max(0, each - 6 * MS) + late for each, late in zip(plan, wobble, strict=True)]
+    sleep = [max(each - planned - 2 * MS, 0) for each, planned in zip(durations, plan, strict=True)]
+    solve = [round(each * 0.97) for each in plan]
+    control = node(
+        "control",
+        durations,
+        node("observe", spread(1.2 * MS, count, 3), recorder_ns=200_000),
+        node(
+            "plan", plan, node("solve", solve), call_sites=site(40, "step", "robot.py"), recorder_ns=200_000
+        ),
+        node("act", spread(0.6 * MS, count, 4)),
+        node("sleep", sleep, wait=True),
+        warmup=10,
+        recorder_ns=900_000,
+        call_sites=site(31, "main", "robot.py"),
+    )
+    helper = node(
+        "helper",
+        spread(30 * MS, 300, 5),
+        node("decode", spread(21 * MS, 300, 6)),
+    )
+    helper = replace(helper, concurrent_ns=helper.total_ns)
+    worst = [(412, 45), (777, 14), (3, 5)]
+    loop = Loop(
+        path="control",
+        ticks=count,
+        incomplete=1,
+        hz=frozenset({100.0}),
+        missed=9,
+        longest_miss_run=3,
+        warmup_ticks=10,
+        stats=control.steady,
+        lateness=Lateness(count, 120 * US * count, 35 * MS),
+        jitter=Jitter(count - 1, 42 * US * (count - 1)),
+        busy_ns=control.stats.sum_ns,
+        first_ticks=FirstTicks(1_783_160_000_000_000_000, "77/77", tuple(durations[:8])),
+        worst=tuple(
+            WorstTick(
+                durations[tick],
+                "77/77",
+                tick,
+                tick * 10 * MS,
+                {
+                    "control/observe": 1_210 * US,
+                    "control/plan": ms * MS,
+                    "control/plan/solve": round(ms * 0.97 * MS),
+                    "control/act": 590 * US,
+                },
+                {"gc_ns": 12 * MS, "involuntary_switches": 3} if tick == 412 else {"major_faults": 0},
+            )
+            for tick, ms in worst
+        ),
+    )
+    return Profile(
+        root=Node(name="root", own_ns=40 * MS, children={"control": control, "helper": helper}),
+        loops={"control": loop},
+        gauges={"queue depth": gauge_of("queue depth", [0.0, 1.0, 2.0, 7.0, 4.0])},
+        metadata={
+            "name": frozenset({"robot"}),
+            "command": frozenset({"robot.py"}),
+            "threads": frozenset({1}),
+        },
+        losses={"unwound": 2},
+    )
+
+
+def gauge_of(name: str, readings: list[float]) -> Gauge:
+    return Gauge(
+        name=name,
+        last=readings[-1],
+        last_wall_ns=1_783_160_500_000_000_000,
+        writer="77",
+        count=len(readings),
+        min=min(readings),
+        max=max(readings),
+        positive=Histogram.of(reading for reading in readings if reading > 0),
+        zeros=sum(reading == 0 for reading in readings),
+    )

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from invented_profiles import MS, control, node
+from profile_strategies import profiles
+
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.markdown import escaped
+from ticktree.profile import Node, Profile
+
+
+def shown(profile: Profile, **options) -> str:
+    return OUTPUTS["markdown"].render(profile, ViewOptions(**options)).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"),
+    [
+        ("</script>", "&lt;/script&gt;"),
+        ("a|b", r"a\|b"),
+        ("`code`", r"\`code\`"),
+        ("*x* __y__", r"\*x\* \_\_y\_\_"),
+        ("[a](b)", r"\[a\](b)"),
+        ("# title", r"\# title"),
+        ("- item", r"\- item"),
+        ("1. item", r"1\. item"),
+        ("&amp;", "&amp;amp;"),
+        ("3.5 ms (usually 2 ms)", "3.5 ms (usually 2 ms)"),
+    ],
+)
+def test_markdown_takes_names_literally(text, literal):
+    assert escaped(text) == literal
+
+
+@settings(max_examples=40)
+@given(profiles())
+def test_every_row_of_a_table_has_as_many_cells_as_its_heading(profile):
+    blocks = shown(profile, all=True, call_sites=True).split("\n\n")
+    for block in blocks:
+        if block.startswith("|"):
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_a_name_cannot_become_html():
+    tree = Node(name="root", children={"</script><b>": node("</script><b>", [MS])})
+    assert "<" not in shown(Profile(root=tree))
+
+
+def test_losses_are_announced():
+    assert "**Not recorded: 2 unwound**" in shown(control())
+
+
+def test_a_profile_of_nothing_says_so():
+    assert "Nothing was recorded" in shown(Profile.empty())
+
+
+def test_the_same_profile_gives_the_same_bytes_every_time():
+    profile = replace(control(), losses={})
+    assert shown(profile) == shown(profile)

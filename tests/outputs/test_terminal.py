@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from invented_profiles import MS, control, node, training
+from profile_strategies import profiles
+from rich.cells import cell_len
+
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.profile import Node, Profile
+
+ESCAPE = re.compile(r"\x1b\[[\d;]*m")
+
+
+def shown(profile: Profile, **options) -> str:
+    return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
+
+
+@settings(max_examples=40)
+@given(profiles(), st.sampled_from([40, 60, 100, 200]), st.booleans())
+def test_no_line_is_wider_than_the_terminal(profile, width, everything):
+    text = shown(profile, width=width, all=everything, call_sites=True)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+@settings(max_examples=30)
+@given(profiles())
+def test_nothing_a_program_named_reaches_the_terminal_as_a_command(profile):
+    plain = shown(profile, all=True, call_sites=True)
+    assert all(character == "\n" or character.isprintable() for character in plain)
+    colored = shown(profile, all=True, call_sites=True, color=True)
+    assert ESCAPE.sub("", colored) == plain
+
+
+@pytest.mark.parametrize("make", [training, control])
+def test_the_same_profile_gives_the_same_bytes_every_time_and_everywhere(make, monkeypatch):
+    first = shown(make(), color=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "20")
+    profile = make()
+    assert shown(profile, color=True) == shown(profile, color=True) == first
+
+
+def test_without_colours_there_is_no_escape():
+    assert "\x1b" not in shown(control())
+    assert "\x1b" in shown(control(), color=True)
+
+
+def test_units_and_numbers_are_below_one_another():
+    text = shown(training(), width=100)
+    ends = {
+        line.index(match[0])
+        for line in text.splitlines()[4:20]
+        if (match := re.search(r"(?<=\d) [mu]s  ", line))
+    }
+    assert len(ends) == 1
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
+def test_name_share_mean_and_calls_are_there_at_any_width(width):
+    heading = next(line for line in shown(training(), width=width).splitlines() if "calls" in line)
+    assert heading.split()[0] == "share"
+    assert {"mean", "calls"} <= set(heading.split())
+
+
+def test_a_terminal_narrower_than_can_be_drawn_on_is_drawn_on_all_the_same():
+    assert shown(training(), width=1) == shown(training(), width=40)
+
+
+def test_losses_are_announced():
+    assert "Not recorded: 2 unwound" in shown(control())
+    many = replace(control(), losses={"names_cut": 1, "unwound": 12_345, "none": 0})
+    assert "Not recorded: 1 names cut, 12,345 unwound\n" in shown(many)
+    assert "Not recorded" not in shown(training())
+
+
+def test_a_profile_of_nothing_says_so():
+    assert shown(Profile.empty()) == "ticktree\n\nNothing was recorded; `ticktree doctor` tells why.\n"
+
+
+def test_losses_are_announced_even_when_nothing_else_was_recorded():
+    text = shown(Profile(losses={"records_without_memory": 7}))
+    assert "Nothing was recorded" in text
+    assert "7 records without memory" in text
+
+
+def test_an_unfinished_run_says_so():
+    assert "unfinished" in shown(Profile(metadata={"unfinished": frozenset({True})}))
+
+
+def test_several_runs_of_one_program_are_named_once_and_their_differences_listed():
+    one, other = (
+        training(),
+        replace(training(), metadata={"name": frozenset({"visual_sac"}), "clock": frozenset({"CNTVCT"})}),
+    )
+    text = shown(one + other, width=200)
+    assert "host clock, CNTVCT, TSC" in text
+
+
+def test_notes_that_do_not_fit_are_below_their_row():
+    long = node("sample", [MS], device="unsupported: " + "because " * 12)
+    lines = shown(Profile(root=Node(name="root", children={"sample": long})), width=60).splitlines()
+    assert lines[3].startswith("sample")
+    assert lines[4].startswith("  device time unsupported")
+    assert "…" in lines[4]
+
+
+def test_a_gauge_that_counts_is_shown_in_whole_numbers():
+    lines = shown(control()).splitlines()
+    assert next(line for line in lines if line.startswith("queue depth")).split()[2:] == [
+        "4",
+        "0",
+        "2",
+        "7",
+        "7",
+        "5",
+    ]
