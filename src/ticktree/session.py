@@ -41,9 +41,7 @@ class Recorder(native.Recorder):
 
     def timed(self, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
         """Makes a function a section of this recorder; see `ticktree.timed`."""
-        if target is None or isinstance(target, str):
-            return native.timed(self, target, memory=memory, cpu=cpu)
-        return native.timed(self, target)
+        return native.timed(self, target, memory=memory, cpu=cpu)
 
     def enable(self) -> None:
         """Starts recording, or goes on with it."""
@@ -114,17 +112,22 @@ class Session:
         path, limit, identity = _file_in(run)
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
+        if self.recorder.is_private:
+            _say(f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally")
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
         if os.getpid() != self._pid:
             return  # a forked child that ends in good order: the run is its parent's
         self.disable()
-        if self.run is None or not self._finishes:
+        if self.run is None:
             return
         try:
-            _describe(self.run)
-            self.run.finish()
+            if self.recorder.is_private:
+                self.run.keep_image(_file_in(self.run)[0].name, self.recorder.image())
+            if self._finishes:
+                _describe(self.run)
+                self.run.finish()
         except Exception as error:  # whatever it is, the program is over and did nothing wrong
             _say(f"the run in {self.run.path} is not saved: {error}")
 
@@ -154,7 +157,7 @@ def summary() -> None:
 
 
 @overload
-def timed(target: Function, /) -> Function: ...
+def timed(target: Function, /, *, memory: bool = False, cpu: bool = False) -> Function: ...
 @overload
 def timed(
     target: str | None = None, /, *, memory: bool = False, cpu: bool = False
@@ -173,9 +176,7 @@ def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> 
     Raises:
         TypeError: If what is decorated cannot be called.
     """
-    if target is None or isinstance(target, str):
-        return native.timed(current.recorder, target, memory=memory, cpu=cpu)
-    return native.timed(current.recorder, target)
+    return native.timed(current.recorder, target, memory=memory, cpu=cpu)
 
 
 def arm() -> None:

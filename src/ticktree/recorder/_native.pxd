@@ -98,7 +98,7 @@ cdef extern from "core/builtins.h" nogil:
     uint64_t tt_ns_to_ticks(tt_recorder*, uint64_t)
     uint64_t tt_ticks_to_ns(tt_recorder*, uint64_t)
     void tt_lose(tt_recorder*, int)
-    bint tt_arena_open(tt_arena*, const char*, uint64_t)
+    int tt_arena_open(tt_arena*, const char*, uint64_t)
     void tt_arena_close(tt_arena*)
     void tt_header_write(tt_recorder*, uint64_t, uint64_t, uint32_t)
     int64_t tt_name_intern(tt_recorder*, const char*, uint32_t)
@@ -119,6 +119,7 @@ cdef extern from "core/builtins.h":
     bint tt_add_methods(PyTypeObject*) except 0
     PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
     PyObject* tt_calling_frame()
+    const void* tt_manager_codes[2]
     void tt_timed_prepare(PyTypeObject*, Py_ssize_t)
     bint tt_enable(tt_recorder*)
     void tt_disable(tt_recorder*)

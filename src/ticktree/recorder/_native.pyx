@@ -12,6 +12,7 @@ from libc.math cimport isfinite
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset, strncpy
 
+import contextlib
 import contextvars
 import os
 import sys

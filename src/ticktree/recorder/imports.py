@@ -18,10 +18,12 @@ class _Loader(importlib.abc.Loader):
         self._done = done
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        spec.loader = self._loader  # what the module will see as its own
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader  # what the module is to see as its own
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         self._done(module)
 

@@ -19,7 +19,9 @@ OFF_FOR_GOOD = os.environ.get("TICKTREE_OFF", "") not in ("", "0")
 
 
 @overload
-def timed(recorder: Recorder, target: Function, /) -> Function: ...
+def timed(
+    recorder: Recorder, target: Function, /, *, memory: bool = False, cpu: bool = False
+) -> Function: ...
 @overload
 def timed(
     recorder: Recorder, target: str | None = None, /, *, memory: bool = False, cpu: bool = False

@@ -150,8 +150,19 @@ class RunDirectory:
         return Path(self.manifest.memory)
 
     def memory_files(self) -> Sequence[Path]:
-        """The memory files its processes have made so far, one each; none once the run is finished."""
-        return memory_files(self.memory_dir)
+        """The memory files its processes have made so far, one each; none once the run is finished.
+
+        Some may be on disk: what a process recorded in private memory and kept at its end.
+        """
+        return [*memory_files(self.memory_dir), *memory_files(self.path)]
+
+    def keep_image(self, name: str, image: bytes) -> None:
+        """Keep what a process recorded in private memory, at its end, among the memory files.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        write_atomically(self.path / name, image)
 
     def is_finished(self) -> bool:
         """Whether its profile is on disk for good."""
@@ -199,6 +210,8 @@ class RunDirectory:
         whole = _annotated(whole, {}, losses=self._outliving())
         self._save(whole)
         remove_memory(self.memory_dir)
+        for file in memory_files(self.path):
+            file.unlink(missing_ok=True)
         return whole
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
@@ -233,7 +246,8 @@ class RunDirectory:
     def _write_manifest(self) -> None:
         data = self.manifest.to_json().encode()
         write_atomically(self.path / MANIFEST_NAME, data)
-        write_atomically(self.memory_dir / MANIFEST_NAME, data)
+        with suppress(OSError):  # a copy for whoever finds the memory; a full tmpfs must not cost the run
+            write_atomically(self.memory_dir / MANIFEST_NAME, data)
 
     def _outliving(self) -> int:
         """How many recorded processes go on and will be recorded in vain."""

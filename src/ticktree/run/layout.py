@@ -28,7 +28,6 @@ LOSSES = (
     "bad_values",
     "foreign_leaves",
     "gauge_values_unfiled",
-    "private_chunks",
     "threads_ended_open",
 )
 

@@ -191,12 +191,23 @@ class _Job:
         self.hand_back_terminal()
         # SIGSTOP would hold us even where no shell can continue us; SIGTSTP is then ignored by the kernel.
         own = signal.SIGTSTP if number == signal.SIGSTOP else number
-        before = signal.signal(own, signal.SIG_DFL)
         # The keyboard would have stopped our whole group, in which a script or make may be waiting for us.
-        os.kill(0 if had_terminal else os.getpid(), own)
-        signal.signal(own, before)
-        if self._inbox.take(signal.SIGCONT) or number == signal.SIGTSTP:
+        if self._stop(own, whole_group=had_terminal) or number == signal.SIGTSTP:
             self._go_on(with_terminal=had_terminal)
+
+    def _stop(self, number: int, whole_group: bool) -> bool:
+        """Stop by a signal until somebody continues us; whether somebody did."""
+        # The others of the group may stop, and be continued with us, before we have stopped. A SIGCONT that
+        # comes once the signal is pending takes it away; one that came before is in the inbox.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+        before = signal.signal(number, signal.SIG_DFL)
+        os.kill(0 if whole_group else os.getpid(), number)
+        continued = self._inbox.take(signal.SIGCONT)
+        if continued:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(number, before)
+        return self._inbox.take(signal.SIGCONT) or continued
 
     def _go_on(self, with_terminal: bool) -> None:
         if with_terminal and self._terminal.is_ours():

@@ -45,12 +45,13 @@ static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uin
     tt_write_end(&latest->sequence);
 }
 
-/* Waits inside waits count once: only the outermost of a tick is added up. */
-static void tt_book_wait(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t duration)
+/* Waits inside waits count once: only the outermost of a tick is added up, and of several at a time what they covered
+ * together. */
+static void tt_book_wait(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t covered)
 {
     if (!frame->tick || (parent && parent->flags & TT_FRAME_WAITING)) return;
     tt_frame *tick = tt_at(recorder, frame->tick);
-    if (tick->serial == frame->epoch) tick->waited += duration;
+    if (tick->serial == frame->epoch) tick->waited += covered;
 }
 
 static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);
@@ -77,7 +78,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) tt_sample_leave(recorder, frame, node, duration);
     tt_write_end(&node->sequence);
-    if (TT_UNLIKELY(node->flags & TT_NODE_WAIT)) tt_book_wait(recorder, frame, parent, duration);
+    if (TT_UNLIKELY(node->flags & TT_NODE_WAIT)) tt_book_wait(recorder, frame, parent, stood_for);
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) tt_tick_end(recorder, frame, node, duration, ending);
     tt_frame_free(recorder, frame);
 }

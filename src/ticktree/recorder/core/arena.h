@@ -2,9 +2,9 @@
  *
  * On tmpfs and never on a disk: dirty pages of a disk file are write-protected while they are written back and
  * stall whoever writes next. Every chunk is reserved (posix_fallocate) and touched before it is needed: writing
- * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 us. Where no
- * space can be reserved the chunk is private memory, which costs other processes their sight of it, not the
- * program its life.
+ * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 us. Where not even
+ * the first chunk can be reserved, all is private memory, which only this process can read; where a later one cannot,
+ * the file stays as large as it is, and what finds no place in it is counted. So a file is always whole.
  */
 #ifndef TICKTREE_ARENA_H
 #define TICKTREE_ARENA_H
@@ -32,7 +32,6 @@ typedef struct {
     uint64_t backed;       /* bytes that may be written */
     uint64_t file_limit;   /* bytes of tmpfs that this file may claim */
     int fd;                /* -1: private */
-    uint32_t private_chunks;
 } tt_arena;
 
 static int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes)
@@ -44,44 +43,51 @@ static int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes)
 #endif
 }
 
-static int tt_arena_back_privately(tt_arena *arena)
-{
-    void *at = mmap(arena->base + arena->backed, TT_CHUNK, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
-    if (at == MAP_FAILED) return 0;
-    arena->private_chunks++;
-    arena->backed += TT_CHUNK;
-    return 1;
-}
-
-/* One more chunk; 0 where the addresses or all memory are used up. */
+/* One more chunk; 0 where addresses, tmpfs or all memory are used up. */
 static int tt_arena_back(tt_arena *arena)
 {
     if (arena->backed + TT_CHUNK > TT_RESERVED_BYTES) return 0;
-    if (arena->fd < 0 || arena->backed + TT_CHUNK > arena->file_limit ||
-        tt_reserve_blocks(arena->fd, arena->backed, TT_CHUNK))
-        return tt_arena_back_privately(arena);
-    void *at = mmap(arena->base + arena->backed, TT_CHUNK, PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_FIXED | MAP_POPULATE, arena->fd, (off_t)arena->backed);
-    if (at == MAP_FAILED) return tt_arena_back_privately(arena);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    if (arena->fd >= 0) {
+        if (arena->backed + TT_CHUNK > arena->file_limit) return 0;
+        if (tt_reserve_blocks(arena->fd, arena->backed, TT_CHUNK)) return 0;
+        flags = MAP_SHARED;
+    }
+    void *at = mmap(arena->base + arena->backed, TT_CHUNK, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_POPULATE,
+                    arena->fd, arena->fd < 0 ? 0 : (off_t)arena->backed);
+    if (at == MAP_FAILED) return 0;
     arena->backed += TT_CHUNK;
     return 1;
 }
 
-/* `path` NULL: private memory. The file must not exist yet, and no link is followed. Where the arena already
- * has its addresses (a child after fork), it keeps them: pointers into it stay good. */
+/* The first chunks: on tmpfs if there is room, else private. */
+static int tt_arena_start(tt_arena *arena, const char *path)
+{
+    if (arena->fd >= 0 && !tt_arena_back(arena)) {
+        unlink(path);
+        close(arena->fd);
+        arena->fd = -1;
+    }
+    if (!arena->backed && !tt_arena_back(arena)) return 0;
+    tt_arena_back(arena); /* the one ahead: where it cannot be had, the first must do */
+    return 1;
+}
+
+/* `path` NULL: private memory. The file must not exist yet, and no link is followed; -1 where it cannot be made, 0
+ * where there is no memory. Where the arena already has its addresses (a child after fork), it keeps them: pointers
+ * into it stay good. */
 static int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit)
 {
     if (arena->fd >= 0) close(arena->fd);
     arena->fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    if (path && arena->fd < 0) return -1;
     arena->file_limit = file_limit;
     arena->backed = 0;
-    arena->private_chunks = 0;
     void *at = mmap(arena->base, TT_RESERVED_BYTES, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (arena->base ? MAP_FIXED : 0), -1, 0);
     if (at == MAP_FAILED) return 0;
     arena->base = at;
-    return tt_arena_back(arena) && tt_arena_back(arena);
+    return tt_arena_start(arena, path);
 }
 
 static void tt_arena_close(tt_arena *arena)

@@ -46,15 +46,6 @@ static void tt_window_advance(tt_recorder *recorder, uint64_t now)
     tt_anchor_renew(recorder);
 }
 
-static inline void tt_book_histogram(tt_recorder *recorder, tt_node *node, uint64_t ns)
-{
-    unsigned octave, sub;
-    tt_bucket_of(ns, &octave, &sub);
-    uint64_t *counts = tt_octave_counts(recorder, &node->octaves[octave]);
-    if (TT_LIKELY(counts != NULL)) counts[sub]++;
-    else tt_lose(recorder, TT_LOSS_MEMORY);
-}
-
 /* A body of any size has pushed the node's lines out of the caches: fetched together, they cost one wait. */
 static inline void tt_book_prefetch(const tt_recorder *recorder, const tt_node *node)
 {
@@ -64,14 +55,22 @@ static inline void tt_book_prefetch(const tt_recorder *recorder, const tt_node *
     __builtin_prefetch(&node->octaves[8]); /* 256 ns to 16 ms */
 }
 
-/* The caller holds the node's sequence odd. `duration` is in the node's own unit. */
+/* The caller holds the node's sequence odd. `duration` is in the node's own unit. A call that the histogram has no
+ * memory for is not counted at all: every count of a node is of the same calls. */
 static inline void tt_book(tt_recorder *recorder, tt_node *node, uint64_t duration, uint64_t ns, uint64_t now)
 {
+    unsigned octave, sub;
+    tt_bucket_of(ns, &octave, &sub);
+    uint64_t *counts = tt_octave_counts(recorder, &node->octaves[octave]);
+    if (TT_UNLIKELY(!counts)) {
+        tt_lose(recorder, TT_LOSS_MEMORY);
+        return;
+    }
+    counts[sub]++;
     node->stats.count++;
     node->stats.sum += duration;
     if (duration < node->stats.minimum) node->stats.minimum = duration;
     if (duration > node->stats.maximum) node->stats.maximum = duration;
-    tt_book_histogram(recorder, node, ns);
     if (TT_UNLIKELY(now >= recorder->window_end)) tt_window_advance(recorder, now);
     if (TT_UNLIKELY(node->window_shift != recorder->window_shift))
         tt_windows_coarsen(node, recorder->window_shift);

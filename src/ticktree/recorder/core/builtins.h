@@ -26,7 +26,8 @@ typedef PyObject *const *tt_args;
 static PyObject *(*tt_section_make)(PyObject *recorder, PyObject *name);
 static PyObject *(*tt_section_ask)(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
 
-static PyObject *tt_py_enter(PyObject *self, PyObject *Py_UNUSED(ignored))
+/* Takes any arguments: ExitStack calls what it finds on the type, with the section as an argument. */
+static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
     tt_enter(&((tt_section_object *)self)->core);
     Py_INCREF(self);
@@ -89,7 +90,7 @@ PyDoc_STRVAR(tt_stage_doc,
              "stage($self, name, /)\n--\n\n"
              "From here on `name`: ends the stage before it. Sections inside nest under it.");
 
-static PyMethodDef tt_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_enter, METH_NOARGS, NULL};
+static PyMethodDef tt_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_enter, METH_FASTCALL, NULL};
 static PyMethodDef tt_exit_def = {"__exit__", (PyCFunction)(void (*)(void))tt_py_exit, METH_FASTCALL, NULL};
 static PyMethodDef tt_section_def = {"section", (PyCFunction)(void (*)(void))tt_py_section,
                                      METH_FASTCALL | METH_KEYWORDS, tt_section_doc};

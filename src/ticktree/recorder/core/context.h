@@ -50,28 +50,41 @@ static void tt_stack_hang(tt_stack *stack, tt_frame *parent)
     stack->home = parent && parent->node ? parent->node : base->home;
 }
 
+static inline tt_frame *tt_frame_around(const tt_stack *stack, tt_pyframe *now);
+
+/* The innermost open section of the contexts that this one was entered in; of those of its own task, if it has one.
+ * The stack used last says nothing: its task may be asleep. */
+static tt_frame *tt_frame_beneath(const tt_stack *stack, tt_pyframe *now)
+{
+    for (PyObject *at = tt_context_beneath(stack->context); at; at = tt_context_beneath(at)) {
+        tt_stack *outer = tt_stack_of_context(stack->thread, at);
+        if (!outer || (stack->origin && outer->origin != stack->origin)) continue;
+        tt_frame *frame = tt_frame_around(outer, now);
+        if (frame) return frame;
+    }
+    return NULL;
+}
+
 /* A context seen for the first time: a task's own (its origin is unclaimed), a copy made inside that task and run
  * there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs synchronously. */
-static void tt_stack_place(tt_thread *thread, tt_stack *stack)
+static void tt_stack_place(tt_thread *thread, tt_stack *stack, tt_pyframe *now)
 {
     tt_origin *origin = stack->origin;
-    tt_stack *last = thread->last;
     if (origin && (!origin->context || origin->context == stack->context)) {
         origin->context = stack->context;
         stack->parent = origin->frame;
         stack->parent_serial = origin->serial;
         stack->home = origin->node;
-    } else if (last->top && last->origin == origin) {
-        tt_stack_hang(stack, last->top);
-    } else if (origin) {
-        tt_stack *task = tt_stack_of_context(thread, origin->context);
-        tt_frame *open = task && task->top ? task->top : NULL;
-        if (!open && origin->frame && origin->frame->serial == origin->serial) open = origin->frame;
-        tt_stack_hang(stack, open);
-        if (!open) stack->home = origin->node;
-    } else {
-        tt_stack_hang(stack, thread->base.top);
+        return;
     }
+    tt_frame *open = tt_frame_beneath(stack, now);
+    if (!open && origin) {
+        tt_stack *task = tt_stack_of_context(thread, origin->context);
+        if (task && task->top) open = task->top;
+        else if (origin->frame && origin->frame->serial == origin->serial) open = origin->frame;
+    }
+    tt_stack_hang(stack, open);
+    if (!open && origin) stack->home = origin->node;
 }
 
 /* The origin set for this context's task, where that task belongs to this thread. */
@@ -89,8 +102,39 @@ static tt_origin *tt_origin_here(tt_recorder *recorder, tt_thread *thread)
     return ours ? origin : NULL;
 }
 
+static void tt_stack_release(tt_stack *stack);
+
+/* A task that ended with a stage, or anything else, open at its top: nobody but us holds its context any more.
+ * Looked for when there are twice as many stacks as the last look left. */
+static void tt_stacks_sweep(tt_recorder *recorder, tt_thread *thread)
+{
+    if (++thread->stacks_made < thread->sweep_at) return;
+    uint32_t kept = 0;
+    uint64_t now = tt_now(recorder);
+    tt_stack **link = &thread->stacks, *gone = NULL;
+    while (*link) {
+        tt_stack *stack = *link;
+        if (Py_REFCNT(stack->context) > 1) {
+            link = &stack->next;
+            kept++;
+            continue;
+        }
+        *link = stack->next;
+        stack->next = gone;
+        gone = stack;
+        if (tt_stack_abandon(recorder, stack, now)) tt_lose(recorder, TT_LOSS_UNWOUND);
+    }
+    thread->stacks_made = 0;
+    thread->sweep_at = kept < 16 ? 16 : kept;
+    for (tt_stack *next; gone; gone = next) { /* last: letting a context go may run any code */
+        next = gone->next;
+        tt_stack_release(gone);
+    }
+}
+
 static tt_stack *tt_stack_make(tt_recorder *recorder, tt_thread *thread, PyObject *context)
 {
+    tt_stacks_sweep(recorder, thread);
     tt_stack *stack = thread->spare;
     if (stack) thread->spare = stack->next;
     else stack = malloc(sizeof *stack);
@@ -98,7 +142,7 @@ static tt_stack *tt_stack_make(tt_recorder *recorder, tt_thread *thread, PyObjec
     *stack = (tt_stack){.thread = thread, .context = context};
     Py_INCREF(context);
     stack->origin = tt_origin_here(recorder, thread);
-    tt_stack_place(thread, stack);
+    tt_stack_place(thread, stack, tt_pyframe_now(tt_thread_state()));
     stack->next = thread->stacks;
     thread->stacks = stack;
     return stack;

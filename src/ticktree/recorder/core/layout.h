@@ -52,7 +52,6 @@ enum tt_loss {
     TT_LOSS_BAD_VALUES,    /* values of record(), gauge() and work() that are not finite or negative */
     TT_LOSS_FOREIGN,       /* sections left in another context than they were entered in */
     TT_LOSS_GAUGE_BUCKETS, /* gauge values outside the octaves a gauge has room for */
-    TT_LOSS_PRIVATE,       /* chunks of memory that only this process can read: its tmpfs was full */
     TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
     TT_LOSS_COUNT
 };

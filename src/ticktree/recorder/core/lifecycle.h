@@ -24,7 +24,6 @@ static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_
     header->used_bytes = TT_HEADER_BYTES;
     header->backed_bytes = recorder->arena.backed;
     header->ns_per_tick = recorder->scale = scale;
-    header->losses[TT_LOSS_PRIVATE] = recorder->arena.fd < 0 ? 0 : recorder->arena.private_chunks;
     if (recorder->clock != TT_CLOCK_VIRTUAL) header->first = tt_anchor_read(recorder->clock);
     header->last = header->first;
     header->run_began_ns = run_began_ns ? run_began_ns : header->first.monotonic_ns;

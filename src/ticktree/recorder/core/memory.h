@@ -13,13 +13,8 @@ static void *tt_allocate(tt_recorder *recorder, uint64_t bytes)
     if (to > recorder->arena.backed) return NULL;
     header->used_bytes = to;
     /* The next chunk is made ready here, where a new record is being made anyway, not in a section's way. */
-    if (to + TT_CHUNK / 2 > recorder->arena.backed) {
-        uint32_t private_chunks = recorder->arena.private_chunks;
-        tt_arena_back(&recorder->arena);
-        if (recorder->arena.fd >= 0 && recorder->arena.private_chunks != private_chunks)
-            tt_lose(recorder, TT_LOSS_PRIVATE);
+    if (to + TT_CHUNK / 2 > recorder->arena.backed && tt_arena_back(&recorder->arena))
         header->backed_bytes = recorder->arena.backed;
-    }
     return recorder->arena.base + from;
 }
 

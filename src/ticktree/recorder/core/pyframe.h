@@ -15,6 +15,7 @@
 #define TICKTREE_DEFINED_BUILD_CORE
 #endif
 #undef _PyGC_FINALIZED /* 3.11 defines it twice, differently spelled */
+#include "internal/pycore_context.h"
 #include "internal/pycore_frame.h"
 #include "internal/pycore_pystate.h"
 #ifdef TICKTREE_DEFINED_BUILD_CORE
@@ -22,6 +23,9 @@
 #endif
 typedef struct _PyInterpreterFrame tt_pyframe;
 #else
+#define Py_BUILD_CORE 1
+#include "internal/pycore_context.h"
+#undef Py_BUILD_CORE
 #include "frameobject.h"
 typedef PyFrameObject tt_pyframe;
 #endif
@@ -60,6 +64,12 @@ static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame)
 #endif
 }
 
+/* The context that was current where this one was entered; NULL below the thread's own. */
+static inline PyObject *tt_context_beneath(PyObject *context)
+{
+    return (PyObject *)((PyContext *)context)->ctx_prev;
+}
+
 /* True of generators, coroutines and async generators: frames that outlive the call that resumed them. */
 static inline int tt_pyframe_may_sleep(tt_pyframe *frame)
 {
@@ -69,6 +79,42 @@ static inline int tt_pyframe_may_sleep(tt_pyframe *frame)
 #else
     return frame->f_gen != NULL;
 #endif
+}
+
+static inline const void *tt_pyframe_code(const tt_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return frame->f_executable;
+#else
+    return frame->f_code;
+#endif
+}
+
+/* Set by the Cython side: the code of contextlib's `__enter__` and `__aenter__` for generators. */
+static const void *tt_manager_codes[2];
+
+static inline tt_pyframe *tt_pyframe_python_caller(tt_pyframe *frame)
+{
+    frame = tt_pyframe_caller(frame);
+#if PY_VERSION_HEX >= 0x030C0000
+    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
+#endif
+    return frame;
+}
+
+/* The call whose block a section covers: that of the running code, but for a generator that @contextmanager made a
+ * context manager, the call that has the `with`. */
+static inline tt_pyframe *tt_pyframe_owner(tt_pyframe *frame)
+{
+    while (tt_pyframe_may_sleep(frame)) {
+        tt_pyframe *enter = tt_pyframe_python_caller(frame);
+        const void *code = enter ? tt_pyframe_code(enter) : NULL;
+        if (!code || (code != tt_manager_codes[0] && code != tt_manager_codes[1])) break;
+        tt_pyframe *user = tt_pyframe_python_caller(enter);
+        if (!user) break;
+        frame = user;
+    }
+    return frame;
 }
 
 /* The instruction being executed: an address of its own for each call site. */

@@ -67,6 +67,7 @@ struct tt_thread {
     tt_stack *stacks;   /* of other contexts with open frames */
     tt_stack *spare;
     tt_stack *last;     /* the stack used last */
+    uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
     volatile int dead;  /* set by the thread's destructor, which runs without the GIL */
     volatile uint64_t died;
     struct tt_thread *next;      /* of the same recorder */

@@ -19,31 +19,43 @@ static inline int tt_entered_in(const tt_frame *frame, const tt_pyframe *pyframe
     return frame->python_frame == (uint64_t)(uintptr_t)pyframe;
 }
 
-static int tt_in_chain(uint64_t python_frame, tt_pyframe *pyframe)
+/* How far out a Python frame is in the chain of running calls; -1: it is not running. */
+static int tt_chain_depth(uint64_t python_frame, tt_pyframe *pyframe)
 {
-    for (int steps = 0; pyframe && steps < TT_CHAIN_LIMIT; steps++, pyframe = tt_pyframe_caller(pyframe))
-        if (python_frame == (uint64_t)(uintptr_t)pyframe) return 1;
-    return 0;
+    for (int depth = 0; pyframe && depth < TT_CHAIN_LIMIT; depth++, pyframe = tt_pyframe_caller(pyframe))
+        if (python_frame == (uint64_t)(uintptr_t)pyframe) return depth;
+    return -1;
 }
 
 static inline int tt_asleep(const tt_frame *frame, tt_pyframe *now)
 {
-    return frame->flags & TT_FRAME_GENERATOR && !tt_in_chain(frame->python_frame, now);
+    return frame->flags & TT_FRAME_GENERATOR && tt_chain_depth(frame->python_frame, now) < 0;
 }
 
-/* With generators about, the newest frame need not be the one around: walk the running Python calls outwards to
- * the first that entered a section. A section entered through a call that has returned (ExitStack) is in no
- * chain; it is taken where it is newer than the one found. */
+/* With generators about, the newest frame need not be the one around. Of frames entered in plain calls it is; of
+ * those entered in generators, the one whose generator runs innermost; of these two, the one whose Python call is
+ * the inner one. A section entered through a call that has returned (ExitStack) is in no chain, unless another call
+ * has its address by now; it is taken where it is the newer. */
 static __attribute__((noinline)) tt_frame *tt_frame_awake(const tt_stack *stack, tt_pyframe *now)
 {
-    tt_frame *found = NULL;
-    tt_pyframe *pyframe = now;
-    for (int steps = 0; pyframe && !found && steps < TT_CHAIN_LIMIT; steps++, pyframe = tt_pyframe_caller(pyframe))
-        for (tt_frame *frame = stack->top; frame && !found; frame = tt_below(frame))
-            if (tt_entered_in(frame, pyframe)) found = frame;
-    for (tt_frame *frame = stack->top; frame && frame != found; frame = tt_below(frame))
-        if (!(frame->flags & TT_FRAME_GENERATOR) && !tt_in_chain(frame->python_frame, now)) return frame;
-    return found;
+    tt_frame *plain = NULL, *generator = NULL;
+    int plain_depth = -1, generator_depth = TT_CHAIN_LIMIT;
+    if (stack->top && tt_entered_in(stack->top, now)) return stack->top; /* newest and innermost: nothing to compare */
+    for (tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
+        if (!(frame->flags & TT_FRAME_GENERATOR)) {
+            if (plain) continue;
+            plain = frame;
+            plain_depth = tt_chain_depth(frame->python_frame, now);
+        } else {
+            int depth = tt_chain_depth(frame->python_frame, now);
+            if (depth < 0 || depth >= generator_depth) continue;
+            generator = frame;
+            generator_depth = depth;
+        }
+    }
+    if (!plain || !generator) return plain ? plain : generator;
+    if (plain_depth < 0 || plain_depth == generator_depth) return plain->serial > generator->serial ? plain : generator;
+    return plain_depth < generator_depth ? plain : generator;
 }
 
 static inline tt_frame *tt_frame_around(const tt_stack *stack, tt_pyframe *now)
@@ -107,7 +119,7 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
     frame->waited = 0;
     frame->flags = flags;
     frame->section = tt_section_mark(section, flags);
-    frame->python_frame = (uint64_t)(uintptr_t)pyframe;
+    frame->python_frame = (uint64_t)(uintptr_t)tt_pyframe_owner(pyframe);
     frame->below = (uint64_t)(uintptr_t)stack->top;
     stack->top = frame;
     if (TT_UNLIKELY(flags & TT_FRAME_GENERATOR)) stack->suspended++;
@@ -123,7 +135,8 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
 
 static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
 {
-    return TT_UNLIKELY(tt_pyframe_may_sleep(pyframe)) ? TT_FRAME_GENERATOR : 0;
+    if (TT_LIKELY(!tt_pyframe_may_sleep(pyframe))) return 0;
+    return tt_pyframe_may_sleep(tt_pyframe_owner(pyframe)) ? TT_FRAME_GENERATOR : 0;
 }
 
 /* Pushes a call of `section` made now, with `flags` and what its Python frame adds to them. NULL: not recorded. */
@@ -150,6 +163,13 @@ static int tt_descends(const tt_recorder *recorder, const tt_frame *frame, const
     return frame == ancestor;
 }
 
+/* A stage or tick with nothing but stages and ticks between it and `section`: ended by it, asleep or not. */
+static int tt_soft_in(const tt_recorder *recorder, const tt_frame *frame, const tt_frame *section)
+{
+    while (frame && frame != section && frame->flags & TT_FRAME_SOFT) frame = tt_parent_frame(recorder, frame);
+    return frame == section;
+}
+
 /* Ends what is still open inside `frame`, which is about to end itself: stages normally, ticks as incomplete, sections
  * as unwound, unless what they are in never came to be; generators asleep inside it sleep on. */
 static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
@@ -157,7 +177,8 @@ static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame
 {
     for (tt_frame *inner = stack->top, *next; inner && inner != frame; inner = next) {
         next = tt_below(inner);
-        if (tt_asleep(inner, pyframe) || !tt_descends(recorder, inner, frame)) continue;
+        int ours = tt_asleep(inner, pyframe) ? tt_soft_in(recorder, inner, frame) : tt_descends(recorder, inner, frame);
+        if (!ours) continue;
         if (!(inner->flags & TT_FRAME_SOFT) && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
         int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
         tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : TT_OPEN);

@@ -26,9 +26,17 @@ static void tt_thread_ended(void *threads)
     }
 }
 
-static void tt_stack_abandon(tt_recorder *recorder, tt_stack *stack, uint64_t now)
+/* Ends what is open in a stack that nothing will run in any more; returns how many sections were. */
+static uint32_t tt_stack_abandon(tt_recorder *recorder, tt_stack *stack, uint64_t now)
 {
-    while (stack->top) tt_pop(recorder, stack, stack->top, now, TT_OPEN);
+    uint32_t sections = 0;
+    while (stack->top) {
+        uint32_t flags = stack->top->flags;
+        sections += !(flags & TT_FRAME_SOFT);
+        int stage = (flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
+        tt_pop(recorder, stack, stack->top, now, stage ? TT_COMPLETE : TT_OPEN);
+    }
+    return sections;
 }
 
 /* Gives back what dead threads held: their trees, and the contexts that only the GIL's holder may release. */
@@ -49,10 +57,10 @@ static void tt_threads_reap(tt_recorder *recorder)
     while (ended) {
         tt_thread *thread = ended;
         ended = thread->next;
-        if (thread->base.top || thread->stacks) tt_lose(recorder, TT_LOSS_THREADS);
-        tt_stack_abandon(recorder, &thread->base, thread->died);
+        uint32_t sections = tt_stack_abandon(recorder, &thread->base, thread->died);
         for (tt_stack *stack = thread->stacks; stack; stack = stack->next)
-            tt_stack_abandon(recorder, stack, thread->died);
+            sections += tt_stack_abandon(recorder, stack, thread->died);
+        if (sections) tt_lose(recorder, TT_LOSS_THREADS);
         for (tt_tree_slot *slot = recorder->slots; slot; slot = slot->next)
             if (slot->owner == thread) {
                 slot->owner = NULL;

@@ -54,24 +54,11 @@ cdef PyObject* section_ask(PyObject* recorder, tt_args args, Py_ssize_t count, P
         if names != NULL:
             for at, key in enumerate(<tuple>names):
                 asked[key] = <object>args[count + at]
-        section = ask((<Recorder>recorder), [<object>args[at] for at in range(count)], **asked)
+        section = (<Recorder>recorder)._section(*[<object>args[at] for at in range(count)], **asked)
         Py_INCREF(section)
         return <PyObject*>section
     except BaseException as error:
         return raised(error)
-
-
-def ask(Recorder recorder, positional, *, name=None, wait=False, cpu=False, memory=False, device=None):
-    if len(positional) + (name is not None) != 1:
-        raise TypeError("section() takes one name")
-    if positional:
-        name = positional[0]
-    cdef uint32_t node_flags = (TT_NODE_WAIT if wait else 0) | (TT_NODE_DEVICE if device else 0)
-    cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
-    if node_flags or frame_flags:
-        return recorder._ask(name, node_flags, frame_flags)
-    known = recorder.by_name.get(name) if isinstance(name, str) else None
-    return known if known is not None else recorder._make(name)
 
 
 cdef PyObject* raised(object error) noexcept:
@@ -96,8 +83,15 @@ cdef void after_fork() noexcept nogil:
     tt_after_fork()
 
 
+def _note_manager(int at, kind, name):
+    code = getattr(getattr(kind, name, None), "__code__", None)
+    tt_manager_codes[at] = <const void*><PyObject*>code if code is not None else NULL
+
+
 def _install():
     global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
+    _note_manager(0, contextlib._GeneratorContextManager, "__enter__")
+    _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
     tt_describe_thread = describe_thread
     tt_site_note = note_site
     tt_section_make = section_make

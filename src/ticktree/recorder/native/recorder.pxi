@@ -55,12 +55,12 @@ cdef class Recorder:
         if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
             scale_of_clock = tt_clock_scale(self.core.clock)
         cdef bytes encoded = os.fsencode(path) if path is not None else b""
-        if not tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, file_limit):
-            raise MemoryError("ticktree: no memory for the recorder")
-        if path is not None and self.core.arena.fd < 0:
-            tt_arena_close(&self.core.arena)
+        made = tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, file_limit)
+        if made < 0:
             raise OSError(f"cannot make the memory file {path}")
-        self.path_of_file = path
+        if made == 0:
+            raise MemoryError("no memory for the recorder")
+        self.path_of_file = path if self.core.arena.fd >= 0 else None
         scale = (1 << 32) if self.core.clock == TT_CLOCK_VIRTUAL else scale_of_clock
         tt_header_write(self.core, scale, run_began_ns, node_cap)
         self._sign(identity)
@@ -147,7 +147,7 @@ cdef class Recorder:
         if self.core.header == NULL:
             self.open()
         if not tt_enable(self.core):
-            raise MemoryError("ticktree: no memory for the recorder")
+            raise MemoryError("no memory for the recorder")
 
     def disable(self):
         """Stops recording; what is open is left at this moment, without counting as completed."""
@@ -230,6 +230,17 @@ cdef class Recorder:
         return section
 
     # -- sections by name --------------------------------------------------------------------------------------
+
+    def _section(self, name, *, wait=False, cpu=False, memory=False, device=None):
+        cdef uint32_t node_flags = (TT_NODE_WAIT if wait else 0) | (TT_NODE_DEVICE if device else 0)
+        cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
+        if node_flags or frame_flags:
+            return self._ask(name, node_flags, frame_flags)
+        known = self.by_name.get(name) if isinstance(name, str) else None
+        return known if known is not None else self._make(name)
+
+    _section.__name__ = "section"  # what its errors call it
+    _section.__qualname__ = "section"
 
     def _make(self, name):
         """The section of a name that was not met before."""
@@ -314,9 +325,10 @@ cdef class Recorder:
         path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
         encoded = os.fsencode(path) if path is not None else b""
         tt_forget_threads(self.core)
-        if not tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit):
-            return False
-        self.path_of_file = path
+        if tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
+            if tt_arena_open(&self.core.arena, NULL, 0) != 1:
+                return False
+        self.path_of_file = path if self.core.arena.fd >= 0 else None
         self.texts, self.gauges = {}, {}
         tt_forget_places(self.core)
         tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)

@@ -1,0 +1,39 @@
+"""What is in a run, and if nothing is, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ticktree.cli.diagnosis import why_empty
+from ticktree.errors import TicktreeError
+from ticktree.outputs import formatting
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.loading import load
+
+
+def check(path: Path | None) -> Iterator[str]:
+    """Yield what the run at `path`, or the newest here, holds."""
+    if path is None:
+        runs = RunDirectory.list(DEFAULT_OUT)
+        if not runs:
+            yield f"None in {DEFAULT_OUT} yet; `ticktree run SCRIPT` makes one, `ticktree demo` shows one."
+            return
+        path = runs[-1].path
+    try:
+        profile = load(path)
+    except TicktreeError as error:
+        if path.exists():
+            yield f"{error}."
+            return
+        raise
+    reason = why_empty(profile)
+    if reason is not None:
+        yield f"{path.name} is empty: {reason}."
+        return
+    nodes = sum(1 for _ in profile.root.walk()) - 1
+    calls = sum(node.count for _, _, node in profile.root.walk())
+    yield (
+        f"{path.name}: {formatting.count(nodes)} nodes, {formatting.count(calls)} calls, "
+        f"{formatting.count(len(profile.loops))} loops, {formatting.count(len(profile.gauges))} gauges."
+    )

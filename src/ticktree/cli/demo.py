@@ -1,0 +1,65 @@
+"""`ticktree demo`: something to look at before there is a program of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import ticktree
+from ticktree.cli.run import run_program
+from ticktree.cli.screen import note
+from ticktree.errors import TicktreeError
+from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.program import Program
+
+_BUILT_IN = Program("ticktree.demo.control_loop", True, ())
+_SHORT = ("--quick",)
+
+
+@click.command(
+    "demo",
+    short_help="Run a demonstration under ticktree.",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("workload", required=False)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+def command(workload: str | None, args: tuple[str, ...]) -> None:
+    """Run a demonstration under ticktree and print where its time went.
+
+    Without a name: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With
+    one: a program of the folder `workloads` in a checkout of ticktree, for about a minute, or as ARGS say.
+    """
+    program = _BUILT_IN if workload is None else _workload(workload, args or _SHORT)
+    note(f"Running {program.target}: {_about(program)}")
+    run_program(program, f"demo-{workload or 'control_loop'}", DEFAULT_OUT, quiet=False)
+
+
+def _workload(name: str, args: tuple[str, ...]) -> Program:
+    places = _places()
+    for place in places:
+        script = place / name / "train.py"
+        if script.is_file():
+            return Program(str(_relative(script)), False, args)
+    known = sorted(script.parent.name for place in places for script in place.glob("*/train.py"))
+    if not known:
+        raise TicktreeError(f"no workload {name!r}: they are in a checkout of ticktree, and this is none")
+    raise TicktreeError(f"no workload {name!r} here; there is {', '.join(known)}")
+
+
+def _places() -> list[Path]:
+    """The folders of workloads in sight: where we are or above, and in the checkout we come from."""
+    here = Path.cwd()
+    source = Path(ticktree.__file__).resolve().parents[2]
+    candidates = [above / "workloads" for above in (here, *here.parents, source)]
+    return [place for place in candidates if place.is_dir()]
+
+
+def _relative(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _about(program: Program) -> str:
+    if program is _BUILT_IN:
+        return "a robot's control loop for ten seconds, with a slow section, a stall and a thread beside it."
+    return " ".join(program.arguments)

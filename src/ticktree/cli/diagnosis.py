@@ -1,0 +1,27 @@
+"""Why a profile is empty."""
+
+from __future__ import annotations
+
+from ticktree.profile import Profile
+
+
+def why_empty(profile: Profile) -> str | None:
+    """The reason why nothing was recorded, to be read after a colon; None if something was."""
+    if profile.root.children or profile.gauges:
+        return None
+    facts = profile.metadata
+    if "memory_files_damaged" in profile.losses:
+        return "what was recorded is damaged"
+    if facts.get("env.TICKTREE_OFF", frozenset({"0"})) - {"", "0"}:
+        return "TICKTREE_OFF is set, which turns ticktree off for good"
+    if "times_enabled" not in facts:
+        return (
+            "no process of it recorded anything; Python ran without site-packages (-S), or ended before "
+            "it ran the program, or has no ticktree.pth (`ticktree doctor` looks for it)"
+        )
+    if facts["times_enabled"] == {0}:
+        return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
+    return (
+        "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, or "
+        "look for a ticktree.disable() that comes too early"
+    )

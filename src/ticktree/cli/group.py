@@ -1,0 +1,52 @@
+"""The commands by name; each is imported when it is asked for, so that `ticktree run` starts fast."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from ticktree import __version__
+
+# In the order of the help.
+_COMMANDS = ("run", "report", "list", "doctor", "demo")
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"ticktree.cli.{cmd_name}").command
+        return command
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"ticktree {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+@click.pass_context
+def commands(ctx: click.Context) -> None:
+    """Where every millisecond of a learning or control loop goes.
+
+    Start with `ticktree demo`, or with `ticktree run` and a program of yours.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,51 @@
+"""`ticktree list`: the runs kept here."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from ticktree.cli.screen import is_terminal, one_line, show, view_options
+from ticktree.errors import TicktreeError
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+
+
+@click.command("list", short_help="The runs kept here.")
+@click.argument("out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="[DIR]")
+def command(out: Path) -> None:
+    """List the runs kept in a directory, oldest first; by default those in ./ticktree-runs."""
+    finish_abandoned()
+    runs = RunDirectory.list(out)
+    if not runs:
+        raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+    name_width = max(len(run.path.name) for run in runs)
+    lines = [_line(run, name_width) for run in runs]
+    if is_terminal(sys.stdout):
+        width = view_options(sys.stdout).width
+        lines = [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+    show("".join(line + "\n" for line in lines).encode(errors="backslashreplace"), sys.stdout)
+
+
+def _line(run: RunDirectory, name_width: int) -> str:
+    age = _ago(time.time() - run.manifest.started_ns / 1e9)
+    command = shlex.join(run.manifest.argv)
+    return one_line(f"{run.path.name:{name_width}}  {_state(run):8}  {age:>14}  {command}")
+
+
+def _state(run: RunDirectory) -> str:
+    if run.is_live():
+        return "running"
+    return "finished" if run.is_finished() else "damaged"
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        count = int(seconds // length)
+        if count:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

@@ -1,0 +1,30 @@
+"""What is printed when a program has ended: its tree, or why there is none."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.screen import note, show, view_options
+from ticktree.outputs import OUTPUTS
+from ticktree.profile import Profile
+
+
+def print_summary(profile: Profile, path: Path) -> None:
+    """Print a finished run's profile on standard error, and where the run is."""
+    reason = why_empty(profile)
+    if reason is None:
+        show(OUTPUTS["terminal"].render(profile, view_options(sys.stderr)), sys.stderr)
+    else:
+        note(f"Nothing was recorded: {reason}.")
+    note("")
+    note(f"Run {shlex.quote(_short(path))}")
+
+
+def _short(path: Path) -> str:
+    """As the user would type it from here."""
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)

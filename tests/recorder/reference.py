@@ -1,0 +1,204 @@
+"""A recorder that is slow and obviously right: it keeps every call, and adds up by the definition of the accounts.
+
+Nothing here counts while the program runs. Whoever tells of a call says itself what it hangs under; what the native
+recorder must find out (contexts, generators, threads), the reference is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ticktree.profile.histogram import Histogram
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, order=True)
+class Moment:
+    """An instant of the clock; `order` tells apart what happened at the same."""
+
+    order: int
+    ns: int
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of a section, a stage, or one tick of a loop.
+
+    Attributes:
+        parent: The call it covers while it is open; None for what covers none.
+        left: None while it is open.
+        counted: Whether it ended in its own time, and so is a completed call.
+        thread: Whose tree it is in.
+        recorded_ns: What it took, if that was measured elsewhere.
+    """
+
+    path: Path
+    kind: str
+    parent: Call | None
+    entered: Moment
+    thread: int = 0
+    recorded_ns: int = 0
+    left: Moment | None = None
+    counted: bool = False
+    forgotten: bool = False
+    warm: bool = False
+
+
+@dataclass
+class Sums:
+    """What one node holds."""
+
+    own_ns: int = 0
+    concurrent_ns: int = 0
+    durations: list[int] = field(default_factory=list)
+    warm_durations: list[int] = field(default_factory=list)
+    ages: list[int] = field(default_factory=list)
+
+
+class Reference:
+    """Every call of a program, on a clock of its own."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.calls: list[Call] = []
+        self.losses: Counter[str] = Counter()
+        self.incomplete: Counter[Path] = Counter()
+        self.warmups: dict[tuple[Path, int], int] = {}
+        self.warmed: set[tuple[Path, int]] = set()
+        self.recording = False
+        self.root: Call | None = None
+        self._order = 0
+
+    def moment(self) -> Moment:
+        """The next instant: later than all before it, whatever the clock says."""
+        self._order += 1
+        return Moment(self._order, self.now_ns)
+
+    def advance(self, ns: int) -> None:
+        """Moves the clock on."""
+        self.now_ns += ns
+
+    def enter(self, path: Path, parent: Call | None, kind: str = "section", thread: int = 0) -> Call:
+        """Notes a call at `path`, covering `parent`."""
+        call = Call(path, kind, parent, self.moment(), thread)
+        self.calls.append(call)
+        return call
+
+    def leave(self, call: Call, *, counted: bool = True) -> None:
+        """Notes the end of a call."""
+        call.left, call.counted = self.moment(), counted
+
+    def record(self, path: Path, ns: int, thread: int = 0) -> None:
+        """A duration measured elsewhere: it covers nothing."""
+        call = self.enter(path, None, "record", thread)
+        call.left, call.counted, call.recorded_ns = call.entered, True, ns
+
+    def enable(self) -> None:
+        """The run's own time passes from now on."""
+        if not self.recording:
+            self.recording = True
+            self.root = self.enter((), None, "root")
+
+    def disable(self) -> None:
+        """Leaves all that is open, youngest first; none of it is a completed call, and a tick is incomplete."""
+        self.recording = False
+        for call in self._open_youngest_first():
+            self.leave(call, counted=False)
+            self.incomplete[call.path] += call.kind == "tick"
+
+    def reset(self) -> None:
+        """What was is as if it had taken no time; what is open begins now."""
+        now = self.now_ns
+        for call in self.calls:
+            call.entered = Moment(call.entered.order, now)
+            if call.left:
+                call.left, call.forgotten = Moment(call.left.order, now), True
+            call.recorded_ns = 0
+        self.warmed.clear()
+        self.losses.clear()
+        self.incomplete.clear()
+
+    def ask_warmup(self, tick: Call, ticks: int) -> None:
+        """The first ticks of this loop are warm-up: the most that anybody asked for, unless it is over."""
+        loop = (tick.path, tick.thread)
+        if loop not in self.warmed:
+            self.warmups[loop] = max(ticks, self.warmups.get(loop, 0))
+
+    def end_warmup(self, tick: Call) -> None:
+        """Where a tick was the last of the warm-up, all that completed there so far is of another phase."""
+        loop = (tick.path, tick.thread)
+        ticks = [call for call in self._below(loop) if call.kind == "tick" and call.path == tick.path]
+        if sum(call.counted and not call.forgotten for call in ticks) == self.warmups.get(loop):
+            self.warmed.add(loop)
+            for call in self._below(loop):
+                call.warm = call.left is not None
+
+    def _below(self, loop: tuple[Path, int]) -> list[Call]:
+        """A loop's calls and those inside them; what `record` filed under its name is beside it."""
+        path, thread = loop
+        inside = [call for call in self.calls if call.thread == thread and call.path[: len(path)] == path]
+        return [call for call in inside if call.kind != "record" or call.path != path]
+
+    def nodes(self) -> dict[Path, Sums]:
+        """The tree of this moment."""
+        ends = {call: call.left for call in self.calls if call.left}
+        ends |= {call: self.moment() for call in self._open_youngest_first()}
+        sums: dict[Path, Sums] = defaultdict(Sums)
+        sums[()]  # there is always a root
+        children: dict[Call | None, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            children[call.parent].append(call)
+        for call in self.calls:
+            self._add(sums, call, ends, children[call])
+        return dict(sums)
+
+    def _add(self, sums: dict[Path, Sums], call: Call, ends: dict[Call, Moment], children: list[Call]) -> None:
+        duration = ends[call].ns - call.entered.ns + call.recorded_ns
+        place = sums[call.path]
+        place.own_ns += duration
+        if call.path:
+            place.concurrent_ns += duration
+        for group in overlapping(children, ends):
+            begun, ended = group[0].entered.ns, min(ends[call], max(ends[child] for child in group))
+            place.own_ns -= ended.ns - begun
+            # The child that leaves last stands for the whole stretch; had none left by the end, the one entered
+            # latest pays for it.
+            last = max(group, key=ends.__getitem__)
+            payer = last if ends[last] < ends[call] else group[-1]
+            sums[payer.path].concurrent_ns -= ended.ns - begun
+        if call.left is None:
+            place.ages.append(duration)
+        elif call.counted and not call.forgotten:
+            (place.warm_durations if call.warm else place.durations).append(duration)
+
+    def _open_youngest_first(self) -> list[Call]:
+        return sorted((call for call in self.calls if not call.left), key=lambda call: call.entered, reverse=True)
+
+
+def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[list[Call]]:
+    """Groups of calls without a moment between them at which none is open, each in the order of entering."""
+    group: list[Call] = []
+    for child in sorted(children, key=lambda call: call.entered):
+        if group and child.entered > max(ends[other] for other in group):
+            yield group
+            group = []
+        group.append(child)
+    if group:
+        yield group
+
+
+def totals(nodes: dict[Path, Sums]) -> dict[Path, int]:
+    """Every node's total: its own time, and of its children's what did not run beside others'."""
+    found = {path: sums.own_ns for path, sums in nodes.items()}
+    for path in sorted(found, key=len, reverse=True):
+        if path:
+            found[path[:-1]] += found[path] - nodes[path].concurrent_ns
+    return found
+
+
+def histogram(durations: Iterable[int]) -> dict[int, int]:
+    """Buckets of these durations."""
+    return dict(Histogram.of(durations).buckets)

@@ -1,0 +1,45 @@
+"""Random programs give the same tree, calls and nanoseconds as a reference that is obviously right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from playing import Player
+from programs import programs
+
+few = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+many = settings(few, max_examples=2000)
+
+kinds = {
+    "plain": programs("reset", "disable"),
+    "contexts": programs("context", "context", "generator", "reset", in_functions=("context",)),
+    "generators": programs("generator", "generator", "resume", "resume", "close", "reset"),
+    "tasks": programs("task", "task", "resume", "resume", "resume", "reset"),
+    "threads": programs("thread", "submit", "resume", "resume", "reset"),
+    "everything": programs(
+        *("generator", "task", "thread", "submit", "context", "resume", "resume", "resume", "close", "reset"),
+        in_functions=("suspend", "generator", "resume", "context"),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", kinds)
+def test_random_programs_give_the_accounts_of_the_reference(kind):
+    @few
+    @given(kinds[kind])
+    def holds(program):
+        Player(program).play()
+
+    holds()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", kinds)
+def test_many_random_programs_give_the_accounts_of_the_reference(kind):
+    @many
+    @given(kinds[kind])
+    def holds(program):
+        Player(program).play()
+
+    holds()
