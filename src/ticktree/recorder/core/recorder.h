@@ -90,6 +90,7 @@ typedef struct {
 struct tt_recorder {
     int recording;
     int forked; /* the process is a child that has not been given a file of its own yet */
+    int memory_full; /* a record was asked for that there was no room for */
     uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
     enum tt_clock_kind clock;
     uint64_t virtual_now;

@@ -85,7 +85,8 @@ static inline void tt_site_check(tt_recorder *recorder, tt_node *node, tt_sectio
 /* A frame without a node: found again when it is left, and nothing else. */
 static void tt_push_lost(tt_recorder *recorder, tt_frame *frame, const tt_section *section)
 {
-    tt_lose(recorder, section->name_id == TT_NAMELESS ? TT_LOSS_NAMES : TT_LOSS_NODES);
+    enum tt_loss loss = recorder->memory_full ? TT_LOSS_MEMORY : TT_LOSS_NODES;
+    tt_lose(recorder, section->name_id == TT_NAMELESS ? TT_LOSS_NAMES : loss);
     frame->flags |= TT_FRAME_LOST;
     frame->epoch = 0;
     __atomic_store_n(&frame->serial, ++recorder->serial, __ATOMIC_RELEASE);

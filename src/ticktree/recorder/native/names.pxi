@@ -1,18 +1,21 @@
 # Names: any text, cut to what a record holds.
 
 
-cdef bytes name_bytes(object name, bint* cut):
-    """UTF-8 of any object's text; what UTF-8 cannot say is escaped."""
-    if not isinstance(name, str):
-        try:
-            name = str(name)
-        except Exception:
-            name = "(unprintable)"
-    cdef bytes text = (<str>name).encode("utf-8", "backslashreplace") or b"(empty)"
+cdef str name_text(object name):
+    """What anything given as a name is called."""
+    if isinstance(name, str):
+        return <str>name
+    try:
+        return str(name)
+    except Exception:
+        return "(unprintable)"
+
+
+cdef bytes name_bytes(str name, bint* cut):
+    """A name as a record holds it, in UTF-8; what UTF-8 cannot say is escaped."""
+    cdef bytes text = name.encode("utf-8", "backslashreplace") or b"(empty)"
     cut[0] = len(text) > TT_NAME_LIMIT
-    if cut[0]:
-        text = text[:TT_NAME_LIMIT].decode("utf-8", "ignore").encode("utf-8")
-    return text
+    return text[:TT_NAME_LIMIT].decode("utf-8", "ignore").encode("utf-8") if cut[0] else text
 
 
 cdef tt_ref store_text(tt_recorder* core, dict known, str text):

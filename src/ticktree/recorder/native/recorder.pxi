@@ -134,10 +134,8 @@ cdef class Recorder:
             return
         if not self._ready():
             return
-        cdef object at = self.gauges.get(name) if isinstance(name, str) else None
-        if at is None:
-            at = self._new_gauge(name)
-        if at:
+        at = self._gauge_at(name_text(name))
+        if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
     def enable(self):
@@ -223,9 +221,9 @@ cdef class Recorder:
 
     def timed_section(self, name, site, *, memory=False, cpu=False):
         """A section for a decorated function, whose call site is its definition."""
-        cdef uint32_t name_id = self._name_id(name)
+        text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
-        cdef Section section = new_section(self, str(name), name_id, TT_NODE_TIMED, frame_flags)
+        cdef Section section = new_section(self, text, self._name_id(text), TT_NODE_TIMED, frame_flags)
         section.site = site
         return section
 
@@ -236,70 +234,65 @@ cdef class Recorder:
         cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
         if node_flags or frame_flags:
             return self._ask(name, node_flags, frame_flags)
-        known = self.by_name.get(name) if isinstance(name, str) else None
-        return known if known is not None else self._make(name)
+        return self._make(name)
 
     _section.__name__ = "section"  # what its errors call it
     _section.__qualname__ = "section"
 
     def _make(self, name):
         """The section of a name that was not met before."""
-        if len(self.by_name) >= TT_NAME_CAP:
-            return self._nameless()
-        cdef uint32_t name_id = self._name_id(name)
+        text = name_text(name)
+        known = self.by_name.get(text)
+        if known is not None:
+            return known
+        name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        section = new_section(self, str(name), name_id, 0, 0)
-        try:
-            return self.by_name.setdefault(name, section)
-        except TypeError:  # not hashable, so not a name; its text is one
-            return self.by_name.setdefault(str(name), section)
+        return self.by_name.setdefault(text, new_section(self, text, name_id, 0, 0))
 
     def _ask(self, name, uint32_t node_flags, uint32_t frame_flags):
         """The section of a name with flags of its own."""
-        key = (name, node_flags, frame_flags)
+        text = name_text(name)
+        key = (text, node_flags, frame_flags)
         section = self.by_ask.get(key)
-        if section is None:
-            # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
-            name_id = self._name_id(name, b"ns:" if node_flags & TT_NODE_NS else b"")
-            if len(self.by_ask) >= TT_NAME_CAP or name_id == TT_NAMELESS:
-                return self._nameless()
-            section = self.by_ask.setdefault(key, new_section(self, str(name), name_id, node_flags, frame_flags))
-        return section
+        if section is not None:
+            return section
+        # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
+        kind = b"ns:" if node_flags & TT_NODE_NS else b""
+        name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
+        if name_id == TT_NAMELESS:
+            return self._nameless()
+        return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
 
     def _nameless(self):
         if self.nameless is None:
             self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
         return self.nameless
 
-    def _name_id(self, name, kind=b""):
+    def _name_id(self, str text, kind=b""):
         cdef bint cut = False
-        text = name_bytes(name, &cut)
+        encoded = name_bytes(text, &cut)
         if cut and not self.core.forked:
             tt_lose(self.core, TT_LOSS_NAMES_CUT)
-        name_id = self.name_ids.get(kind + text)
+        name_id = self.name_ids.get(kind + encoded)
         if name_id is None:
-            name_id = tt_name_intern(self.core, <const char*>text, <uint32_t>len(text))
+            name_id = tt_name_intern(self.core, <const char*>encoded, <uint32_t>len(encoded))
             if name_id < 0:
                 return TT_NAMELESS
-            self.name_ids[kind + text] = name_id
+            self.name_ids[kind + encoded] = name_id
         return name_id
 
-    def _new_gauge(self, name):
-        cdef uint32_t name_id = self._name_id(name)
-        key = str(name)
-        known = self.gauges.get(key)
-        if known is not None:
-            return known
-        if len(self.gauges) >= TT_NAME_CAP:
+    def _gauge_at(self, str text):
+        """Where a gauge's record is, made at need; None where there is no room."""
+        made = self.gauges.get(text)
+        if made is not None:
+            return made
+        record = NULL if len(self.gauges) >= TT_NAME_CAP else tt_gauge_make(self.core, self._name_id(text))
+        if record == NULL:
             tt_lose(self.core, TT_LOSS_MEMORY)
             return None
-        cdef tt_gauge* made = tt_gauge_make(self.core, name_id)
-        if made == NULL:
-            tt_lose(self.core, TT_LOSS_MEMORY)
-            return None
-        self.gauges[key] = <size_t>made
-        return self.gauges[key]
+        self.gauges[text] = <size_t>record
+        return self.gauges[text]
 
     def _bad_value(self):
         if self._ready():
