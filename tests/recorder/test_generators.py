@@ -221,3 +221,47 @@ def test_a_stage_inside_a_sleeping_generators_section_sleeps_with_it(recorder):
     loader.close()
     assert times(recorder)["consumer/own/load"] == 3
     assert counts(recorder) == {"consumer": 1, "consumer/own": 1, "consumer/own/load": 1}
+
+
+def test_a_stage_that_a_sleeping_generators_helper_began_sleeps_too(recorder):
+    def helper():
+        recorder.stage("load")
+
+    def generator():
+        with recorder.section("own"):
+            helper()
+            yield
+
+    loader = generator()
+    with recorder.section("consumer"):
+        next(loader)
+        with recorder.section("use"):
+            recorder.advance(1)
+        recorder.stage("next")
+    recorder.advance(3)
+    loader.close()
+    expected = {"consumer": 1, "consumer/own": 1, "consumer/own/load": 1, "consumer/use": 1, "consumer/next": 1}
+    assert counts(recorder) == expected
+    assert times(recorder)["consumer/own/load"] == 4
+
+
+def test_a_section_that_a_sleeping_generators_helper_entered_sleeps_too(recorder):
+    section = recorder.section("connection")
+
+    def connect():
+        section.__enter__()
+
+    def generator():
+        with recorder.section("own"):
+            connect()
+            yield
+            section.__exit__(None, None, None)
+
+    loader = generator()
+    with recorder.section("consumer"):
+        next(loader)
+        with recorder.section("use"):
+            recorder.advance(1)
+    next(loader, None)
+    assert set(counts(recorder)) == {"consumer", "consumer/own", "consumer/own/connection", "consumer/use"}
+    assert losses(recorder) == {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import enum
+
+import numpy
 import pytest
 from telling import counts, losses
 
@@ -44,6 +47,22 @@ def test_a_name_that_is_no_text_is_told_as_its_text(recorder, given, told):
     assert counts(recorder) == {told: 2}
 
 
+def test_a_name_of_a_kind_of_text_is_a_name_like_any(recorder):
+    class Kind(str, enum.Enum):
+        SAMPLE = "sample"
+
+    for name in ("sample", numpy.str_("sample"), Kind.SAMPLE):
+        with recorder.section(name):
+            pass
+        recorder.gauge(name, 1)
+        recorder.record(name, 0)
+        recorder.timed(name)(lambda: None)()
+        recorder.section(name, wait=True)
+    found = counts(recorder)
+    assert set(found) - {"sample"} <= {str(Kind.SAMPLE)}
+    assert sum(found.values()) == 9
+
+
 def test_a_name_that_cannot_be_hashed_or_printed_is_no_reason_to_raise(recorder):
     class Silent:
         __hash__ = None
@@ -60,7 +79,7 @@ def test_a_name_that_cannot_be_hashed_or_printed_is_no_reason_to_raise(recorder)
         recorder.record(Silent(), 1)
         recorder.gauge(Silent(), 1)
         recorder.tick([3])
-    assert {"[1, 2]", "(unprintable)", "[3]"} <= set(counts(recorder))
+    assert {"[1, 2]", "(unprintable)", "[3]"} == set(names(recorder))
 
 
 @pytest.mark.parametrize("length", [254, 255, 256, 10_000])

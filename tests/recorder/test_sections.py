@@ -181,7 +181,7 @@ def test_a_section_survives_pickling_as_the_section_of_its_name(recorder):
 
 @pytest.mark.parametrize("arguments", [(), ("a", "b")])
 def test_a_section_takes_one_name(recorder, arguments):
-    with pytest.raises(TypeError, match="one name"):
+    with pytest.raises(TypeError, match="section"):
         recorder.section(*arguments)
 
 

@@ -40,6 +40,7 @@ def _line(run: RunDirectory, name_width: int) -> str:
 def _state(run: RunDirectory) -> str:
     if run.is_live():
         return "running"
+    # What is left unfinished now could not be read: `report` says why.
     return "finished" if run.is_finished() else "damaged"
 
 

@@ -105,8 +105,8 @@ def _close(run: RunDirectory, quiet: bool) -> None:
 
     with progress(f"reading {run.path.name}"):
         profile = run.finish()
-        finish_abandoned()
     if not quiet:
         from ticktree.cli.summary import print_summary
 
         print_summary(profile, run.path)
+    finish_abandoned()

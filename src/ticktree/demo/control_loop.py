@@ -101,7 +101,8 @@ def find_ball(picture: Array) -> Array:
     """The centre of what is bright, in metres."""
     bright = np.where(picture > 0.2, picture, 0.0)
     axis = np.linspace(-VIEW_M / 2, VIEW_M / 2, len(picture))
-    return np.array([bright.sum(axis=0) @ axis, bright.sum(axis=1) @ axis]) / max(bright.sum(), 1e-9)
+    moments = np.array([bright.sum(axis=0) @ axis, bright.sum(axis=1) @ axis])
+    return moments / max(float(bright.sum()), 1e-9)
 
 
 @ticktree.timed("plan")

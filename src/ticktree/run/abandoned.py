@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ticktree.errors import TicktreeError
 from ticktree.run.directory import RunDirectory
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import HOMELESS_NAME, all_memory, memory_files, remove_memory, writer_of
@@ -28,7 +27,7 @@ def finish_abandoned() -> list[RunDirectory]:
     for memory in all_memory():
         try:
             run = _finish(memory)
-        except (TicktreeError, OSError):
+        except Exception:  # Whatever is wrong with it, it is not what our caller was asked about.
             continue
         if run is not None:
             finished.append(run)

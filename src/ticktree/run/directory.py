@@ -165,8 +165,8 @@ class RunDirectory:
         write_atomically(self.path / name, image)
 
     def is_finished(self) -> bool:
-        """Whether its profile is on disk for good."""
-        return not self.memory_dir.is_dir()
+        """Whether its profile is on disk for good: it has no memory left, or none that we may read."""
+        return not os.access(self.memory_dir, os.R_OK | os.X_OK)
 
     def is_live(self) -> bool:
         """Whether anybody still runs who may write to it: its owner or one of the recorded processes."""

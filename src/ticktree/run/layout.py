@@ -169,7 +169,10 @@ class Frame(ctypes.LittleEndianStructure):
         ("tick", c_uint32),
         ("reserved0", c_uint32),
         ("waited", c_uint64),
-        ("private", c_uint64 * 13),
+        ("wait_start", c_uint64),
+        ("waits_open", c_uint32),
+        ("reserved1", c_uint32),
+        ("private", c_uint64 * 11),
     ]
 
 

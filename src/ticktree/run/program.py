@@ -32,9 +32,9 @@ class Program(NamedTuple):
         """What to call its runs."""
         if self.is_module:
             return self.target
-        path = Path(self.target)
+        path = Path(self.target).absolute()
         # Half the projects call their entry main.py; its directory says more.
-        return path.stem if path.stem not in ("main", "__main__") else path.absolute().parent.name
+        return path.parent.name if path.stem in ("main", "__main__") else path.stem
 
     @property
     def argv(self) -> tuple[str, ...]:

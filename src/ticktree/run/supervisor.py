@@ -110,6 +110,7 @@ def _parent_death_signal() -> Callable[[], None]:
         import ctypes
 
         prctl = ctypes.CDLL(None).prctl
+        prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
     except (ImportError, OSError, AttributeError):
         return lambda: None
     return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -192,6 +193,8 @@ class _Job:
         # SIGSTOP would hold us even where no shell can continue us; SIGTSTP is then ignored by the kernel.
         own = signal.SIGTSTP if number == signal.SIGSTOP else number
         # The keyboard would have stopped our whole group, in which a script or make may be waiting for us.
+        # Where that is so, SIGTSTP would not have stopped the program without us either. For want of a
+        # terminal it stays stopped: continued, it would only ask again.
         if self._stop(own, whole_group=had_terminal) or number == signal.SIGTSTP:
             self._go_on(with_terminal=had_terminal)
 

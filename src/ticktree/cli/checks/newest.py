@@ -17,7 +17,10 @@ def check(path: Path | None) -> Iterator[str]:
     if path is None:
         runs = RunDirectory.list(DEFAULT_OUT)
         if not runs:
-            yield f"None in {DEFAULT_OUT} yet; `ticktree run SCRIPT` makes one, `ticktree demo` shows one."
+            yield (
+                f"None in {DEFAULT_OUT} yet: `ticktree run SCRIPT` makes one, and so does a program that "
+                "calls ticktree.enable(). `ticktree demo` shows one."
+            )
             return
         path = runs[-1].path
     try:

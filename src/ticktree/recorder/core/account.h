@@ -45,13 +45,26 @@ static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uin
     tt_write_end(&latest->sequence);
 }
 
-/* Waits inside waits count once: only the outermost of a tick is added up, and of several at a time what they covered
- * together. */
-static void tt_book_wait(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t covered)
+static tt_frame *tt_tick_of(const tt_recorder *recorder, const tt_frame *frame)
 {
-    if (!frame->tick || (parent && parent->flags & TT_FRAME_WAITING)) return;
-    tt_frame *tick = tt_at(recorder, frame->tick);
-    if (tick->serial == frame->epoch) tick->waited += covered;
+    tt_frame *tick = frame->tick ? tt_at(recorder, frame->tick) : NULL;
+    return tick && tick->serial == frame->epoch ? tick : NULL;
+}
+
+/* A tick's waits are the time in which any was open: neither waits inside waits nor several at a time count twice. */
+static void tt_wait_begin(tt_recorder *recorder, tt_frame *frame)
+{
+    tt_frame *tick = frame->flags & TT_FRAME_WAITING ? NULL : tt_tick_of(recorder, frame);
+    frame->flags |= TT_FRAME_WAITING;
+    if (!tick) return;
+    frame->flags |= TT_FRAME_WAIT;
+    if (tick->waits_open++ == 0) tick->wait_start = frame->start;
+}
+
+static void tt_wait_end(tt_recorder *recorder, tt_frame *frame, uint64_t now)
+{
+    tt_frame *tick = tt_tick_of(recorder, frame);
+    if (tick && --tick->waits_open == 0) tick->waited += now - tick->wait_start;
 }
 
 static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);
@@ -78,7 +91,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) tt_sample_leave(recorder, frame, node, duration);
     tt_write_end(&node->sequence);
-    if (TT_UNLIKELY(node->flags & TT_NODE_WAIT)) tt_book_wait(recorder, frame, parent, stood_for);
+    if (TT_UNLIKELY(flags & TT_FRAME_WAIT)) tt_wait_end(recorder, frame, now);
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) tt_tick_end(recorder, frame, node, duration, ending);
     tt_frame_free(recorder, frame);
 }

@@ -50,7 +50,7 @@ static void tt_stack_hang(tt_stack *stack, tt_frame *parent)
     stack->home = parent && parent->node ? parent->node : base->home;
 }
 
-static inline tt_frame *tt_frame_around(const tt_stack *stack, tt_pyframe *now);
+static inline tt_frame *tt_frame_around(const tt_recorder *recorder, const tt_stack *stack, tt_pyframe *now);
 
 /* The innermost open section of the contexts that this one was entered in; of those of its own task, if it has one.
  * The stack used last says nothing: its task may be asleep. */
@@ -59,7 +59,7 @@ static tt_frame *tt_frame_beneath(const tt_stack *stack, tt_pyframe *now)
     for (PyObject *at = tt_context_beneath(stack->context); at; at = tt_context_beneath(at)) {
         tt_stack *outer = tt_stack_of_context(stack->thread, at);
         if (!outer || (stack->origin && outer->origin != stack->origin)) continue;
-        tt_frame *frame = tt_frame_around(outer, now);
+        tt_frame *frame = tt_frame_around(stack->thread->recorder, outer, now);
         if (frame) return frame;
     }
     return NULL;

@@ -156,6 +156,7 @@ enum tt_frame_flag {
     TT_FRAME_WAITING = 16,  /* this or a frame around it waits */
     TT_FRAME_CPU = 32,      /* this call samples thread CPU time */
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
+    TT_FRAME_WAIT = 256,    /* an outermost wait of a tick: counted there */
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 
@@ -171,12 +172,13 @@ typedef struct { /* one open call; free when serial is 0 */
     uint32_t flags;
     tt_ref next, tick; /* tick: the innermost tick's frame */
     uint32_t reserved0;
-    uint64_t waited;         /* of a tick: what its waits took */
+    uint64_t waited;         /* of a tick: while it had a wait open */
+    uint64_t wait_start;
+    uint32_t waits_open, reserved1;
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
     int64_t memory_start;
-    uint64_t cpu_wall_start;
-    uint64_t reserved[7];
+    uint64_t reserved[6];
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */

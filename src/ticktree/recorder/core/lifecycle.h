@@ -161,7 +161,7 @@ static void tt_reset(tt_recorder *recorder)
         tt_gauge_reset(recorder, tt_at(recorder, ref));
     for (tt_ref ref = header->frames; ref;) {
         tt_frame *frame = tt_at(recorder, ref);
-        frame->start = frame->cover_start = now;
+        frame->start = frame->cover_start = frame->wait_start = now;
         frame->covered = frame->waited = 0;
         ref = frame->next;
     }

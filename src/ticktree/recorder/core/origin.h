@@ -12,7 +12,7 @@ static void tt_origin_capture(tt_recorder *recorder, tt_origin *origin)
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return;
-    tt_frame *frame = tt_frame_around(stack, tt_pyframe_now(state));
+    tt_frame *frame = tt_frame_around(recorder, stack, tt_pyframe_now(state));
     if (!frame) frame = tt_bottom_parent(stack);
     origin->thread = stack->thread;
     origin->frame = frame;

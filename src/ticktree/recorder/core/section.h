@@ -32,18 +32,27 @@ static inline int tt_asleep(const tt_frame *frame, tt_pyframe *now)
     return frame->flags & TT_FRAME_GENERATOR && tt_chain_depth(frame->python_frame, now) < 0;
 }
 
+/* Asleep itself, or inside a call of this stack that is: a stage that a sleeping generator's helper began. */
+static int tt_sleeps(const tt_recorder *recorder, const tt_stack *stack, const tt_frame *frame, tt_pyframe *now)
+{
+    for (; frame && frame != stack->parent; frame = tt_parent_frame(recorder, frame))
+        if (tt_asleep(frame, now)) return 1;
+    return 0;
+}
+
 /* With generators about, the newest frame need not be the one around. Of frames entered in plain calls it is; of
  * those entered in generators, the one whose generator runs innermost; of these two, the one whose Python call is
  * the inner one. A section entered through a call that has returned (ExitStack) is in no chain, unless another call
- * has its address by now; it is taken where it is the newer. */
-static __attribute__((noinline)) tt_frame *tt_frame_awake(const tt_stack *stack, tt_pyframe *now)
+ * has its address by now: either way it is taken only where it is the newer. */
+static __attribute__((noinline)) tt_frame *tt_frame_awake(const tt_recorder *recorder, const tt_stack *stack,
+                                                         tt_pyframe *now)
 {
     tt_frame *plain = NULL, *generator = NULL;
     int plain_depth = -1, generator_depth = TT_CHAIN_LIMIT;
     if (stack->top && tt_entered_in(stack->top, now)) return stack->top; /* newest and innermost: nothing to compare */
     for (tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
         if (!(frame->flags & TT_FRAME_GENERATOR)) {
-            if (plain) continue;
+            if (plain || tt_sleeps(recorder, stack, frame, now)) continue;
             plain = frame;
             plain_depth = tt_chain_depth(frame->python_frame, now);
         } else {
@@ -54,13 +63,13 @@ static __attribute__((noinline)) tt_frame *tt_frame_awake(const tt_stack *stack,
         }
     }
     if (!plain || !generator) return plain ? plain : generator;
-    if (plain_depth < 0 || plain_depth == generator_depth) return plain->serial > generator->serial ? plain : generator;
-    return plain_depth < generator_depth ? plain : generator;
+    /* A call that runs inside the generator cannot have entered anything before the generator did. */
+    return plain_depth <= generator_depth && plain->serial > generator->serial ? plain : generator;
 }
 
-static inline tt_frame *tt_frame_around(const tt_stack *stack, tt_pyframe *now)
+static inline tt_frame *tt_frame_around(const tt_recorder *recorder, const tt_stack *stack, tt_pyframe *now)
 {
-    return TT_LIKELY(!stack->suspended) ? stack->top : tt_frame_awake(stack, now);
+    return TT_LIKELY(!stack->suspended) ? stack->top : tt_frame_awake(recorder, stack, now);
 }
 
 static void tt_too_deep(tt_recorder *recorder, tt_stack *stack)
@@ -118,6 +127,7 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
     frame->covered = 0;
     frame->active = 0;
     frame->waited = 0;
+    frame->waits_open = 0;
     frame->flags = flags;
     frame->section = tt_section_mark(section, flags);
     frame->python_frame = (uint64_t)(uintptr_t)tt_pyframe_owner(pyframe);
@@ -130,7 +140,7 @@ static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame
     }
     if (TT_UNLIKELY(section->frame_flags)) tt_sample_enter(recorder, frame, section->frame_flags);
     tt_open(recorder, frame, parent ? parent : tt_bottom_parent(stack), now ? now : tt_now(recorder));
-    if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) frame->flags |= TT_FRAME_WAITING;
+    if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) tt_wait_begin(recorder, frame);
     return frame;
 }
 
@@ -149,7 +159,7 @@ static inline tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, 
     if (TT_UNLIKELY(!*stack)) return NULL;
     tt_pyframe *pyframe = tt_pyframe_now(state);
     if (!(flags & TT_FRAME_CALL)) flags |= tt_generator_flag(pyframe);
-    return tt_push(recorder, *stack, tt_frame_around(*stack, pyframe), section, pyframe, flags, now);
+    return tt_push(recorder, *stack, tt_frame_around(recorder, *stack, pyframe), section, pyframe, flags, now);
 }
 
 static inline void tt_enter(tt_section *section)
@@ -158,17 +168,14 @@ static inline void tt_enter(tt_section *section)
     if (section->recorder->recording) tt_enter_on(section->recorder, section, &stack, 0);
 }
 
-static int tt_descends(const tt_recorder *recorder, const tt_frame *frame, const tt_frame *ancestor)
+/* Whether leaving `frame` ends `inner`: it does unless a section between them sleeps, and inner with it. */
+static int tt_ended_by(const tt_recorder *recorder, const tt_frame *inner, const tt_frame *frame, tt_pyframe *now)
 {
-    while (frame && frame != ancestor) frame = frame->node ? tt_parent_frame(recorder, frame) : tt_below(frame);
-    return frame == ancestor;
-}
-
-/* A stage or tick with nothing but stages and ticks between it and `section`: ended by it, asleep or not. */
-static int tt_soft_in(const tt_recorder *recorder, const tt_frame *frame, const tt_frame *section)
-{
-    while (frame && frame != section && frame->flags & TT_FRAME_SOFT) frame = tt_parent_frame(recorder, frame);
-    return frame == section;
+    while (inner && inner != frame) {
+        if (!(inner->flags & TT_FRAME_SOFT) && tt_asleep(inner, now)) return 0;
+        inner = inner->node ? tt_parent_frame(recorder, inner) : tt_below(inner);
+    }
+    return inner == frame;
 }
 
 /* Ends what is still open inside `frame`, which is about to end itself: stages normally, ticks as incomplete, sections
@@ -178,8 +185,7 @@ static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame
 {
     for (tt_frame *inner = stack->top, *next; inner && inner != frame; inner = next) {
         next = tt_below(inner);
-        int ours = tt_asleep(inner, pyframe) ? tt_soft_in(recorder, inner, frame) : tt_descends(recorder, inner, frame);
-        if (!ours) continue;
+        if (!tt_ended_by(recorder, inner, frame, pyframe)) continue;
         if (!(inner->flags & TT_FRAME_SOFT) && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
         int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
         tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : TT_OPEN);
@@ -188,14 +194,15 @@ static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame
 
 /* The call of `section` that this leave ends: the newest one entered in the same Python call; failing that, the
  * newest that is awake. */
-static tt_frame *tt_frame_of(const tt_stack *stack, const tt_section *section, tt_pyframe *pyframe)
+static tt_frame *tt_frame_of(const tt_recorder *recorder, const tt_stack *stack, const tt_section *section,
+                             tt_pyframe *pyframe)
 {
     tt_frame *frame = stack->top;
     while (frame && !(frame->section == (uint64_t)(uintptr_t)section && tt_entered_in(frame, pyframe)))
         frame = tt_below(frame);
     if (frame) return frame;
     frame = stack->top;
-    while (frame && !(frame->section == (uint64_t)(uintptr_t)section && !tt_asleep(frame, pyframe)))
+    while (frame && !(frame->section == (uint64_t)(uintptr_t)section && !tt_sleeps(recorder, stack, frame, pyframe)))
         frame = tt_below(frame);
     return frame;
 }
@@ -220,7 +227,7 @@ static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_
         return;
     }
     tt_stack *holder = stack;
-    tt_frame *frame = tt_frame_of(stack, section, pyframe);
+    tt_frame *frame = tt_frame_of(recorder, stack, section, pyframe);
     if (!frame) {
         frame = tt_frame_elsewhere(stack->thread, section, pyframe, &holder);
         tt_lose(recorder, frame ? TT_LOSS_FOREIGN : TT_LOSS_UNMATCHED);
@@ -300,10 +307,10 @@ static inline void tt_stage(tt_section *section)
     tt_stack *stack = tt_stack_now(recorder, state);
     if (TT_UNLIKELY(!stack)) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *around = tt_frame_around(stack, pyframe);
+    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
     if (around && (around->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT) {
         tt_pop(recorder, stack, around, now, TT_COMPLETE);
-        around = tt_frame_around(stack, pyframe);
+        around = tt_frame_around(recorder, stack, pyframe);
     }
     tt_push(recorder, stack, around, section, pyframe, TT_FRAME_SOFT | tt_generator_flag(pyframe), now);
 }

@@ -183,6 +183,12 @@ static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
     loop->worst_count = 0;
 }
 
+static uint64_t tt_waited(const tt_frame *tick, uint64_t duration)
+{
+    uint64_t open = tick->waits_open ? tick->start + duration - tick->wait_start : 0;
+    return tick->waited + open < duration ? tick->waited + open : duration;
+}
+
 static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration,
                                enum tt_ending ending)
 {
@@ -197,7 +203,7 @@ static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *n
     } else {
         loop->busy += duration;
         tt_book_first(recorder, loop, duration);
-        tt_book_budget(loop, tick->waited < duration ? duration - tick->waited : 0);
+        tt_book_budget(loop, duration - tt_waited(tick, duration));
         tt_book_jitter(loop, duration);
         tt_keep_if_worst(recorder, loop, tick, node, duration, &causes);
         loop->ticks++;
@@ -227,7 +233,7 @@ static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section
                               double hz, uint64_t warmup, uint64_t now)
 {
     uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | tt_generator_flag(pyframe);
-    tt_frame *tick = tt_push(recorder, stack, tt_frame_around(stack, pyframe), section, pyframe, flags, now);
+    tt_frame *tick = tt_push(recorder, stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, flags, now);
     if (!tick || !tick->node) return NULL;
     tt_loop *loop = tt_loop_of(recorder, tick->node);
     if (loop) tt_loop_ask(recorder, loop, hz, warmup);
@@ -238,7 +244,7 @@ static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section
 /* The open tick of this loop that the running code is in: only stages and inner ticks lie between. */
 static tt_frame *tt_tick_around(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe)
 {
-    tt_frame *frame = tt_frame_around(stack, pyframe);
+    tt_frame *frame = tt_frame_around(recorder, stack, pyframe);
     while (frame && frame->flags & TT_FRAME_SOFT) {
         if (frame->flags & TT_FRAME_TICK && frame->section == tt_section_mark(section, TT_FRAME_SOFT)) return frame;
         frame = tt_parent_frame(recorder, frame);

@@ -14,7 +14,7 @@ static void tt_record(tt_section *section, uint64_t ns)
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_ref ref = tt_node_under(stack, section, tt_frame_around(stack, pyframe));
+    tt_ref ref = tt_node_under(stack, section, tt_frame_around(recorder, stack, pyframe));
     tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
     if (node) {
         tt_site_check(recorder, node, section, pyframe);
@@ -35,7 +35,7 @@ static void tt_work(tt_section *section, uint64_t bytes, uint64_t flops, uint64_
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return;
-    tt_frame *frame = tt_frame_of(stack, section, tt_pyframe_now(state));
+    tt_frame *frame = tt_frame_of(recorder, stack, section, tt_pyframe_now(state));
     if (frame && frame->node) {
         tt_node *node = tt_node_at(recorder, frame->node);
         tt_write_begin(&node->sequence);

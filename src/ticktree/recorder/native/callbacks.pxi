@@ -57,6 +57,8 @@ cdef PyObject* section_ask(PyObject* recorder, tt_args args, Py_ssize_t count, P
         section = (<Recorder>recorder)._section(*[<object>args[at] for at in range(count)], **asked)
         Py_INCREF(section)
         return <PyObject*>section
+    except TypeError as error:
+        return raised(TypeError(str(error).replace("_section()", "section()")))
     except BaseException as error:
         return raised(error)
 

@@ -3,9 +3,11 @@
 
 cdef str name_text(object name):
     """What anything given as a name is called."""
-    if isinstance(name, str):
+    if type(name) is str:
         return <str>name
     try:
+        if isinstance(name, str):  # a subclass: its text, whatever its own __str__ says
+            return str.__str__(name)
         return str(name)
     except Exception:
         return "(unprintable)"

@@ -236,9 +236,6 @@ cdef class Recorder:
             return self._ask(name, node_flags, frame_flags)
         return self._make(name)
 
-    _section.__name__ = "section"  # what its errors call it
-    _section.__qualname__ = "section"
-
     def _make(self, name):
         """The section of a name that was not met before."""
         text = name_text(name)

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import pickle
+import threading
+
+import pytest
+from telling import counts, losses, node, times
+
+import ticktree
+
+
+@ticktree.timed
+def at_module_level(first, *rest, key=1):
+    """What it does."""
+    return first, rest, key
+
+
+def test_a_timed_function_is_a_section_of_its_qualified_name(recorder):
+    @recorder.timed
+    def update():
+        recorder.advance(4)
+
+    update()
+    update()
+    (path,) = counts(recorder)
+    assert path.endswith("<locals>.update")
+    assert times(recorder) == {path: 8}
+
+
+def test_a_timed_function_may_be_given_a_name(recorder):
+    @recorder.timed("policy update")
+    def update(): ...
+
+    update()
+    assert counts(recorder) == {"policy update": 1}
+
+
+def test_a_timed_function_gives_what_the_function_gives(recorder):
+    def function(*args, **kwargs):
+        return args, kwargs
+
+    timed = recorder.timed(function)
+    assert timed() == function()
+    assert timed(1, 2, a=3) == function(1, 2, a=3)
+    assert timed(*range(20), **{f"k{i}": i for i in range(20)}) == function(
+        *range(20), **{f"k{i}": i for i in range(20)}
+    )
+    assert functools.partial(timed, 1, b=2)(3) == function(1, 3, b=2)
+    assert list(map(timed, [1, 2])) == [((1,), {}), ((2,), {})]
+
+
+def test_a_timed_function_raises_what_the_function_raises(recorder):
+    @recorder.timed("fails")
+    def fails():
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fails()
+    with pytest.raises(TypeError, match="positional argument"):
+        fails(1)
+    assert counts(recorder) == {"fails": 2}
+    assert losses(recorder) == {}
+
+
+def test_sections_and_timed_functions_nest_in_each_other(recorder):
+    @recorder.timed("inner")
+    def inner():
+        with recorder.section("innermost"):
+            recorder.advance(1)
+
+    @recorder.timed("outer")
+    def outer():
+        with recorder.section("middle"):
+            inner()
+
+    outer()
+    assert counts(recorder) == {"outer": 1, "outer/middle": 1, "outer/middle/inner": 1, "outer/middle/inner/innermost": 1}
+
+
+def test_a_timed_function_may_call_itself(recorder):
+    @recorder.timed("down")
+    def down(levels):
+        recorder.advance(1)
+        return levels and down(levels - 1)
+
+    assert down(2) == 0
+    assert times(recorder) == {"down": 3, "down/down": 2, "down/down/down": 1}
+
+
+def test_name_docstring_and_signature_are_kept():
+    assert at_module_level.__name__ == at_module_level.__qualname__ == "at_module_level"
+    assert at_module_level.__doc__ == "What it does."
+    assert at_module_level.__module__ == __name__
+    assert str(inspect.signature(at_module_level)) == "(first, *rest, key=1)"
+    assert inspect.unwrap(at_module_level).__code__.co_name == "at_module_level"
+    assert inspect.getsource(at_module_level).startswith("@ticktree.timed")
+    assert callable(at_module_level)
+    assert "at_module_level" in repr(at_module_level)
+
+
+def test_attributes_of_the_function_are_kept_and_new_ones_may_be_set(recorder):
+    def function(): ...
+
+    function.tag = "mine"
+    timed = recorder.timed(function)
+    timed.other = 5
+    assert (timed.tag, timed.other) == ("mine", 5)
+
+
+def test_a_timed_function_can_be_pickled_and_copied_as_functions_are():
+    assert pickle.loads(pickle.dumps(at_module_level)) is at_module_level
+    assert copy.copy(at_module_level) is at_module_level
+    assert copy.deepcopy([at_module_level])[0] is at_module_level
+
+
+def test_a_method_is_bound_to_its_object(recorder):
+    class Agent:
+        def __init__(self, size):
+            self.size = size
+
+        @recorder.timed
+        def act(self, observation, scale=1):
+            """Acts."""
+            return self.size * observation * scale
+
+        @recorder.timed("static")
+        @staticmethod
+        def static(x):
+            return x + 1
+
+        @recorder.timed("class")
+        @classmethod
+        def made(cls, size):
+            return cls(size)
+
+        @staticmethod
+        @recorder.timed("inner static")
+        def inner_static(x):
+            return x + 2
+
+        @classmethod
+        @recorder.timed("inner class")
+        def inner_made(cls, size):
+            return cls(size)
+
+        @property
+        @recorder.timed("property")
+        def double(self):
+            return 2 * self.size
+
+    agent = Agent(3)
+    assert agent.act(5) == Agent.act(agent, 5) == 15
+    assert agent.act(5, scale=2) == 30
+    assert (agent.static(1), Agent.static(1), agent.inner_static(1)) == (2, 2, 3)
+    assert agent.made(4).size == Agent.made(4).size == agent.inner_made(4).size == 4
+    assert agent.double == 6
+    bound = agent.act
+    assert bound(1) == 3
+    assert bound.__self__ is agent
+    assert bound.__doc__ == "Acts."
+    assert inspect.ismethod(bound)
+    assert str(inspect.signature(bound)) == "(observation, scale=1)"
+    found = {path.rsplit(".", 1)[-1]: count for path, count in counts(recorder).items()}
+    expected = {"act": 4, "static": 2, "class": 2, "inner static": 1, "inner class": 1, "property": 1}
+    assert found == expected
+
+
+def test_an_overridden_method_may_call_its_parents(recorder):
+    class Base:
+        @recorder.timed("base")
+        def step(self):
+            return 1
+
+    class Derived(Base):
+        @recorder.timed("derived")
+        def step(self):
+            return super().step() + 1
+
+    assert Derived().step() == 2
+    assert counts(recorder) == {"derived": 1, "derived/base": 1}
+
+
+def test_whatever_can_be_called_can_be_timed(recorder):
+    class Model:
+        def __call__(self, x):
+            return x + 1
+
+    assert recorder.timed("model")(Model())(1) == 2
+    assert recorder.timed("built-in")(len)("abc") == 3
+    assert recorder.timed("partial")(functools.partial(int, base=2))("101") == 5
+    assert recorder.timed("class")(dict)(a=1) == {"a": 1}
+    assert recorder.timed("lambda")(lambda: 7)() == 7
+    assert sorted(counts(recorder)) == ["built-in", "class", "lambda", "model", "partial"]
+
+
+@pytest.mark.parametrize("what", [7, 1.5, object()])
+def test_what_cannot_be_called_cannot_be_timed(recorder, what):
+    with pytest.raises(TypeError, match="function"):
+        recorder.timed(what)
+
+
+def test_a_timed_function_works_with_the_usual_wrappers(recorder):
+    @functools.lru_cache
+    @recorder.timed("cached")
+    def cached(x):
+        return x
+
+    @functools.singledispatch
+    @recorder.timed("general")
+    def dispatched(x):
+        return "general"
+
+    @dispatched.register
+    @recorder.timed("int")
+    def _(x: int):
+        return "int"
+
+    assert [cached(1), cached(1), cached(2)] == [1, 1, 2]
+    assert [dispatched("a"), dispatched(1)] == ["general", "int"]
+    assert counts(recorder) == {"cached": 2, "general": 1, "int": 1}
+
+
+def test_a_function_timed_twice_is_two_sections(recorder):
+    timed = recorder.timed("outer")(recorder.timed("inner")(lambda: recorder.advance(1)))
+    timed()
+    assert times(recorder) == {"outer": 1, "outer/inner": 1}
+
+
+def test_a_timed_function_may_be_a_threads_target(recorder):
+    timed = recorder.timed("work")(lambda: recorder.advance(2))
+    with recorder.section("main"):
+        thread = threading.Thread(target=timed)
+        thread.start()
+        thread.join()
+    assert node(recorder, "main/work").concurrent_ns == 2
+
+
+def test_a_timed_function_that_switches_recording_off_and_on_returns_in_order(recorder):
+    @recorder.timed("switches")
+    def switches(off, on):
+        if off:
+            recorder.disable()
+        if on:
+            recorder.enable()
+        return off, on
+
+    with recorder.section("outer"):
+        assert switches(False, False) == (False, False)
+    assert switches(True, True) == (True, True)
+    assert switches(True, False) == (True, False)
+    assert switches(False, True) == (False, True)
+    assert counts(recorder)["switches"] == 0
+    assert node(recorder, "outer").count == 1
+
+
+def test_off_for_good_gives_the_function_back_unchanged(run_python):
+    run_python(
+        """
+        import ticktree
+        def function(): ...
+        class K:
+            @ticktree.timed
+            def method(self): ...
+        assert ticktree.timed(function) is function
+        assert ticktree.timed("name", memory=True)(function) is function
+        assert type(K.__dict__["method"]) is type(function)
+        ticktree.enable()
+        with ticktree.section("x") as section:
+            section.work(items=1)
+        for _ in ticktree.loop("loop", range(2), hz=10): ticktree.stage("s")
+        ticktree.tick("t"); ticktree.record("r", 1); ticktree.gauge("g", 1); ticktree.reset(); ticktree.disable()
+        assert list(ticktree.snapshot().root.walk())[1:] == []
+        """,
+        TICKTREE_OFF="1",
+    )

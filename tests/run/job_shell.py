@@ -1,0 +1,79 @@
+"""A shell of one job, for tests of job control: started on a new terminal, driven through its other end.
+
+Run as a program it starts its arguments as a foreground job and says on the terminal what becomes of it;
+while the job is stopped it takes `fg` and `bg`. `Shell` is the test's hand on it.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import sys
+import time
+
+
+class Shell:
+    """A terminal with a job on it."""
+
+    def __init__(self, command: list[str], env: dict[str, str] | None = None) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(sys.executable, [sys.executable, __file__, *command], env or dict(os.environ))
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self.fd, text.encode())
+
+    def expect(self, text: str, within_s: float = 60.0) -> str:
+        """All that was printed up to and with `text`; what follows is left for the next call."""
+        deadline = time.monotonic() + within_s
+        while text not in self.seen:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                raise AssertionError(f"no {text!r} in {self.seen!r}")
+            try:
+                more = os.read(self.fd, 4096)
+            except OSError:
+                more = b""
+            if not more:
+                raise AssertionError(f"the terminal closed before {text!r}: {self.seen!r}")
+            self.seen += more.decode(errors="replace")
+        before, _, self.seen = self.seen.partition(text)
+        return before + text
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def run_job(command: list[str]) -> None:
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execvp(command[0], command)
+    while True:
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        os.tcsetpgrp(0, os.getpgrp())
+        if not os.WIFSTOPPED(status):
+            break
+        print(f"[stopped {signal.Signals(os.WSTOPSIG(status)).name}]", flush=True)
+        answer = sys.stdin.readline().strip()
+        if answer == "fg":
+            os.tcsetpgrp(0, pid)
+        os.killpg(pid, signal.SIGCONT)
+        print(f"[{answer}]", flush=True)
+    if os.WIFSIGNALED(status):
+        print(f"[killed {signal.Signals(os.WTERMSIG(status)).name}]", flush=True)
+    else:
+        print(f"[exited {os.WEXITSTATUS(status)}]", flush=True)
+    sys.stdin.readline()
+
+
+if __name__ == "__main__":
+    run_job(sys.argv[1:])
