@@ -24,7 +24,10 @@ _STANDARD_OUTPUT = Path("-")
 @click.command("report", short_help="The tree, loops and gauges of a run.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--format", "format_name", type=click.Choice(list(OUTPUTS)), help="By default after FILE, or terminal."
+    "--format",
+    "format_name",
+    type=click.Choice(list(OUTPUTS)),
+    help="By default what FILE's name says, else terminal.",
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
 @click.option("--all", "everything", is_flag=True, help="Show every row, however small.")

@@ -13,7 +13,6 @@ A profiled program imports this module when it starts: nothing slow is imported 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from ticktree.errors import TicktreeError
 from ticktree.run.atomic import write_atomically
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, writer_of
+from ticktree.run.naming import clean_name, make_unique
 from ticktree.run.owner import Owner, start_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class RunDirectory:
             TicktreeError: One of the directories cannot be made.
         """
         try:
-            path = _make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{_clean(name)}")
+            path = make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{clean_name(name)}")
         except OSError as error:
             raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
         try:
@@ -89,7 +89,7 @@ class RunDirectory:
             owner=Owner.current(),
             supervised=supervised,
             memory=str(create_memory(run_id)),
-            metadata={"name": _clean(name)},
+            metadata={"name": clean_name(name)},
         )
         run = cls(path, manifest)
         run._write_manifest()
@@ -255,22 +255,6 @@ class RunDirectory:
         return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
 
 
-def _make_unique(out: Path, name: str) -> Path:
-    if not out.exists():
-        out.mkdir(parents=True, exist_ok=True)
-        # What is measured is not what is versioned; and it would make every later run's tree look changed.
-        (out / ".gitignore").write_text("*\n", encoding="ascii")
-    number = 1
-    while True:
-        path = out / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir()
-        except FileExistsError:
-            number += 1
-        else:
-            return path
-
-
 def _remove_empty(path: Path) -> None:
     for file in path.iterdir():
         file.unlink()
@@ -279,10 +263,6 @@ def _remove_empty(path: Path) -> None:
 
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _clean(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:64] or "run"
 
 
 def _working_directory() -> str:

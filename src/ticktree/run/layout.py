@@ -238,7 +238,7 @@ class Loop(ctypes.LittleEndianStructure):
         ("late_maximum", c_uint64),
         ("jitter_count", c_uint64),
         ("jitter_sum", c_uint64),
-        ("last_duration", c_uint64),
+        ("previous_plus_one", c_uint64),
         ("first_wall_ns", c_uint64),
         ("first_count", c_uint64),
         ("first", c_uint64 * 64),

@@ -51,20 +51,20 @@ static tt_frame *tt_tick_of(const tt_recorder *recorder, const tt_frame *frame)
     return tick && tick->serial == frame->epoch ? tick : NULL;
 }
 
-/* A tick's waits are the time in which any was open: neither waits inside waits nor several at a time count twice. */
+/* A tick's waits are the time in which any was open, its inner loops' included: neither waits inside waits nor
+ * several at a time count twice. */
 static void tt_wait_begin(tt_recorder *recorder, tt_frame *frame)
 {
-    tt_frame *tick = frame->flags & TT_FRAME_WAITING ? NULL : tt_tick_of(recorder, frame);
-    frame->flags |= TT_FRAME_WAITING;
-    if (!tick) return;
-    frame->flags |= TT_FRAME_WAIT;
-    if (tick->waits_open++ == 0) tick->wait_start = frame->start;
+    if (frame->flags & TT_FRAME_WAITING) return;
+    frame->flags |= TT_FRAME_WAITING | TT_FRAME_WAIT;
+    for (tt_frame *tick = tt_tick_of(recorder, frame); tick; tick = tt_tick_of(recorder, tick))
+        if (tick->waits_open++ == 0) tick->wait_start = frame->start;
 }
 
 static void tt_wait_end(tt_recorder *recorder, tt_frame *frame, uint64_t now)
 {
-    tt_frame *tick = tt_tick_of(recorder, frame);
-    if (tick && --tick->waits_open == 0) tick->waited += now - tick->wait_start;
+    for (tt_frame *tick = tt_tick_of(recorder, frame); tick; tick = tt_tick_of(recorder, tick))
+        if (--tick->waits_open == 0) tick->waited += now - tick->wait_start;
 }
 
 static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);

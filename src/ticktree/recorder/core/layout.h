@@ -216,7 +216,8 @@ typedef struct {
     /* the steady phase */
     uint64_t missed, miss_run, longest_miss_run;
     uint64_t late_sum, late_maximum;
-    uint64_t jitter_count, jitter_sum, last_duration;
+    uint64_t jitter_count, jitter_sum;
+    uint64_t previous_plus_one; /* the tick before, to compare with; 0: there is none */
     uint64_t first_wall_ns;
     uint64_t first_count;
     uint64_t first[TT_FIRST_TICKS];

@@ -131,7 +131,7 @@ static void tt_loop_reset(tt_loop *loop)
     tt_write_begin(&loop->sequence);
     loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
     loop->missed = loop->miss_run = loop->longest_miss_run = loop->late_sum = loop->late_maximum = 0;
-    loop->jitter_count = loop->jitter_sum = loop->last_duration = 0;
+    loop->jitter_count = loop->jitter_sum = loop->previous_plus_one = 0;
     loop->first_count = loop->worst_count = loop->boundary_known = 0;
     tt_write_end(&loop->sequence);
 }

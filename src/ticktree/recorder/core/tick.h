@@ -129,9 +129,9 @@ static void tt_book_budget(tt_loop *loop, uint64_t work)
 
 static void tt_book_jitter(tt_loop *loop, uint64_t duration)
 {
-    uint64_t last = loop->last_duration;
-    loop->last_duration = duration;
-    if (!last) return;
+    uint64_t last = loop->previous_plus_one;
+    loop->previous_plus_one = duration + 1;
+    if (!last--) return;
     loop->jitter_count++;
     loop->jitter_sum += duration > last ? duration - last : last - duration;
 }
@@ -179,7 +179,7 @@ static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
     loop->warmup_ticks = loop->ticks;
     loop->missed = loop->miss_run = loop->longest_miss_run = 0;
     loop->late_sum = loop->late_maximum = 0;
-    loop->jitter_count = loop->jitter_sum = loop->last_duration = 0;
+    loop->jitter_count = loop->jitter_sum = loop->previous_plus_one = 0;
     loop->worst_count = 0;
 }
 
@@ -199,7 +199,7 @@ static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *n
     tt_causes(recorder, loop, &causes, tt_ticks_to_ns(recorder, duration));
     if (ending == TT_OPEN) {
         loop->incomplete++;
-        loop->last_duration = 0;
+        loop->previous_plus_one = 0;
     } else {
         loop->busy += duration;
         tt_book_first(recorder, loop, duration);

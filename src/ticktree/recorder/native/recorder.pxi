@@ -335,7 +335,7 @@ cdef uint64_t gc_began = 0
 cdef double as_double(object value):
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever the value's own conversion raises
         return float("nan")
 
 

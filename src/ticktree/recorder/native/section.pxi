@@ -25,7 +25,7 @@ cdef class Section:
         for at in range(3):
             try:
                 counts[at] = int(amounts[at])
-            except (TypeError, ValueError, OverflowError):
+            except Exception:  # whatever the amount's own conversion raises
                 if not self.core.recorder.forked:
                     tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
                 return

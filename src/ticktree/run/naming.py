@@ -1,0 +1,32 @@
+"""The names of runs and of their directories."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def clean_name(name: str) -> str:
+    """`name` with what is a nuisance in file names replaced; never empty, never long."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:64] or "run"
+
+
+def make_unique(out: Path, name: str) -> Path:
+    """Make a directory in `out` that was not there, called `name` or, if that is taken, `name`-2 and so on.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    if not out.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        # What is measured is not what is versioned; and it would make every later run's tree look changed.
+        (out / ".gitignore").write_text("*\n", encoding="ascii")
+    number = 1
+    while True:
+        path = out / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path

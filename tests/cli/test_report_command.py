@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commandline import CommandLine, assert_one_clear_line
+
+import ticktree
+
+
+@pytest.fixture
+def recorded(here: CommandLine) -> CommandLine:
+    here.write("train.py")
+    here.ticktree("run", "--quiet", "train.py")
+    return here
+
+
+def test_the_newest_run_is_shown(recorded: CommandLine) -> None:
+    recorded.write("later.py", "import ticktree\nwith ticktree.section('later'): pass")
+    recorded.ticktree("run", "--quiet", "later.py")
+    done = recorded.ticktree("report")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "later" in done.stdout
+    assert "sample" not in done.stdout
+
+
+def test_a_run_is_named_by_its_directory_its_folder_or_its_profile(recorded: CommandLine) -> None:
+    (run,) = recorded.runs()
+    reports = {
+        recorded.ticktree("report", str(way)).stdout for way in (run, run.parent, run / "profile.json")
+    }
+    assert len(reports) == 1
+    assert "sample" in reports.pop()
+
+
+@pytest.mark.parametrize("width", ["60", "200"])
+def test_what_is_piped_has_no_colours_and_keeps_to_its_width(recorded: CommandLine, width: str) -> None:
+    done = recorded.ticktree("report", "--width", width)
+    assert "\x1b" not in done.stdout
+    assert 0 < max(map(len, done.stdout.splitlines())) <= int(width)
+
+
+def test_json_is_the_saved_profile(recorded: CommandLine) -> None:
+    done = recorded.ticktree("report", "--format", "json")
+    data = json.loads(done.stdout)
+    assert data["schema"] == "ticktree-profile/1"
+    profile = ticktree.Profile.from_json(done.stdout)
+    profile.check()
+    assert profile == ticktree.load(recorded.runs()[0])
+
+
+@pytest.mark.parametrize(("name", "begins"), [("r.json", "{"), ("r.md", "#"), ("r.txt", "train")])
+def test_a_files_name_says_its_format(recorded: CommandLine, name: str, begins: str) -> None:
+    done = recorded.ticktree("report", "-o", name)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (recorded.directory / name).read_text().lstrip().startswith(begins)
+
+
+def test_the_format_asked_for_wins_over_the_files_name(recorded: CommandLine) -> None:
+    recorded.ticktree("report", "--format", "json", "-o", "r.md")
+    json.loads((recorded.directory / "r.md").read_text())
+
+
+def test_a_file_that_was_there_is_replaced_and_a_device_is_not(recorded: CommandLine) -> None:
+    (recorded.directory / "r.json").write_text("old")
+    recorded.ticktree("report", "-o", "r.json")
+    json.loads((recorded.directory / "r.json").read_text())
+    recorded.ticktree("report", "-o", "/dev/null")
+    assert not Path("/dev/null").is_file()
+    assert "sample" in recorded.ticktree("report", "-o", "/dev/stdout").stdout
+    assert "sample" in recorded.ticktree("report", "-o", "-").stdout
+
+
+def test_call_sites_are_shown_on_demand(recorded: CommandLine) -> None:
+    assert "train.py:" not in recorded.ticktree("report").stdout
+    assert "train.py:" in recorded.ticktree("report", "--call-sites").stdout
+
+
+def test_small_rows_are_shown_on_demand(here: CommandLine) -> None:
+    large = "with ticktree.section('large'): time.sleep(0.1)"
+    tiny = "for name in 'abc':\n    with ticktree.section('tiny ' + name): pass"
+    here.write("train.py", f"import time, ticktree\n{large}\n{tiny}")
+    here.ticktree("run", "--quiet", "train.py")
+    assert "tiny b" not in here.ticktree("report").stdout
+    assert "tiny b" in here.ticktree("report", "--all").stdout
+
+
+def test_no_run_yet_is_one_clear_line(here: CommandLine) -> None:
+    assert_one_clear_line(here.ticktree("report"), "no run in ticktree-runs yet", "ticktree run")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "x.json"),
+        ("{", "x.json"),
+        ("[]", "x.json"),
+        ('{"schema": "ticktree-profile/99"}', "ticktree-profile/99"),
+        ('{"schema": "ticktree-profile/1"}', "tree"),
+        ("[" * 100_000, "x.json"),
+        ("\udcff\udcfe", "x.json"),
+    ],
+)
+def test_a_file_that_is_no_profile_is_one_clear_line(here: CommandLine, text: str, complaint: str) -> None:
+    (here.directory / "x.json").write_bytes(text.encode(errors="surrogateescape"))
+    assert_one_clear_line(here.ticktree("report", "x.json"), complaint)
+
+
+def test_a_profile_that_says_what_cannot_be_is_one_clear_line(recorded: CommandLine) -> None:
+    path = recorded.runs()[0] / "profile.json"
+    data = json.loads(path.read_text())
+    data["tree"]["children"][0]["total_ns"] += 1
+    path.write_text(json.dumps(data))
+    assert_one_clear_line(recorded.ticktree("report"), "profile.json", "train")
+
+
+@pytest.mark.parametrize("missing", ["no-such-run", "no-such-file.json"])
+def test_a_run_that_is_not_there_is_one_clear_line(here: CommandLine, missing: str) -> None:
+    assert_one_clear_line(here.ticktree("report", missing), missing)
+
+
+def test_a_directory_that_is_no_run_is_one_clear_line(here: CommandLine) -> None:
+    assert_one_clear_line(here.ticktree("report", "."), "is not a run")
+
+
+def test_a_file_that_cannot_be_written_is_one_clear_line(recorded: CommandLine) -> None:
+    assert_one_clear_line(
+        recorded.ticktree("report", "-o", "no/such/place.md"), "cannot write no/such/place.md"
+    )
+
+
+def test_a_memory_file_that_is_damaged_is_a_loss_that_is_printed(here: CommandLine) -> None:
+    damaged = "open(glob.glob('ticktree-*/*/*.tt')[0].replace('.tt', '-9.tt'), 'w').write('x')"
+    here.write("train.py", f"import glob, ticktree\nwith ticktree.section('x'): pass\n{damaged}")
+    here.ticktree("run", "--quiet", "train.py")
+    assert "1 memory files damaged" in here.ticktree("report").stdout
+    assert ticktree.load(here.runs()[0]).root.at("x").count == 1
+
+
+def test_an_empty_run_says_why_on_standard_error(here: CommandLine) -> None:
+    here.write("train.py", "pass")
+    here.ticktree("run", "--quiet", "train.py")
+    done = here.ticktree("report", "--format", "json")
+    assert done.returncode == 0
+    assert "no section was reached" in done.stderr
+    json.loads(done.stdout)

@@ -1,0 +1,152 @@
+"""Where tmpfs gives no more room the program goes on; what could not be recorded is counted."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ticktree.recorder import Recorder
+from ticktree.run.image import Image
+from ticktree.run.reader import read_file, read_images
+
+CHUNK = 256 * 1024
+
+
+def recorder_in(path, file_limit):
+    recorder = Recorder(virtual_clock=True)
+    recorder.open(path, file_limit=file_limit, node_cap=100_000)
+    recorder.enable()
+    return recorder
+
+
+def fill(recorder, names=1000, rounds=3):
+    for _ in range(rounds):
+        with recorder.section("outer"):
+            for number in range(names):
+                with recorder.section(f"section {number}"):
+                    recorder.advance(10)
+
+
+def test_a_file_that_may_not_grow_keeps_what_it_has_and_counts_the_rest(tmp_path):
+    path = tmp_path / "memory.tt"
+    recorder = recorder_in(path, 2 * CHUNK)
+    fill(recorder)
+    assert path.stat().st_size == 2 * CHUNK
+    profile = read_file(path)
+    profile.check()
+    outer = profile.root.at("outer")
+    assert 10 < len(outer.children) < 1000
+    # What had no memory stays in the parent's own time.
+    assert outer.total_ns == 30_000
+    assert outer.own_ns == 30_000 - sum(child.total_ns for child in outer.children.values())
+    counted = sum(child.count for child in outer.children.values())
+    assert counted + sum(profile.losses.values()) >= 3000
+    assert profile.losses["records_without_memory"] >= 1000
+    recorder.disable()
+
+
+def test_known_sections_are_recorded_as_ever_once_the_file_is_full(tmp_path):
+    path = tmp_path / "memory.tt"
+    recorder = recorder_in(path, 2 * CHUNK)
+    with recorder.section("known"):
+        recorder.advance(10)
+    fill(recorder)
+    for _ in range(5):
+        with recorder.section("known"):
+            recorder.advance(10)
+    known = read_file(path).root.at("known")
+    assert (known.count, known.total_ns) == (6, 60)
+    recorder.disable()
+
+
+def test_loops_and_gauges_without_memory_are_counted(tmp_path):
+    path = tmp_path / "memory.tt"
+    recorder = recorder_in(path, 2 * CHUNK)
+    fill(recorder)
+    before = sum(read_file(path).losses.values())
+    assert list(recorder.loop("new loop", range(3), hz=10)) == [0, 1, 2]
+    recorder.gauge("new gauge", 1)
+    recorder.record("new record", 1e-9)
+    recorder.tick("new tick")
+    recorder.stage("new stage")
+    assert sum(read_file(path).losses.values()) > before
+    recorder.disable()
+    read_file(path).check()
+
+
+@pytest.mark.parametrize("limit", [0, CHUNK // 2, CHUNK - 1])
+def test_where_not_even_the_first_chunk_can_be_had_memory_is_private(tmp_path, limit):
+    path = tmp_path / "memory.tt"
+    recorder = recorder_in(path, limit)
+    with recorder.section("x"):
+        recorder.advance(3)
+    assert recorder.is_private
+    assert not path.exists()
+    profile = read_images([Image(recorder.image())], "test", [])
+    assert profile.root.at("x").total_ns == 3
+    recorder.disable()
+
+
+def test_a_full_tmpfs_never_kills_the_program(run_python, tmp_path):
+    """A real limit: the file may not grow past what the process is allowed to write."""
+    run_python(
+        f"""
+        import resource, signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        from ticktree.recorder import Recorder
+        from ticktree.run.reader import read_file
+        from pathlib import Path
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+        path = Path({str(tmp_path / "memory.tt")!r})
+        recorder = Recorder(virtual_clock=True)
+        recorder.open(path, node_cap=100_000)
+        recorder.enable()
+        for number in range(3000):
+            with recorder.section(f"section {{number}}"):
+                recorder.advance(1)
+        recorder.disable()
+        profile = read_file(path)
+        profile.check()
+        assert 0 < len(profile.root.children) < 3000
+        assert profile.root.total_ns == 3000
+        assert path.stat().st_size <= 600_000
+        """
+    )
+
+
+def test_a_file_that_exists_is_never_overwritten(tmp_path):
+    path = tmp_path / "memory.tt"
+    path.write_bytes(b"mine")
+    with pytest.raises(OSError):
+        recorder_in(path, 1 << 30)
+    assert path.read_bytes() == b"mine"
+
+
+def test_a_link_is_not_followed(tmp_path):
+    target = tmp_path / "target"
+    path = tmp_path / "memory.tt"
+    path.symlink_to(target)
+    with pytest.raises(OSError):
+        recorder_in(path, 1 << 30)
+    assert not target.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable to root")
+def test_an_unwritable_directory_is_an_error_that_names_the_file(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match="memory.tt"):
+        recorder_in(tmp_path / "memory.tt", 1 << 30)
+
+
+def test_a_recorder_that_could_not_be_opened_may_be_opened_elsewhere(tmp_path):
+    recorder = Recorder(virtual_clock=True)
+    with pytest.raises(OSError):
+        recorder.open(tmp_path / "missing" / "memory.tt")
+    recorder.open(tmp_path / "memory.tt")
+    recorder.enable()
+    with recorder.section("x"):
+        recorder.advance(1)
+    assert read_file(tmp_path / "memory.tt").root.at("x").count == 1
+    recorder.disable()
+    assert (tmp_path / "memory.tt").stat().st_mode & 0o777 == 0o600

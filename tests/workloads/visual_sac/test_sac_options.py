@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from visual_sac.options import parse
+
+
+def test_the_defaults_are_the_reference_s_batch_and_buffer_on_one_thread():
+    options = parse([])
+    assert (options.buffer, options.batch, options.threads, options.device.type) == ("list", 256, 1, "cpu")
+
+
+def test_quick_is_a_preset_that_other_options_override():
+    assert (parse(["--quick"]).updates, parse(["--quick"]).fill) == (8, 300)
+    assert parse(["--quick", "--updates", "3"])[1:3] == (3, 300)
+
+
+def test_help_names_every_option(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for option in (
+        "--buffer",
+        "--quick",
+        "--updates",
+        "--batch",
+        "--capacity",
+        "--threads",
+        "--verbose-every",
+    ):
+        assert option in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--buffer", "deque"], "invalid choice"),
+        (["--batch", "0"], "0 is less than 1"),
+        (["--updates", "many"], "'many' is not a whole number"),
+        (["--fill", "100"], "--fill 100 is too little for a batch of 256"),
+        (["--capacity", "100"], "--capacity 100 is too little for a batch of 256"),
+        (["--device", "toaster"], "no such device: toaster"),
+        (["--save", "no/such/place/weights.pt"], "there is no such directory"),
+        (["--capacity", "100000000", "--fill", "100000000"], "choose a smaller --capacity"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err.splitlines()[-1]
