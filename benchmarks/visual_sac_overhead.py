@@ -45,9 +45,9 @@ class Work(NamedTuple):
 def works(batch: int) -> list[Work]:
     """What is compared. An update has as many sections whatever the batch: a small one is the harder test."""
     return [
-        Work("environment steps alone", "collect", warm_up=20, steps=5, laps=40),
-        Work(f"step and update, batch {SMALL_BATCH}", f"train:{SMALL_BATCH}", warm_up=3, steps=1, laps=24),
-        Work(f"step and update, batch {batch}", f"train:{batch}", warm_up=3, steps=1, laps=8),
+        Work("environment steps alone", "collect", warm_up=20, steps=5, laps=150),
+        Work(f"step and update, batch {SMALL_BATCH}", f"train:{SMALL_BATCH}", warm_up=3, steps=1, laps=48),
+        Work(f"step and update, batch {batch}", f"train:{batch}", warm_up=3, steps=1, laps=16),
     ]
 
 

@@ -65,13 +65,31 @@ static tt_frame *tt_frame_beneath(const tt_stack *stack, tt_pyframe *now)
     return NULL;
 }
 
+static int tt_context_carries(tt_recorder *recorder, PyObject *context, const tt_origin *origin)
+{
+    PyObject *value = PyObject_CallMethod(context, "get", "O", recorder->origin_var);
+    if (!value) PyErr_Clear();
+    int carries = value && tt_origin_of_object(value) == origin;
+    Py_XDECREF(value);
+    return carries;
+}
+
+/* A task's own context is the outermost that carries its origin: a copy made in the task may be met first. */
+static void tt_origin_claim(tt_recorder *recorder, tt_origin *origin, PyObject *context)
+{
+    PyObject *own = context;
+    for (PyObject *at = tt_context_beneath(context); at; at = tt_context_beneath(at))
+        if (tt_context_carries(recorder, at, origin)) own = at;
+    origin->context = own;
+}
+
 /* A context seen for the first time: a task's own (its origin is unclaimed), a copy made inside that task and run
  * there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs synchronously. */
 static void tt_stack_place(tt_thread *thread, tt_stack *stack, tt_pyframe *now)
 {
     tt_origin *origin = stack->origin;
-    if (origin && (!origin->context || origin->context == stack->context)) {
-        origin->context = stack->context;
+    if (origin && !origin->context) tt_origin_claim(thread->recorder, origin, stack->context);
+    if (origin && origin->context == stack->context) {
         stack->parent = origin->frame;
         stack->parent_serial = origin->serial;
         stack->home = origin->node;

@@ -1,0 +1,341 @@
+"""A forked child has a file of its own; the parent's is never written by it, and nothing is counted twice."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+WORK = """
+import os, sys, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+def work(name, calls):
+    for _ in range(calls):
+        with ticktree.section(name):
+            pass
+def wait(pid):
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+def counts(profile):
+    return {path: node.count for path, _, node in profile.root.walk() if path}
+
+
+def test_a_childs_calls_hang_under_the_section_that_forked_it(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+work("before", 5)
+with ticktree.section("spawn"):
+    pid = os.fork()
+    if not pid:
+        work("child", 3)
+        os._exit(0)
+    work("parent", 2)
+    wait(pid)
+work("after", 1)
+"""
+    )
+    expected = {"before": 5, "spawn": 1, "spawn/child": 3, "spawn/parent": 2, "after": 1}
+    assert counts(profile) == expected
+    child = profile.root.at("spawn/child")
+    assert child.concurrent_ns == child.total_ns
+    assert profile.losses == {}
+
+
+def test_a_child_that_ends_in_good_order_leaves_the_run_to_its_parent(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+import atexit
+ticktree.enable()
+pid = os.fork()
+if not pid:
+    work("child", 3)
+    sys.exit(0)
+wait(pid)
+work("parent", 2)
+"""
+    )
+    assert counts(profile) == {"child": 3, "parent": 2}
+
+
+def test_a_section_open_across_the_fork_is_left_in_both_without_harm(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+with ticktree.section("both"):
+    pid = os.fork()
+    work("inside", 1)
+if not pid:
+    work("child", 1)
+    os._exit(0)
+wait(pid)
+"""
+    )
+    assert counts(profile) == {"both": 1, "both/inside": 2, "both/child": 1}
+    assert profile.losses in ({}, {"unmatched_leaves": 1})
+
+
+def test_children_of_children_hang_below_each_other(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+with ticktree.section("first"):
+    pid = os.fork()
+    if not pid:
+        with ticktree.section("second"):
+            pid = os.fork()
+            if not pid:
+                work("third", 4)
+                os._exit(0)
+            wait(pid)
+        os._exit(0)
+    wait(pid)
+"""
+    )
+    assert counts(profile) == {"first": 1, "first/second": 1, "first/second/third": 4}
+
+
+def test_a_child_that_records_nothing_leaves_no_file(run_session, tmp_path):
+    profile, done = run_session(
+        WORK
+        + """
+from ticktree.session import current
+ticktree.enable()
+work("parent", 1)
+pid = os.fork()
+if not pid:
+    os._exit(0)
+wait(pid)
+print(len(current.run.memory_files()))
+"""
+    )
+    assert counts(profile) == {"parent": 1}
+    assert done.stdout.strip() == "1"
+
+
+def test_many_children_at_once_are_all_counted(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+with ticktree.section("pool"):
+    pids = []
+    for _ in range(12):
+        pid = os.fork()
+        if not pid:
+            for _ in ticktree.loop("worker", range(10), hz=1000):
+                work("job", 2)
+            ticktree.gauge("queue", 3)
+            os._exit(0)
+        pids.append(pid)
+    for pid in pids:
+        wait(pid)
+"""
+    )
+    assert counts(profile) == {"pool": 1, "pool/worker": 120, "pool/worker/job": 240}
+    assert profile.loops["pool/worker"].ticks == 120
+    assert profile.gauges["queue"].count == 12
+
+
+def test_a_fork_while_other_threads_are_inside_sections_does_not_count_them_twice(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+import threading
+ticktree.enable()
+go, stop = threading.Event(), threading.Event()
+def thread():
+    with ticktree.section("thread"):
+        go.set()
+        stop.wait()
+other = threading.Thread(target=thread)
+other.start()
+go.wait()
+pid = os.fork()
+if not pid:
+    work("child", 2)
+    os._exit(0)
+wait(pid)
+stop.set()
+other.join()
+"""
+    )
+    assert counts(profile) == {"thread": 1, "child": 2}
+    assert profile.losses == {}
+
+
+def test_a_fork_in_a_thread_hangs_under_that_threads_section(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+import threading
+ticktree.enable()
+def thread():
+    with ticktree.section("thread"):
+        pid = os.fork()
+        if not pid:
+            work("child", 2)
+            os._exit(0)
+        wait(pid)
+with ticktree.section("main"):
+    other = threading.Thread(target=thread)
+    other.start()
+    other.join()
+"""
+    )
+    assert counts(profile) == {"main": 1, "main/thread": 1, "main/thread/child": 2}
+
+
+def test_every_kind_of_recording_is_the_childs_own(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+@ticktree.timed("timed")
+def timed(fork=False):
+    pid = os.fork() if fork else 1
+    if pid == 0:
+        with ticktree.section("inner"): pass
+    return pid
+loop = ticktree.loop("loop", range(4))
+next(loop)
+ticktree.gauge("gauge", 1)
+ticktree.record("record", 1.0)
+timed()
+pid = timed(fork=True)
+if not pid:
+    next(loop)
+    next(loop)
+    loop.close()
+    timed()
+    ticktree.stage("stage")
+    ticktree.tick("tick", hz=10)
+    ticktree.tick("tick", hz=10)
+    ticktree.gauge("gauge", 5)
+    ticktree.record("record", 1.0)
+    with ticktree.section("work") as section:
+        section.work(items=2)
+    ticktree.snapshot().check()
+    ticktree.disable()
+    os._exit(0)
+wait(pid)
+loop.close()
+"""
+    )
+    found = {path.rsplit("/", 1)[-1]: 0 for path in counts(profile)}
+    for path, count in counts(profile).items():
+        found[path.rsplit("/", 1)[-1]] += count
+    assert found == {"loop": 1, "record": 2, "timed": 3, "inner": 1, "stage": 0, "tick": 1, "work": 1}
+    assert (profile.gauges["gauge"].count, profile.gauges["gauge"].max) == (2, 5)
+
+
+def test_a_child_may_be_forked_while_disabled_and_enable_itself(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+work("parent", 1)
+ticktree.disable()
+pid = os.fork()
+if not pid:
+    work("nothing", 1)
+    ticktree.enable()
+    work("child", 2)
+    os._exit(0)
+wait(pid)
+"""
+    )
+    assert counts(profile) == {"parent": 1, "child": 2}
+
+
+def test_a_snapshot_in_a_child_tells_of_the_child(run_session):
+    _, done = run_session(
+        WORK
+        + """
+ticktree.enable()
+work("parent", 4)
+pid = os.fork()
+if not pid:
+    work("child", 2)
+    profile = ticktree.snapshot()
+    profile.check()
+    print(sorted((path, node.count) for path, _, node in profile.root.walk() if path), flush=True)
+    os._exit(0)
+wait(pid)
+"""
+    )
+    assert done.stdout.strip() == "[('child', 2)]"
+
+
+def test_multiprocessing_by_fork_is_recorded(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+import multiprocessing
+def job(number):
+    with ticktree.section("job"):
+        return number * 2
+if __name__ == "__main__":
+    ticktree.enable()
+    with ticktree.section("pool"), multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(job, range(10)) == list(range(0, 20, 2))
+        pool.close()
+        pool.join()
+"""
+    )
+    assert counts(profile)["pool/job"] == 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file of another process is looked at through /proc")
+def test_the_parents_file_is_untouched_by_a_child(run_session):
+    _, done = run_session(
+        WORK
+        + """
+from ticktree.session import current
+ticktree.enable()
+work("parent", 4)
+ticktree.disable()
+path = current.recorder.path
+before = path.read_bytes()
+pid = os.fork()
+if not pid:
+    ticktree.enable()
+    work("parent", 1000)
+    ticktree.reset()
+    ticktree.snapshot()
+    ticktree.disable()
+    os._exit(0)
+wait(pid)
+print(path.read_bytes() == before, len(current.run.memory_files()))
+"""
+    )
+    assert done.stdout.split() == ["True", "2"]
+
+
+def test_a_private_recorder_goes_on_in_a_child_with_a_copy(run_python):
+    run_python(
+        """
+        import os, ticktree
+        recorder = ticktree.Recorder(virtual_clock=True)
+        with recorder.section("outer"):
+            recorder.advance(5)
+            pid = os.fork()
+            recorder.advance(2 if pid else 3)
+        profile = recorder.snapshot()
+        profile.check()
+        outer = profile.root.at("outer")
+        assert (outer.count, outer.total_ns) == (1, 7 if pid else 8), outer
+        if not pid:
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        """
+    )

@@ -1,0 +1,59 @@
+"""Real memory files, small enough to be damaged byte by byte."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ticktree.recorder import Recorder
+from ticktree.run import layout
+from ticktree.run.image import Image
+from ticktree.run.reader import read_images
+
+
+def recorder_on(path: Any = None, **options: Any) -> Recorder:
+    """A recorder that records, on a virtual clock."""
+    recorder = Recorder(virtual_clock=True)
+    recorder.open(path, **options)
+    recorder.enable()
+    return recorder
+
+
+def busy_image() -> bytes:
+    """An image with a record of every kind, and with calls, ticks and stages open."""
+    recorder = recorder_on(identity=(77, 1234, "boot"))
+    recorder.set_costs(3.0, 2.0)
+    with recorder.section("main"):
+        for tick in recorder.loop("loop", range(6), hz=1e6, warmup=2):
+            with recorder.section("step", cpu=True, wait=True) as step:
+                recorder.advance(700 + tick)
+                step.work(bytes=10, items=1)
+            recorder.record("measured", 5e-7)
+            recorder.gauge("gauge", tick - 2.5)
+        recorder.section("unmatched").__exit__(None, None, None)
+    recorder.section("open").__enter__()
+    recorder.tick("ticking", hz=50)
+    recorder.stage("stage")
+    recorder.advance(40_000_000)
+    return recorder.image()
+
+
+def profile_of(image: bytes) -> Any:
+    """The profile of one image that must be whole."""
+    errors: list[Any] = []
+    profile = read_images([Image(image)], "run", errors)
+    assert errors == []
+    profile.check()
+    return profile
+
+
+def changed(image: bytes, offset: int, value: int, size: int = 8) -> bytes:
+    """A copy with other bytes at one place."""
+    copy = bytearray(image)
+    copy[offset : offset + size] = value.to_bytes(size, "little")
+    return bytes(copy)
+
+
+def place(kind: type[ctypes.Structure], field: str, ref: int = 0) -> int:
+    """The offset of a field of the record at a reference."""
+    return ref * layout.LINE + getattr(kind, field).offset

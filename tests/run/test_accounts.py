@@ -1,0 +1,98 @@
+"""Leaving virtually what is open: the reader's own copy of the rule, on frames written by hand and by the recorder."""
+
+from __future__ import annotations
+
+from memory_images import changed, place, profile_of, recorder_on
+
+from ticktree.run import layout
+from ticktree.run.accounts import leave_virtually
+from ticktree.run.image import Image
+
+
+def test_open_calls_are_left_youngest_first_and_not_counted():
+    recorder = recorder_on()
+    recorder.section("outer").__enter__()
+    recorder.advance(10)
+    recorder.section("inner").__enter__()
+    recorder.advance(5)
+    profile = profile_of(recorder.image())
+    outer, inner = profile.root.at("outer"), profile.root.at("outer/inner")
+    assert (outer.own_ns, outer.total_ns, outer.count) == (10, 15, 0)
+    assert (inner.own_ns, inner.open.count, inner.open.age_ns) == (5, 1, 5)
+    assert outer.open.age_ns == 15
+    recorder.disable()
+
+
+def test_the_oldest_of_several_open_calls_gives_the_age():
+    recorder = recorder_on()
+
+    def generator():
+        with recorder.section("open"):
+            yield
+
+    opened = [generator() for _ in range(3)]
+    for each in opened:
+        next(each)
+        recorder.advance(10)
+    node = profile_of(recorder.image()).root.at("open")
+    assert (node.open.count, node.open.age_ns) == (3, 30)
+    assert node.total_ns == 60
+    assert node.concurrent_ns == 30
+    recorder.disable()
+
+
+def test_leaving_virtually_is_what_disabling_does():
+    recorder = recorder_on()
+
+    def generator(name):
+        with recorder.section(name):
+            yield
+            with recorder.section("later"):
+                yield
+
+    with recorder.section("main"):
+        first, second = generator("first"), generator("second")
+        for each in (first, second, first):
+            next(each)
+            recorder.advance(7)
+        first.close()
+        recorder.advance(1)
+        virtual = profile_of(recorder.image())
+        recorder.disable()
+        real = profile_of(recorder.image())
+    for path, _, node in real.root.walk():
+        told = virtual.root.at(path)
+        assert (told.own_ns, told.concurrent_ns, told.count) == (node.own_ns, node.concurrent_ns, node.count), path
+
+
+def test_an_image_without_open_calls_adds_nothing():
+    recorder = recorder_on()
+    recorder.disable()
+    accounts = leave_virtually(Image(recorder.image()))
+    assert (dict(accounts.own), dict(accounts.concurrent), dict(accounts.ages)) == ({}, {}, {})
+
+
+def test_a_frame_whose_parent_was_reused_covers_nothing():
+    recorder = recorder_on()
+    recorder.section("outer").__enter__()
+    recorder.section("inner").__enter__()
+    recorder.advance(5)
+    image = recorder.image()
+    youngest = max(Image(image).frames(), key=lambda found: found[1].serial)
+    damaged = changed(image, place(layout.Frame, "parent_serial", youngest[0]), 999_999)
+    accounts = leave_virtually(Image(damaged))
+    assert accounts.concurrent[youngest[1].node] == 0  # 5 concurrent, less what the parent deducts at its expense
+    recorder.disable()
+
+
+def test_a_dead_process_says_no_more_than_when_it_last_looked_at_the_clock(tmp_path):
+    path = tmp_path / "memory.tt"
+    recorder = recorder_on(path)
+    recorder.section("outer").__enter__()
+    recorder.advance(1_000)
+    recorder.section("inner").__enter__()
+    recorder.advance(1_000)
+    outer = profile_of(path.read_bytes()).root.at("outer")
+    assert 1_000 <= outer.open.age_ns <= 2_000
+    assert outer.own_ns == 1_000
+    recorder.disable()

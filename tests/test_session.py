@@ -1,0 +1,279 @@
+"""The public functions, and the run they leave on disk: real programs in processes of their own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import ticktree
+from ticktree.run.directory import RunDirectory
+
+ONE = """
+ticktree.enable()
+with ticktree.section("x"):
+    pass
+"""
+
+
+def counts(profile):
+    return {path: node.count for path, _, node in profile.root.walk() if path}
+
+
+def test_enabling_makes_a_run_that_is_saved_when_the_program_ends(run_session, tmp_path):
+    profile, done = run_session(ONE)
+    (run,) = (tmp_path / "ticktree-runs").glob("*-program")
+    assert counts(profile) == {"x": 1}
+    assert profile.metadata["clock"] <= {"tsc", "cntvct", "monotonic"}
+    assert (done.stdout, done.stderr) == ("", "")
+    assert {file.name for file in run.iterdir()} == {"run.json", "profile.json"}
+    assert RunDirectory.open(run).is_finished()
+    assert list((tmp_path / "memory").glob("*/*")) == []
+    assert ticktree.load(run).root == profile.root
+    assert json.loads((run / "profile.json").read_text())["schema"] == "ticktree-profile/1"
+
+
+def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
+    profile, _ = run_session(
+        """
+        ticktree.enable()
+        with ticktree.section("outer"):
+            for _ in range(1000):
+                with ticktree.section("inner"):
+                    pass
+        """
+    )
+    (cost,) = profile.metadata["section_cost_ns"]
+    assert cost > 0
+    outer, inner = profile.root.at("outer"), profile.root.at("outer/inner")
+    assert 0 < outer.recorder_ns <= outer.own_ns
+    assert 0 <= inner.recorder_ns <= inner.own_ns
+
+
+def test_a_program_that_never_enables_leaves_nothing(run_python, tmp_path):
+    run_python("import ticktree\nwith ticktree.section('x'): pass\nticktree.summary()")
+    assert not (tmp_path / "ticktree-runs").exists()
+
+
+def test_switching_on_and_off_is_one_run(run_session, tmp_path):
+    profile, _ = run_session(
+        """
+        for _ in range(3):
+            ticktree.enable()
+            ticktree.enable()
+            with ticktree.section("on"): pass
+            ticktree.disable()
+            ticktree.disable()
+            with ticktree.section("off"): pass
+        """
+    )
+    assert counts(profile) == {"on": 3}
+    assert profile.metadata["times_enabled"] == {3}
+    assert len(list((tmp_path / "ticktree-runs").glob("2*"))) == 1
+
+
+def test_reset_before_the_loop_leaves_the_loop_alone(run_session):
+    profile, _ = run_session(
+        """
+        ticktree.enable()
+        with ticktree.section("setup"): pass
+        ticktree.reset()
+        for _ in ticktree.loop("loop", range(3)): pass
+        """
+    )
+    assert {path: count for path, count in counts(profile).items() if count} == {"loop": 3}
+
+
+def test_a_snapshot_is_a_profile_of_this_moment(run_session):
+    profile, done = run_session(
+        """
+        ticktree.enable()
+        with ticktree.section("x"):
+            inside = ticktree.snapshot()
+        inside.check()
+        assert isinstance(inside, ticktree.Profile)
+        assert inside.root.at("x").open.count == 1
+        assert ticktree.snapshot().root.at("x").count == 1
+        print(inside.to_json())
+        """
+    )
+    assert ticktree.Profile.from_json(done.stdout).root.at("x").count == 0
+    assert counts(profile) == {"x": 1}
+
+
+def test_the_summary_goes_to_standard_error(run_session):
+    _, done = run_session(ONE + "ticktree.summary()")
+    assert done.stdout == ""
+    assert "x" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_where_no_run_can_be_made_the_program_goes_on_and_is_told_once(run_python, tmp_path):
+    (tmp_path / "ticktree-runs").write_text("in the way")
+    done = run_python(
+        """
+        import ticktree
+        ticktree.enable()
+        with ticktree.section("x"): pass
+        ticktree.enable()
+        print(ticktree.snapshot().root.at("x").count)
+        """
+    )
+    assert done.stdout == "1\n"
+    assert done.stderr.count("ticktree:") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_where_there_is_no_tmpfs_the_program_goes_on_and_is_told_once(run_python, tmp_path):
+    done = run_python(
+        """
+        import ticktree
+        ticktree.enable()
+        with ticktree.section("x"): pass
+        print(ticktree.snapshot().root.at("x").count)
+        """,
+        TICKTREE_MEMORY_DIR=str(tmp_path / "missing" / "deeper"),
+    )
+    assert done.stdout == "1\n"
+    assert done.stderr.count("ticktree:") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_is_deleted_under_the_program_does_not_stop_it(run_python):
+    done = run_python(
+        """
+        import shutil, ticktree
+        ticktree.enable()
+        with ticktree.section("x"): pass
+        shutil.rmtree("ticktree-runs")
+        with ticktree.section("x"): pass
+        print(ticktree.snapshot().root.at("x").count)
+        """
+    )
+    assert done.stdout == "2\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_a_program_that_changes_directory_is_saved_where_it_began(run_session, tmp_path):
+    profile, _ = run_session(ONE + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
+    assert counts(profile) == {"x": 1}
+    assert not (tmp_path / "elsewhere" / "ticktree-runs").exists()
+
+
+def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(run_python, tmp_path, monkeypatch):
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(memory))
+    run = RunDirectory.create("given", tmp_path / "runs", argv=["program"], supervised=True)
+    done = run_python(
+        """
+        from ticktree import session
+        session.arm()
+        import ticktree
+        ticktree.enable()
+        with ticktree.section("x"): pass
+        """,
+        TICKTREE_RUN=str(run.path),
+    )
+    assert done.stderr == ""
+    assert not (tmp_path / "ticktree-runs").exists()
+    assert not run.is_finished()
+    assert counts(run.profile()) == {"x": 1}
+    run.finish()
+    assert counts(run.profile()) == {"x": 1}
+
+
+@pytest.mark.parametrize("given", ["", "/nonexistent/run", "relative", None])
+def test_arming_never_raises_and_never_stops_the_program(run_python, given):
+    variables = {} if given is None else {"TICKTREE_RUN": given}
+    done = run_python(
+        """
+        from ticktree import session
+        session.arm()
+        print("program")
+        """,
+        **variables,
+    )
+    assert done.stdout == "program\n"
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 1
+
+
+def test_the_pth_file_arms_only_under_the_variable_and_imports_nothing_otherwise(run_python):
+    done = run_python(
+        """
+        import sys
+        from pathlib import Path
+        import ticktree
+        line = (Path(ticktree.__file__).parent.parent / "ticktree.pth").read_text()
+        for name in [name for name in sys.modules if name.startswith("ticktree")]:
+            del sys.modules[name]
+        assert line.startswith("import ")
+        exec(line)
+        assert not [name for name in sys.modules if name.startswith("ticktree")]
+        """
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_two_programs_at_once_are_two_runs(run_python, tmp_path):
+    run_python(
+        """
+        import subprocess, sys
+        code = "import ticktree; ticktree.enable(); ticktree.section('x').__enter__()"
+        running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+        assert [process.wait() for process in running] == [0] * 4
+        """
+    )
+    runs = RunDirectory.list(tmp_path / "ticktree-runs")
+    assert len(runs) == 4
+    assert [counts(run.profile()) for run in runs] == [{"x": 0}] * 4
+
+
+def test_the_run_of_a_killed_process_is_read_while_unfinished_and_can_be_finished(run_python, tmp_path):
+    import signal
+
+    run_python(
+        """
+        import os, signal, ticktree
+        ticktree.enable()
+        for _ in ticktree.loop("loop", range(7)): pass
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        status=-signal.SIGKILL,
+    )
+    run = RunDirectory.newest(tmp_path / "ticktree-runs")
+    assert not run.is_finished()
+    assert not run.is_live()
+    live = run.profile()
+    run.finish()
+    assert run.is_finished()
+    assert counts(live) == counts(run.profile()) == {"loop": 7}
+
+
+def test_the_public_names_are_there():
+    for name in ticktree.__all__:
+        assert getattr(ticktree, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        ticktree.nothing  # noqa: B018
+    assert ticktree.__version__.count(".") == 2
+
+
+def test_a_recorder_apart_does_not_touch_the_programs_own():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    with recorder.section("mine"):
+        recorder.advance(5)
+    assert recorder.snapshot().root.at("mine").total_ns == 5
+    assert not ticktree.snapshot().root.children
+    recorder.disable()
+
+
+def test_a_recorders_summary_is_printed_too(capsys):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    with recorder.section("mine"):
+        recorder.advance(5)
+    recorder.summary()
+    recorder.disable()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "mine" in captured.err
