@@ -205,6 +205,10 @@ def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
     claimed = sum(file.stat().st_size for file in run.memory_files())
     limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
+    again = 1
+    while path.exists():  # this process was another program before (exec), whose records stay
+        again += 1
+        path = run.memory_dir / f"{owner.pid}-{owner.started}-{again}.tt"
     return path, limit, (owner.pid, owner.started, owner.boot_id)
 
 

@@ -141,7 +141,7 @@ def test_what_else_was_measured_is_noted():
     assert notes(measured) == (
         "2 still open, the oldest for 5.00 ms",
         "CPU 50% of 3 calls",
-        "memory -2.00 MB, peak 1.00 GB",
+        "memory -2.00 MB over 3 calls, peak 1.00 GB",
         "device time unsupported: no GPU",
     )
 

@@ -14,7 +14,9 @@ from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.program import Program
 
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
+# What a workload is run with when nothing is asked for: about a minute.
 _SHORT = ("--quick",)
+_ABOUT_A_MINUTE = {"visual_sac": ("--fill", "300", "--updates", "23")}
 
 
 @click.command(
@@ -30,7 +32,7 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
     Without a name: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With
     one: a program of the folder `workloads` in a checkout of ticktree, for about a minute, or as ARGS say.
     """
-    program = _BUILT_IN if workload is None else _workload(workload, args or _SHORT)
+    program = _BUILT_IN if workload is None else _workload(workload, args or _ABOUT_A_MINUTE.get(workload, _SHORT))
     note(f"Running {program.target}: {_about(program)}")
     run_program(program, f"demo-{workload or 'control_loop'}", DEFAULT_OUT, quiet=False)
 

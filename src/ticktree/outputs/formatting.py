@@ -36,6 +36,12 @@ def count(number: int | None) -> str:
     return f"{number:,}" if abs(number) < 10_000_000 else scaled(number, "").rstrip()
 
 
+def counted(number: int, noun: str) -> str:
+    """Return how many of what there are: 1 loop, 2 loops, 2 switches."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count(number)} {noun}{ending}"
+
+
 def size(number_of_bytes: float) -> str:
     """Return an amount of memory, such as "75.5 MB" (a megabyte is 1,000,000 bytes)."""
     return scaled(number_of_bytes, "B")

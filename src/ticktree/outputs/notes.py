@@ -59,7 +59,8 @@ def _cpu(cpu: Cpu) -> Iterator[str]:
 
 def _memory(memory: Memory) -> str:
     sign = "+" if memory.change_bytes >= 0 else ""
-    return f"memory {sign}{formatting.size(memory.change_bytes)}, peak {formatting.size(memory.peak_bytes)}"
+    change, peak = formatting.size(memory.change_bytes), formatting.size(memory.peak_bytes)
+    return f"memory {sign}{change} over {formatting.count(memory.samples)} calls, peak {peak}"
 
 
 def _call_sites(node: Node) -> Iterator[str]:

@@ -19,10 +19,10 @@ FILLED = 0.8
 
 _CAUSES = {
     "gc_ns": "garbage collector",
-    "voluntary_switches": "voluntary switches",
-    "involuntary_switches": "involuntary switches",
-    "minor_faults": "minor page faults",
-    "major_faults": "major page faults",
+    "voluntary_switches": "voluntary switch",
+    "involuntary_switches": "involuntary switch",
+    "minor_faults": "minor page fault",
+    "major_faults": "major page fault",
 }
 
 
@@ -107,7 +107,9 @@ def _chief_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
 
 
 def _cause(key: str, amount: int) -> str:
-    name = visible(_CAUSES.get(key, key.removesuffix("_ns").replace("_", " ")))
-    return (
-        f"{name} {formatting.time(amount)}" if key.endswith("_ns") else f"{formatting.count(amount)} {name}"
-    )
+    name = visible(key.removesuffix("_ns").replace("_", " "))
+    if key.endswith("_ns"):
+        return f"{_CAUSES.get(key, name)} {formatting.time(amount)}"
+    if key in _CAUSES:
+        return formatting.counted(amount, _CAUSES[key])
+    return f"{formatting.count(amount)} {name}"

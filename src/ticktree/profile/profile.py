@@ -72,7 +72,9 @@ class Profile:
         """
         from ticktree.profile import codec  # imports this module
 
-        return {**codec.to_dict(self), "findings": [dict(finding) for finding in findings]}
+        fields = codec.to_dict(self)
+        tree = fields.pop("tree")  # stays last: it is written piece by piece
+        return {**fields, "findings": [dict(finding) for finding in findings], "tree": tree}
 
     def to_json(self) -> str:
         """Return the profile as JSON; equal profiles give the same text."""

@@ -1,24 +1,30 @@
-"""Doing something when a module is imported, without importing it for that."""
+"""Doing something when a module is imported, without importing it for that.
+
+The classes do without `importlib.abc`, whose import costs more than all of ticktree's.
+"""
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """A module's own loader, followed by a call."""
 
-    def __init__(self, loader: importlib.abc.Loader, done: Callable[[ModuleType], None]) -> None:
+    def __init__(self, loader: Any, done: Callable[[ModuleType], None]) -> None:
         self._loader = loader
         self._done = done
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)  # whatever else is asked of a loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._loader  # what the module is to see as its own
@@ -28,30 +34,31 @@ class _Loader(importlib.abc.Loader):
         self._done(module)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds a watched module the way it is always found, and puts the call behind its loader."""
 
     def __init__(self) -> None:
         self.watched: dict[str, Callable[[ModuleType], None]] = {}
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002 - the finder's signature
-        target: ModuleType | None = None,  # noqa: ARG002
-    ) -> importlib.machinery.ModuleSpec | None:
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         done = self.watched.pop(fullname, None)
         if done is None:
             return None
-        spec = importlib.util.find_spec(fullname)
-        if spec is None or spec.loader is None:
-            self.watched[fullname] = done
-            return None
-        spec.loader = _Loader(spec.loader, done)
-        return spec
+        for finder in sys.meta_path:
+            if finder is self:
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None and hasattr(spec.loader, "exec_module"):
+                spec.loader = _Loader(spec.loader, done)  # type: ignore[assignment]
+            if spec is not None:
+                return spec
+        self.watched[fullname] = done
+        return None
 
 
-_finder = _Finder()
+_finder: Any = _Finder()
 
 
 def when_imported(name: str, done: Callable[[ModuleType], None]) -> None:

@@ -74,6 +74,13 @@ class Image:
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
 
+    def go_on_to(self, monotonic_ns: int) -> None:
+        """Takes the image to be of this moment of CLOCK_MONOTONIC: its process lives, and just did not say so."""
+        last = self.header.last
+        if self.header.clock_kind and monotonic_ns > last.monotonic_ns:
+            ticks = ((monotonic_ns - last.monotonic_ns) << 32) // self.header.ns_per_tick
+            self.header.last = layout.Anchor(last.ticks + ticks, monotonic_ns, last.wall_ns)
+
     def damaged(self, why: str) -> DamagedError:
         """The error that says what is wrong with this file."""
         return DamagedError(f"{self.origin} is damaged: {why}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from functools import reduce
 from operator import add
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from ticktree.profile import Profile, ProfileError
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image
+from ticktree.run.layout import HeaderFlag
 from ticktree.run.records import ImageReader
 
 if TYPE_CHECKING:
@@ -30,13 +32,22 @@ def read_run(run: RunDirectory) -> Profile:
     errors: list[DamagedError] = []
     for path in run.memory_files():
         try:
-            images.append(Image.of_file(path))
+            images.append(_image_of(path, run))
         except DamagedError as error:
             errors.append(error)
     whole = read_images(images, run.id, errors)
     if errors and not images:
         raise errors[0]
     return whole
+
+
+def _image_of(path: Path, run: RunDirectory) -> Image:
+    image = Image.of_file(path)
+    writer = run.manifest.owner.beside(image.header.pid, image.header.process_start)
+    # A process looks at its clock when it ends a call, at times minutes apart; a dead one never will again.
+    if image.header.flags & HeaderFlag.RECORDING and writer.is_alive():
+        image.go_on_to(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+    return image
 
 
 def read_file(path: Path) -> Profile:

@@ -228,7 +228,7 @@ class ImageReader:
             path=place.path,
             ticks=ticks,
             incomplete=record.incomplete,
-            hz=frozenset({record.hz} if record.hz else ()),
+            hz=frozenset({record.hz, record.other_hz} - {0.0}),
             missed=record.missed,
             longest_miss_run=record.longest_miss_run,
             warmup_ticks=part.warmup.count if part.warmup is not None else 0,

@@ -37,6 +37,6 @@ def check(path: Path | None) -> Iterator[str]:
     nodes = sum(1 for _ in profile.root.walk()) - 1
     calls = sum(node.count for _, _, node in profile.root.walk())
     yield (
-        f"{path.name}: {formatting.count(nodes)} nodes, {formatting.count(calls)} calls, "
-        f"{formatting.count(len(profile.loops))} loops, {formatting.count(len(profile.gauges))} gauges."
+        f"{path.name}: {formatting.counted(nodes, "node")}, {formatting.counted(calls, "call")}, "
+        f"{formatting.counted(len(profile.loops), "loop")}, {formatting.counted(len(profile.gauges), "gauge")}."
     )

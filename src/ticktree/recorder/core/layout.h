@@ -208,8 +208,9 @@ typedef struct {
 typedef struct {
     uint32_t sequence;
     tt_ref node, next;
-    uint32_t hz_differ; /* several rates were asked for: no budget */
-    double hz;          /* 0: none */
+    uint32_t reserved0;
+    double hz;       /* 0: none */
+    double other_hz; /* another rate that was asked for: then there is no budget */
     uint64_t budget_ticks;
     uint64_t ticks, incomplete, busy; /* the whole run */
     uint64_t warmup_ticks, warmup_asked;

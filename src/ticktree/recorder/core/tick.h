@@ -23,12 +23,11 @@ static tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
 
 static void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup)
 {
-    if (hz > 0 && loop->hz == 0 && !loop->hz_differ) {
+    if (hz > 0 && loop->hz == 0) {
         loop->hz = hz;
         loop->budget_ticks = tt_ns_to_ticks(recorder, (uint64_t)(1e9 / hz + 0.5));
     } else if (hz > 0 && loop->hz != hz) {
-        loop->hz_differ = 1;
-        loop->hz = 0;
+        loop->other_hz = hz;
         loop->budget_ticks = 0;
     }
     if (warmup > loop->warmup_asked && !loop->warmup_ticks) loop->warmup_asked = warmup;
@@ -229,15 +228,28 @@ static void tt_tick_close(tt_recorder *recorder, tt_stack *stack, tt_frame *tick
     tt_pop(recorder, stack, tick, now, ending);
 }
 
+/* What happened since the last boundary is no cause of a tick that does not begin there, nor is the tick before its
+ * neighbour: an episode has ended in between. */
+static void tt_loop_begin_anew(const tt_recorder *recorder, tt_loop *loop)
+{
+    loop->boundary_gc_ticks = recorder->header->gc_ticks;
+    loop->boundary_known = 0;
+    loop->previous_plus_one = 0;
+}
+
 static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe,
-                              double hz, uint64_t warmup, uint64_t now)
+                              double hz, uint64_t warmup, int goes_on, uint64_t now)
 {
     uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | tt_generator_flag(pyframe);
     tt_frame *tick = tt_push(recorder, stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, flags, now);
     if (!tick || !tick->node) return NULL;
     tt_loop *loop = tt_loop_of(recorder, tick->node);
-    if (loop) tt_loop_ask(recorder, loop, hz, warmup);
-    else tt_lose(recorder, TT_LOSS_MEMORY);
+    if (!loop) {
+        tt_lose(recorder, TT_LOSS_MEMORY);
+        return tick;
+    }
+    tt_loop_ask(recorder, loop, hz, warmup);
+    if (!goes_on) tt_loop_begin_anew(recorder, loop);
     return tick;
 }
 
@@ -263,9 +275,9 @@ static void tt_tick(tt_section *section, double hz)
     if (!stack) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
     tt_frame *tick = tt_tick_around(recorder, stack, section, pyframe);
-    if (tick && tt_stack_holding(stack->thread, tick) == stack)
-        tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
-    tt_tick_open(recorder, stack, section, pyframe, hz, 0, now);
+    int goes_on = tick && tt_stack_holding(stack->thread, tick) == stack;
+    if (goes_on) tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
+    tt_tick_open(recorder, stack, section, pyframe, hz, 0, goes_on, now);
 }
 
 /* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
@@ -302,7 +314,7 @@ static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t 
     tt_pyframe *pyframe = tt_pyframe_now(state);
     tt_stack *holder = tick && tick->serial == serial ? tt_stack_holding(stack->thread, tick) : NULL;
     if (holder) tt_tick_close(recorder, holder, tick, pyframe, now, TT_COMPLETE);
-    tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, now);
+    tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, now);
     if (holder && holder != stack) tt_stack_rest(holder);
     return next;
 }

@@ -1,0 +1,286 @@
+"""Reading a run: several processes, one in the middle of a write, one that is writing meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from memory_images import busy_image, changed, place, profile_of, recorder_on
+
+from ticktree.profile import Stats
+from ticktree.run import layout
+from ticktree.run.image import DamagedError, Image
+from ticktree.run.reader import read_file, read_images
+
+
+def ref_of(image, path):
+    """The reference of the node of a name."""
+    whole = Image(image)
+    (ref,) = [ref for ref, node in whole.nodes() if node.name and whole.text(node.name) == path]
+    return ref
+
+
+def record_of(image, name):
+    whole = Image(image)
+    return dict(whole.nodes())[ref_of(image, name)]
+
+
+def of_process(identity, work, parent=None):
+    """One process's image; `parent` is (identity, node)."""
+    recorder = recorder_on(identity=identity)
+    work(recorder)
+    image = recorder.image()
+    recorder.disable()
+    if parent:
+        (pid, started, _), node = parent
+        image = changed(image, place(layout.Header, "parent_pid"), pid)
+        image = changed(image, place(layout.Header, "parent_start"), started)
+        image = changed(image, place(layout.Header, "parent_node"), node, 4)
+    return image
+
+
+def calls(recorder, name, count, ns=10):
+    for _ in range(count):
+        with recorder.section(name):
+            recorder.advance(ns)
+
+
+def joined(*images):
+    errors = []
+    profile = read_images([Image(image) for image in images], "run", errors)
+    profile.check()
+    return profile, errors
+
+
+def test_processes_of_one_run_are_one_tree():
+    first = of_process((1, 1, "b"), lambda recorder: calls(recorder, "step", 2))
+    second = of_process((2, 1, "b"), lambda recorder: calls(recorder, "step", 3))
+    for images in ((first, second), (second, first)):
+        profile, errors = joined(*images)
+        assert errors == []
+        assert profile.root.at("step").count == 5
+        assert profile.root.at("step").per_run == {"run": (5, 50)}
+
+
+def test_a_childs_tree_hangs_under_the_node_that_was_open_and_covers_nothing():
+    def parent_work(recorder):
+        with recorder.section("spawn"):
+            recorder.advance(7)
+
+    identity = (1, 1, "b")
+    parent = of_process(identity, parent_work)
+    child = of_process((2, 5, "b"), lambda recorder: calls(recorder, "job", 3), (identity, ref_of(parent, "spawn")))
+    grandchild = of_process((3, 9, "b"), lambda recorder: calls(recorder, "part", 1), ((2, 5, "b"), ref_of(child, "job")))
+    for images in ((parent, child, grandchild), (grandchild, child, parent)):
+        profile, _ = joined(*images)
+        assert {path: node.count for path, _, node in profile.root.walk() if path} == {
+            "spawn": 1,
+            "spawn/job": 3,
+            "spawn/job/part": 1,
+        }
+        assert profile.root.at("spawn").total_ns == profile.root.at("spawn").own_ns == 7
+        assert profile.root.at("spawn/job").concurrent_ns == 30
+
+
+def test_a_child_whose_parent_left_no_file_hangs_under_the_root():
+    child = of_process((2, 5, "b"), lambda recorder: calls(recorder, "job", 3), ((1, 1, "b"), 40))
+    profile, errors = joined(child)
+    assert errors == []
+    assert profile.root.at("job").count == 3
+
+
+def test_processes_that_name_each_other_as_parents_are_read_all_the_same():
+    first = of_process((1, 1, "b"), lambda recorder: calls(recorder, "a", 1), ((2, 2, "b"), 30))
+    second = of_process((2, 2, "b"), lambda recorder: calls(recorder, "b", 1), ((1, 1, "b"), 30))
+    own = of_process((3, 3, "b"), lambda recorder: calls(recorder, "c", 1), ((3, 3, "b"), 30))
+    profile, _ = joined(first, second, own)
+    assert sum(node.count for _, _, node in profile.root.walk()) == 3
+
+
+def test_a_damaged_file_costs_its_own_contents_only():
+    whole = of_process((1, 1, "b"), lambda recorder: calls(recorder, "step", 2))
+    broken = changed(busy_image(), place(layout.Header, "nodes"), 2**31, 4)
+    profile, errors = joined(whole, broken)
+    assert profile.root.at("step").count == 2
+    assert set(profile.root.children) == {"step"}
+    assert profile.losses["memory_files_damaged"] == 1
+    assert len(errors) == 1
+
+
+def test_a_file_alone_that_is_damaged_is_an_error(tmp_path):
+    path = tmp_path / "1-1.tt"
+    path.write_bytes(changed(busy_image(), place(layout.Header, "nodes"), 2**31, 4))
+    with pytest.raises(DamagedError, match=r"1-1\.tt"):
+        read_file(path)
+
+
+def test_losses_gauges_and_loops_of_processes_add_up():
+    profile, _ = joined(
+        changed(busy_image(), place(layout.Header, "pid"), 1), changed(busy_image(), place(layout.Header, "pid"), 2)
+    )
+    assert profile.losses == {"unmatched_leaves": 2}
+    assert profile.gauges["gauge"].count == 12
+    assert profile.loops["main/loop"].ticks == 12
+    assert len(profile.loops["main/loop"].worst) == 8
+
+
+def caught_in_a_write(image, name, **fields):
+    """The image of a process that died while it booked a call of this node."""
+    ref = ref_of(image, name)
+    image = changed(image, place(layout.Node, "sequence", ref), record_of(image, name).sequence | 1, 4)
+    for field, value in fields.items():
+        at = place(layout.Node, "stats", ref) + getattr(layout.Stats, field).offset
+        image = changed(image, at, value)
+    return image
+
+
+def one_node():
+    recorder = recorder_on()
+    for length in (10, 20, 30):
+        with recorder.section("x"):
+            recorder.advance(length)
+    image = recorder.image()
+    recorder.disable()
+    return image
+
+
+def test_an_odd_sequence_number_alone_changes_nothing():
+    image = one_node()
+    assert profile_of(caught_in_a_write(image, "x")).root.at("x").steady == Stats.of([10, 20, 30])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"count": 4}, {"count": 4, "sum": 100}, {"count": 4, "sum": 100, "maximum": 40}, {"count": 2}]
+)
+def test_a_node_caught_in_a_write_counts_what_its_histogram_holds(fields):
+    profile = profile_of(caught_in_a_write(one_node(), "x", **fields))
+    stats = profile.root.at("x").steady
+    assert stats.count == 3
+    assert 30 <= stats.sum_ns <= 120
+    assert profile.losses == {"nodes_caught_in_a_write": 1}
+
+
+def test_a_first_call_caught_in_a_write_is_no_call_yet():
+    recorder = recorder_on()
+    recorder.section("x").__enter__()
+    image = recorder.image()
+    recorder.disable()
+    profile = profile_of(caught_in_a_write(image, "x", count=1, sum=5))
+    assert profile.root.at("x").count == 0
+
+
+@pytest.mark.parametrize(("count", "total"), [(2, 50), (4, 80), (0, 0)])
+def test_windows_caught_in_a_write_are_left_out(count, total):
+    image = caught_in_a_write(one_node(), "x")
+    at = place(layout.Node, "windows", ref_of(image, "x"))
+    profile = profile_of(changed(changed(image, at, count), at + 8, total))
+    assert profile.root.at("x").steady == Stats.of([10, 20, 30])
+    assert not profile.root.at("x").windows.counts
+
+
+def test_extremes_caught_in_a_write_are_put_in_order():
+    profile = profile_of(caught_in_a_write(one_node(), "x", minimum=10, maximum=0))
+    stats = profile.root.at("x").steady
+    assert (stats.count, stats.min_ns, stats.max_ns) == (3, 10, 10)
+
+
+def test_a_loop_caught_in_a_write_loses_the_tick_it_was_written_for():
+    image = busy_image()
+    ref, loop = next(found for found in Image(image).loops() if found[1].worst_count > 2)
+    image = changed(image, place(layout.Loop, "sequence", ref), loop.sequence | 1, 4)
+    image = changed(image, place(layout.Loop, "longest_miss_run", ref), 4)
+    image = changed(image, place(layout.Loop, "missed", ref), 3)
+    row = place(layout.Loop, "worst", ref) + layout.WorstTick.rows.offset
+    whole = profile_of(image).loops["main/loop"]
+    torn = profile_of(changed(image, row, 0, 4)).loops["main/loop"]
+    assert (torn.missed, torn.longest_miss_run) == (3, 3)
+    assert len(torn.worst) == len(whole.worst) - 1
+
+
+def test_a_gauge_caught_in_a_write_holds_what_it_was_given():
+    image = busy_image()
+    ((ref, gauge),) = Image(image).gauges()
+    image = changed(image, place(layout.Gauge, "sequence", ref), gauge.sequence | 1, 4)
+    higher = changed(image, place(layout.Gauge, "maximum", ref), 0xBFF0000000000000)  # -1.0, below the last
+    assert profile_of(higher).gauges["gauge"].max == gauge.last
+    fewer = changed(image, place(layout.Gauge, "count", ref), gauge.count - 1)
+    assert profile_of(fewer).gauges["gauge"].count == gauge.count
+
+
+def test_an_even_sequence_number_with_counts_that_differ_is_damage():
+    image = one_node()
+    ref = ref_of(image, "x")
+    at = place(layout.Node, "stats", ref) + layout.Stats.count.offset
+    _, errors = joined(changed(image, at, 9))
+    assert len(errors) == 1
+
+
+WRITER = """
+import sys, threading
+from ticktree.recorder import Recorder
+recorder = Recorder()
+recorder.open(sys.argv[1], identity=(1, 1, "b"))
+recorder.enable()
+print("ready", flush=True)
+number = 0
+waiting = threading.Thread(target=sys.stdin.readline)
+waiting.start()
+while waiting.is_alive():
+    number += 1
+    for _ in recorder.loop("loop", range(20), hz=1000, warmup=5):
+        with recorder.section("outer"):
+            with recorder.section("inner"):
+                pass
+            recorder.record("recorded", number % 100 * 1e-6)
+        with recorder.section(f"name {number % 500}"):
+            pass
+    recorder.gauge("gauge", number)
+recorder.disable()
+print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path):
+    path = tmp_path / "1-1.tt"
+    program = WRITER
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program), path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    assert process.stdout.readline() == "ready\n"
+    yield path, process
+    process.kill()
+    process.wait()
+
+
+def test_a_file_is_read_rightly_while_it_is_being_written(writer):
+    path, process = writer
+    seen = 0
+    for _ in range(120):
+        profile = read_file(path)
+        profile.check()
+        loop = profile.root.children.get("loop")
+        count = loop.count if loop else 0
+        assert count >= seen
+        seen = count
+        assert not profile.losses
+        if loop and "outer" in loop.children:
+            outer = loop.at("outer")
+            assert abs(outer.count - count) <= 2000  # the nodes are read one after another, the writer goes on
+            assert outer.stats.min_ns is None or outer.stats.min_ns < 10**10
+    process.stdin.write("\n")
+    process.stdin.flush()
+    rounds = int(process.stdout.readline())
+    process.wait()
+    profile = read_file(path)
+    profile.check()
+    assert profile.root.at("loop").count == profile.loops["loop"].ticks == 20 * rounds
+    assert profile.root.at("loop/outer/inner").count == profile.root.at("loop/outer/recorded").count == 20 * rounds
+    assert profile.gauges["gauge"].last == rounds
