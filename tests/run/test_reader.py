@@ -235,7 +235,7 @@ while waiting.is_alive():
             with recorder.section("inner"):
                 pass
             recorder.record("recorded", number % 100 * 1e-6)
-        with recorder.section(f"name {number % 500}"):
+        with recorder.section(f"name {number % 60}"):
             pass
     recorder.gauge("gauge", number)
 recorder.disable()
@@ -263,7 +263,7 @@ def writer(tmp_path):
 def test_a_file_is_read_rightly_while_it_is_being_written(writer):
     path, process = writer
     seen = 0
-    for _ in range(120):
+    for _ in range(60):
         profile = read_file(path)
         profile.check()
         loop = profile.root.children.get("loop")
@@ -272,9 +272,7 @@ def test_a_file_is_read_rightly_while_it_is_being_written(writer):
         seen = count
         assert not profile.losses
         if loop and "outer" in loop.children:
-            outer = loop.at("outer")
-            assert abs(outer.count - count) <= 2000  # the nodes are read one after another, the writer goes on
-            assert outer.stats.min_ns is None or outer.stats.min_ns < 10**10
+            assert loop.at("outer").stats.max_ns < 10**10
     process.stdin.write("\n")
     process.stdin.flush()
     rounds = int(process.stdout.readline())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction
+from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction, copy_settled
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
@@ -14,6 +14,7 @@ __all__ = [
     "Section",
     "TimedFunction",
     "calibrate",
+    "copy_settled",
     "install",
     "timed",
     "uninstall",

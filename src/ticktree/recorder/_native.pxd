@@ -153,3 +153,6 @@ cdef extern from "Python.h":
     void PyErr_SetObject(object, object)
     object PyVectorcall_Call(object, object, object)
     void* PyVectorcall_Function(PyObject*)
+
+cdef extern from "core/copying.h" nogil:
+    bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)

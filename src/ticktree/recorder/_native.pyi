@@ -4,7 +4,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Generic, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, overload
 
-from typing_extensions import Self
+from typing_extensions import Buffer, Self
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -118,3 +118,6 @@ class Errand:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def origins() -> list[Origin]: ...
+def copy_settled(
+    source: Buffer, target: Buffer, at: int, parts: list[tuple[int, int]], tries: int
+) -> bool: ...

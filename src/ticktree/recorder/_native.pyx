@@ -2,7 +2,7 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: recorder.pxi (a memory file and what writes it), section.pxi,
-timed.pxi, loop.pxi, origin.pxi (places carried to other tasks and threads).
+timed.pxi, loop.pxi, origin.pxi (places carried to other tasks and threads), copying.pxi (for readers).
 """
 
 cimport cython
@@ -25,4 +25,5 @@ include "native/recorder.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"
+include "native/copying.pxi"
 include "native/callbacks.pxi"

@@ -10,7 +10,7 @@ import ctypes
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -19,10 +19,12 @@ import numpy as np
 
 from ticktree.errors import TicktreeError
 from ticktree.run import layout
+from ticktree.run.copying import copy_of
 
 Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge)
 
-_STABLE_TRIES = 200
+# A process makes new records now and then, and hardly any after a while.
+_MOST_COPIES = 20
 
 
 class DamagedError(TicktreeError):
@@ -35,13 +37,17 @@ class Image:
     Args:
         data: Its bytes.
         origin: What to call it in an error.
+        unsettled: References of records that their process was writing while they were copied.
 
     Raises:
         DamagedError: These are not the bytes of a memory file, or of a version unknown here.
     """
 
-    def __init__(self, data: bytes | bytearray, origin: str = "memory file") -> None:
+    def __init__(
+        self, data: bytes | bytearray, origin: str = "memory file", unsettled: Collection[int] = ()
+    ) -> None:
         self.origin = origin
+        self.unsettled = unsettled
         self.data = data
         if len(data) < ctypes.sizeof(layout.Header):
             raise self.damaged("it is cut short")
@@ -66,11 +72,15 @@ class Image:
         """
         try:
             with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < ctypes.sizeof(layout.Header):
-                    raise DamagedError(f"{path}: it is cut short")
-                with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
-                    return cls(_copied(memory), str(path))
+                for _ in range(_MOST_COPIES):
+                    size = os.fstat(file.fileno()).st_size
+                    if size < ctypes.sizeof(layout.Header):
+                        raise DamagedError(f"{path}: it is cut short")
+                    with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
+                        copy = copy_of(memory)
+                    if copy.is_whole:
+                        break
+                return cls(copy.data, str(path), copy.unsettled)
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
 
@@ -144,33 +154,3 @@ class Image:
             if record.next >= ref:
                 raise self.damaged("a chain of records leads in a circle")
             ref = record.next
-
-
-def _copied(memory: mmap.mmap) -> bytearray:
-    """The bytes of a file being written: each node is copied again until no write fell into its copy."""
-    data = bytearray(memory)
-    header = layout.Header.from_buffer_copy(data)
-    if header.magic != layout.MAGIC or header.used_bytes > len(data):
-        return data
-    ref, size = header.nodes, ctypes.sizeof(layout.Node)
-    while ref and (ref + 1) * layout.LINE + size <= len(data):
-        offset = ref * layout.LINE
-        _copy_node(memory, data, offset)
-        following = layout.Node.from_buffer_copy(data, offset).next
-        if following >= ref:
-            break
-        ref = following
-    return data
-
-
-def _copy_node(memory: mmap.mmap, data: bytearray, offset: int) -> None:
-    size = ctypes.sizeof(layout.Node)
-    for _ in range(_STABLE_TRIES):
-        before = struct.unpack_from("<I", memory, offset)
-        data[offset : offset + size] = memory[offset : offset + size]
-        node = layout.Node.from_buffer_copy(data, offset)
-        for ref in {*node.octaves, *node.warmup_octaves} - {0}:
-            at = ref * layout.LINE
-            data[at : at + layout.OCTAVE_BYTES] = memory[at : at + layout.OCTAVE_BYTES]
-        if before[0] % 2 == 0 and struct.unpack_from("<I", memory, offset) == before:
-            return

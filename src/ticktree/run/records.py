@@ -98,10 +98,10 @@ class ImageReader:
         if self._torn:
             losses["nodes_caught_in_a_write"] = self._torn
         loops: dict[str, Loop] = {}
-        for _, record in self._image.loops():
-            loop = self._loop(record)
+        for ref, record in self._image.loops():
+            loop = self._loop(ref, record)
             loops[loop.path] = loops[loop.path] + loop if loop.path in loops else loop
-        gauges = [self._gauge(record) for _, record in self._image.gauges() if record.count]
+        gauges = [self._gauge(ref, record) for ref, record in self._image.gauges() if record.count]
         facts: dict[str, frozenset[str | int | float | bool]] = {
             "clock": frozenset({layout.CLOCKS[header.clock_kind]}),
             "times_enabled": frozenset({header.times_enabled}),
@@ -134,11 +134,13 @@ class ImageReader:
 
     def _part(self, ref: int, node: layout.Node, calls_below: int) -> Node:
         convert = int if node.flags & NodeFlag.NS else self._clock.ns
-        steady, whole = self._stats(node, node.stats, node.octaves)
-        warm, warm_whole = self._stats(node, node.warmup, node.warmup_octaves)
+        torn = self._is_torn(ref, node)
+        steady = self._stats(node, node.stats, node.octaves, torn=torn)
+        warm = self._stats(node, node.warmup, node.warmup_octaves, torn=torn)
         own_ns = max(0, convert(node.own + self._accounts.own.get(ref, 0)))
         concurrent = node.concurrent + self._accounts.concurrent.get(ref, 0)
         count = steady.count + warm.count
+        windows = self._windows(node)
         ages = self._accounts.ages.get(ref)
         return Node(
             name="",
@@ -146,7 +148,7 @@ class ImageReader:
             concurrent_ns=0 if node.flags & NodeFlag.ROOT else convert(concurrent),
             steady=steady,
             warmup=warm if node.flags & NodeFlag.PHASED else None,
-            windows=self._windows(node) if whole and warm_whole else Windows(),
+            windows=windows if windows.count == count or not torn else Windows(),
             wait=bool(node.flags & NodeFlag.WAIT),
             call_sites=self._call_sites(node, count),
             work=self._work(node),
@@ -164,8 +166,12 @@ class ImageReader:
         header = self._image.header
         return self._clock.ns(header.inner_cost * count + header.outer_cost * calls_below) >> 8
 
-    def _stats(self, node: layout.Node, stats: layout.Stats, octaves: Sequence[int]) -> tuple[Stats, bool]:
-        """A phase's statistics, and whether they are whole: a node caught in a write is put right."""
+    def _is_torn(self, ref: int, record: layout.Node | layout.Loop | layout.Gauge) -> bool:
+        """Whether parts of one call may be there and others not."""
+        return bool(record.sequence % 2) or ref in self._image.unsettled
+
+    def _stats(self, node: layout.Node, stats: layout.Stats, octaves: Sequence[int], *, torn: bool) -> Stats:
+        """A phase's statistics; those of a node caught in a write are put right by its histogram."""
         convert = int if node.flags & NodeFlag.NS else self._clock.ns
         buckets: dict[int, int] = {}
         for octave, ref in enumerate(octaves):
@@ -174,16 +180,16 @@ class ImageReader:
                 first = octave * layout.SUB_BUCKETS
                 buckets.update({first + sub: count for sub, count in counts if count})
         histogram = Histogram(buckets)
-        count, known = stats.count, stats.count == histogram.count
-        if not known and node.sequence % 2:
-            count = histogram.count
+        count = histogram.count if torn else stats.count
+        if count != stats.count and node.sequence % 2:
             self._torn += 1
         if not count or stats.minimum == _NEVER:
-            return Stats(), known
+            return Stats()
         low, high, total = convert(stats.minimum), convert(stats.maximum), convert(stats.sum)
-        if not known:
+        if torn:
+            high = max(low, high)
             total = min(max(total, count * low), count * high)
-        return Stats(count, total, low, high, histogram), known
+        return Stats(count, total, low, high, histogram)
 
     def _windows(self, node: layout.Node) -> Windows:
         convert = int if node.flags & NodeFlag.NS else self._clock.ns
@@ -215,39 +221,47 @@ class ImageReader:
             return None
         return Memory(node.memory_samples, node.memory_change, node.memory_peak)
 
-    def _loop(self, record: layout.Loop) -> Loop:
+    def _loop(self, ref: int, record: layout.Loop) -> Loop:
         part, place = self._parts.get(record.node), self._places.get(record.node)
         if part is None or place is None:
             raise self._image.damaged("a loop has no node")
         convert = self._clock.ns
-        ticks = part.count
+        ticks, missed, longest = part.count, record.missed, record.longest_miss_run
+        worst = [tick for tick in record.worst[: record.worst_count]]
+        if self._is_torn(ref, record):
+            missed = min(missed, ticks)
+            longest = min(longest, missed)
+            worst = [tick for tick in worst if self._names_nodes(tick)]
         lateness = None
         if record.hz:
-            lateness = Lateness(record.missed, convert(record.late_sum), convert(record.late_maximum))
+            lateness = Lateness(missed, convert(record.late_sum), convert(record.late_maximum))
         return Loop(
             path=place.path,
             ticks=ticks,
             incomplete=record.incomplete,
             hz=frozenset({record.hz, record.other_hz} - {0.0}),
-            missed=record.missed,
-            longest_miss_run=record.longest_miss_run,
+            missed=missed,
+            longest_miss_run=longest,
             warmup_ticks=part.warmup.count if part.warmup is not None else 0,
             stats=part.steady,
             lateness=lateness,
             jitter=Jitter(record.jitter_count, convert(record.jitter_sum)) if record.jitter_count else None,
             busy_ns=convert(record.busy),
             first_ticks=self._first_ticks(record),
-            worst=worst_of(self._worst(record, tick) for tick in record.worst[: record.worst_count]),
+            worst=worst_of(self._worst(record, tick) for tick in worst),
         )
 
     def _first_ticks(self, record: layout.Loop) -> FirstTicks | None:
         durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])
         return FirstTicks(record.first_wall_ns, self._writer(record.node), durations) if durations else None
 
+    def _names_nodes(self, tick: layout.WorstTick) -> bool:
+        return all(row.node in self._places for row in tick.rows[: tick.row_count])
+
     def _worst(self, record: layout.Loop, tick: layout.WorstTick) -> WorstTick:
-        rows = tick.rows[: tick.row_count]
-        if any(row.node not in self._places for row in rows):
+        if not self._names_nodes(tick):
             raise self._image.damaged("a tick's breakdown names no node")
+        rows = tick.rows[: tick.row_count]
         causes = {"gc_ns": self._clock.ns(tick.gc_ticks)}
         if tick.causes_known:
             causes |= {name: getattr(tick, name) for name in _CAUSES}
@@ -264,7 +278,7 @@ class ImageReader:
         header = self._image.header
         return f"{header.pid}-{header.process_start}/{self._by_ref[ref].tree}"
 
-    def _gauge(self, record: layout.Gauge) -> Gauge:
+    def _gauge(self, ref: int, record: layout.Gauge) -> Gauge:
         buckets: dict[int, dict[int, int]] = {1: {}, -1: {}}
         for octave in record.octaves[: record.octave_count]:
             if octave.sign not in buckets:
@@ -273,14 +287,18 @@ class ImageReader:
             for sub, count in enumerate(self._image.octave(octave.counts)):
                 if count:
                     buckets[octave.sign][first + sub] = count
+        filed = sum(sum(counts.values()) for counts in buckets.values()) + record.zeros
+        low, high = record.minimum, record.maximum
+        if self._is_torn(ref, record):
+            low, high = min(low, record.last), max(high, record.last)
         return Gauge(
             name=self._image.text(record.name),
             last=record.last,
             last_wall_ns=record.last_wall_ns,
             writer=f"{self._image.header.pid}-{self._image.header.process_start}",
-            count=record.count,
-            min=record.minimum,
-            max=record.maximum,
+            count=max(record.count, filed) if self._is_torn(ref, record) else record.count,
+            min=low,
+            max=high,
             positive=Histogram(buckets[1]),
             negative=Histogram(buckets[-1]),
             zeros=record.zeros,

@@ -1,0 +1,35 @@
+# Reading what another process is writing: the other end of the sequence numbers.
+
+
+def copy_settled(const uint8_t[::1] source, uint8_t[::1] target, Py_ssize_t at, list parts, int tries):
+    """Copies a record and what belongs to it until no write fell into the copy.
+
+    Args:
+        source: The memory being written.
+        target: Where to copy to, to the same places.
+        at: Where the record's sequence number lies.
+        parts: (start, stop) of each stretch to copy, within both.
+        tries: How often at most.
+
+    Returns:
+        Whether a copy was free of writes; the target holds the last one either way.
+    """
+    cdef Py_ssize_t starts[128]
+    cdef Py_ssize_t sizes[128]
+    cdef Py_ssize_t count = min(128, len(parts))
+    cdef Py_ssize_t part
+    cdef int attempt
+    for part in range(count):
+        starts[part], stop = parts[part]
+        sizes[part] = stop - starts[part]
+        if starts[part] < 0 or sizes[part] < 0 or stop > source.shape[0] or stop > target.shape[0]:
+            raise ValueError("a part lies outside the memory")
+    if at < 0 or at + 4 > source.shape[0]:
+        raise ValueError("a part lies outside the memory")
+    cdef bint settled = False
+    with nogil:
+        for attempt in range(tries):
+            settled = tt_copy_once(&source[0], &target[0], at, starts, sizes, count)
+            if settled:
+                break
+    return settled
