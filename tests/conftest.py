@@ -15,11 +15,21 @@ def run_python(tmp_path):
     def run(program, *, status=0, **variables):
         memory = tmp_path / "memory"
         memory.mkdir(exist_ok=True)
-        environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory), "PYTHONFAULTHANDLER": "1", **variables}
+        environment = {
+            **os.environ,
+            "TICKTREE_MEMORY_DIR": str(memory),
+            "PYTHONFAULTHANDLER": "1",
+            **variables,
+        }
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(program))
         done = subprocess.run(
-            [sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100
+            [sys.executable, script],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
         )
         assert done.returncode == status, done.stderr
         return done

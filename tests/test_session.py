@@ -160,7 +160,9 @@ def test_a_program_that_changes_directory_is_saved_where_it_began(run_session, t
     assert not (tmp_path / "elsewhere" / "ticktree-runs").exists()
 
 
-def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(run_python, tmp_path, monkeypatch):
+def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(
+    run_python, tmp_path, monkeypatch
+):
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(memory))

@@ -113,7 +113,9 @@ class Session:
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
         if self.recorder.is_private:
-            _say(f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally")
+            _say(
+                f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
+            )
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""

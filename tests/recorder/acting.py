@@ -18,11 +18,11 @@ import ticktree
 from ticktree.recorder._native import origins
 
 
-class Boom(Exception):
+class BoomError(Exception):
     """What programs raise."""
 
 
-class BrokenOff(Boom):
+class BrokenOffError(BoomError):
     """A `break` on its way to its loop."""
 
 
@@ -89,7 +89,7 @@ class Actor:
         """Ends what was left suspended."""
         try:
             for suspended in [*self.main.things, *self.tasks, *self.lanes]:
-                with suppress(Boom):
+                with suppress(BoomError):
                     suspended.close(self.main)
         finally:
             if self.executor:
@@ -102,10 +102,10 @@ class Actor:
         self.reference.advance(step.ns)
 
     def act_raise(self, step: p.Raise, strand: Strand) -> None:
-        raise Boom
+        raise BoomError
 
     def act_break(self, step: p.Break, strand: Strand) -> None:
-        raise BrokenOff
+        raise BrokenOffError
 
     def act_call(self, step: p.Call, strand: Strand) -> None:
         """One call too deep."""
@@ -159,7 +159,9 @@ class Actor:
 
     def act_generator(self, step: p.Generator, strand: Strand) -> None:
         """Generators may be resumed by whatever runs in the same context."""
-        inner = Strand(self.reference, consumer=strand, thread=strand.thread, is_generator=True, things=strand.things)
+        inner = Strand(
+            self.reference, consumer=strand, thread=strand.thread, is_generator=True, things=strand.things
+        )
         strand.things.append(Suspended(self.frames(step.body, inner), inner, lambda what: what()))
 
     def act_task(self, step: p.Task, strand: Strand) -> None:

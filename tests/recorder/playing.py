@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import programs as p
-from acting import Actor, Boom, BrokenOff
+from acting import Actor, BoomError, BrokenOffError
 from strands import Strand
 
 MOST_STEPS = 250
@@ -18,14 +19,11 @@ class Player(Actor):
     def play(self) -> None:
         """Plays it, ends what it left suspended, and compares the two recorders after each."""
         try:
-            self.body(self.program.main, self.main)
-        except Boom:
-            pass
+            with suppress(BoomError):
+                self.body(self.program.main, self.main)
+            self.compare()
         finally:
-            try:
-                self.compare()
-            finally:
-                self.end()
+            self.end()
         self.compare()
 
     def is_over(self, step: p.Step) -> bool:
@@ -42,10 +40,8 @@ class Player(Actor):
                 case p.Section(name, inner):
                     self.section(name, inner, strand)
                 case p.Catch(inner):
-                    try:
+                    with suppress(BoomError):
                         self.body(inner, strand)
-                    except Boom:
-                        pass
                 case p.Call(function) if strand.depth < DEEPEST_CALL:
                     strand.depth += 1
                     try:
@@ -72,7 +68,7 @@ class Player(Actor):
                 tick = strand.next_tick(step.name, tick, step.warmup)
                 try:
                     self.body(step.body, strand)
-                except BrokenOff:
+                except BrokenOffError:
                     break
             else:
                 tick = strand.next_tick(step.name, tick, step.warmup)
@@ -89,10 +85,8 @@ class Player(Actor):
                 case p.Section(name, inner):
                     yield from self.section_frames(name, inner, strand)
                 case p.Catch(inner):
-                    try:
+                    with suppress(BoomError):
                         yield from self.frames(inner, strand)
-                    except Boom:
-                        pass
                 case p.Call(function) if strand.depth < DEEPEST_CALL:
                     strand.depth += 1
                     try:
@@ -121,7 +115,7 @@ class Player(Actor):
                 tick = strand.next_tick(step.name, tick, step.warmup)
                 try:
                     yield from self.frames(step.body, strand)
-                except BrokenOff:
+                except BrokenOffError:
                     break
             else:
                 tick = strand.next_tick(step.name, tick, step.warmup)

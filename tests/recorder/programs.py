@@ -168,7 +168,10 @@ _leaves = {
 }
 # In sections only: stages and ticks need one of the same strand around them, to be ended by.
 _soft = ("stage", "tick", "break")
-_plain = ("advance", "advance", "call", "record", "raise", "snapshot", "section", "section", "section", "timed", "loop", "catch")
+_plain = (
+    *("advance", "advance", "call", "record", "raise", "snapshot"),
+    *("section", "section", "section", "timed", "loop", "catch"),
+)
 # What the bodies that run elsewhere are made of, beside what any body is.
 _elsewhere = {
     "generator": (Generator, ("suspend", "suspend", "resume", "close", "generator")),

@@ -155,7 +155,9 @@ class Reference:
             self._add(sums, call, ends, children[call])
         return dict(sums)
 
-    def _add(self, sums: dict[Path, Sums], call: Call, ends: dict[Call, Moment], children: list[Call]) -> None:
+    def _add(
+        self, sums: dict[Path, Sums], call: Call, ends: dict[Call, Moment], children: list[Call]
+    ) -> None:
         duration = ends[call].ns - call.entered.ns + call.recorded_ns
         place = sums[call.path]
         place.own_ns += duration
@@ -175,7 +177,9 @@ class Reference:
             (place.warm_durations if call.warm else place.durations).append(duration)
 
     def _open_youngest_first(self) -> list[Call]:
-        return sorted((call for call in self.calls if not call.left), key=lambda call: call.entered, reverse=True)
+        return sorted(
+            (call for call in self.calls if not call.left), key=lambda call: call.entered, reverse=True
+        )
 
 
 def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[list[Call]]:

@@ -60,7 +60,7 @@ def test_a_coroutine_driven_by_hand_hangs_where_it_is_driven(recorder):
         contexts[0].run(first.send, None)
         contexts[1].run(second.send, None)
     assert counts(recorder) == {"outer": 1, "outer/first": 0, "outer/second": 0}
-    for context, coroutine in zip(contexts, (first, second)):
+    for context, coroutine in zip(contexts, (first, second), strict=True):
         context.run(coroutine.close)
     assert counts(recorder) == {"outer": 1, "outer/first": 1, "outer/second": 1}
 

@@ -135,7 +135,7 @@ def test_a_link_is_not_followed(tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable to root")
 def test_an_unwritable_directory_is_an_error_that_names_the_file(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(OSError, match="memory.tt"):
+    with pytest.raises(OSError, match=r"memory\.tt"):
         recorder_in(tmp_path / "memory.tt", 1 << 30)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+
 import pytest
 from telling import counts, losses, node, times
 
@@ -40,7 +41,7 @@ def test_a_generators_sections_hang_under_its_own_when_it_runs_on(recorder):
 
 
 def test_two_generators_taken_in_turn_do_not_mix(recorder):
-    for _ in zip(items(recorder, "a"), items(recorder, "b")):
+    for _ in zip(items(recorder, "a"), items(recorder, "b"), strict=False):
         recorder.advance(10)
     gc.collect()
     assert set(counts(recorder)) == {"a", "b"}
@@ -240,7 +241,13 @@ def test_a_stage_that_a_sleeping_generators_helper_began_sleeps_too(recorder):
         recorder.stage("next")
     recorder.advance(3)
     loader.close()
-    expected = {"consumer": 1, "consumer/own": 1, "consumer/own/load": 1, "consumer/use": 1, "consumer/next": 1}
+    expected = {
+        "consumer": 1,
+        "consumer/own": 1,
+        "consumer/own/load": 1,
+        "consumer/use": 1,
+        "consumer/next": 1,
+    }
     assert counts(recorder) == expected
     assert times(recorder)["consumer/own/load"] == 4
 

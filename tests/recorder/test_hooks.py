@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,7 +21,7 @@ def test_hooks_are_there_while_something_records_and_gone_after():
     callbacks = len(gc.callbacks)
     first = ticktree.Recorder(virtual_clock=True)
     during = wrapped()
-    assert all(one is not other for one, other in zip(bare, during))
+    assert all(one is not other for one, other in zip(bare, during, strict=True))
     second = ticktree.Recorder(virtual_clock=True)
     assert wrapped() == during
     first.disable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,7 +143,7 @@ def test_any_sequence_of_ticks_gives_the_figures_of_the_definition(ticks, warmup
     assert loop.longest_miss_run == longest_run([each > 0 for each in late])
     assert loop.lateness.sum_ns == sum(each for each in late if each > 0)
     assert loop.lateness.max_ns == max([0, *late])
-    steps = [abs(after - before) for before, after in zip(steady, steady[1:])]
+    steps = [abs(after - before) for before, after in pairwise(steady)]
     assert loop.jitter == (Jitter(len(steps), sum(steps)) if steps else None)
     worst = [(tick.duration_ns, tick.tick) for tick in loop.worst]
     assert [duration for duration, _ in worst] == sorted(steady, reverse=True)[:8]

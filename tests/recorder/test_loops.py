@@ -93,11 +93,14 @@ def test_a_tick_cut_short_by_break_is_incomplete(recorder):
 
 
 def test_a_tick_cut_short_by_an_exception_is_incomplete(recorder):
-    with pytest.raises(ValueError), recorder.section("outer"):
+    def fail():
         for _ in recorder.loop("loop", range(10)):
             with recorder.section("step"):
                 recorder.advance(5)
                 raise ValueError
+
+    with pytest.raises(ValueError), recorder.section("outer"):
+        fail()
     told = loop(recorder, "outer/loop")
     assert (told.ticks, told.incomplete) == (0, 1)
     assert counts(recorder) == {"outer": 1, "outer/loop": 0, "outer/loop/step": 1}

@@ -39,7 +39,9 @@ def test_a_name_is_told_as_it_was_given(recorder, given, told):
     assert losses(recorder) == {}
 
 
-@pytest.mark.parametrize(("given", "told"), [(7, "7"), (None, "None"), (("a", 1), "('a', 1)"), (b"x", "b'x'")])
+@pytest.mark.parametrize(
+    ("given", "told"), [(7, "7"), (None, "None"), (("a", 1), "('a', 1)"), (b"x", "b'x'")]
+)
 def test_a_name_that_is_no_text_is_told_as_its_text(recorder, given, told):
     for _ in range(2):
         with recorder.section(given):

@@ -13,7 +13,9 @@ MOST = 2**48 - 1  # ns: longer ones are counted in the last bucket
 durations = st.one_of(
     st.integers(0, 300),
     st.integers(0, MOST),
-    st.builds(lambda octave, at: (1 << octave) + at, st.integers(0, 47), st.integers(-2, 2)).filter(lambda d: 0 <= d <= MOST),
+    st.builds(lambda octave, at: (1 << octave) + at, st.integers(0, 47), st.integers(-2, 2)).filter(
+        lambda d: 0 <= d <= MOST
+    ),
 )
 
 
@@ -66,14 +68,16 @@ def test_calls_longer_than_the_histogram_reaches_are_counted_in_its_last_bucket(
 
 def windows_by_hand(lengths, gaps, width):
     counts, totals, now = {}, {}, 0
-    for gap, length in zip(gaps, lengths):
+    for gap, length in zip(gaps, lengths, strict=True):
         now += gap + length
         counts[now // width] = counts.get(now // width, 0) + 1
         totals[now // width] = totals.get(now // width, 0) + length
     return counts, {index: total for index, total in totals.items() if total}
 
 
-stretches = st.one_of(st.integers(0, 50_000_000), st.integers(0, 5_000), st.integers(0, 3_000_000_000), st.just(10_000_000))
+stretches = st.one_of(
+    st.integers(0, 50_000_000), st.integers(0, 5_000), st.integers(0, 3_000_000_000), st.just(10_000_000)
+)
 
 
 @settings(deadline=None, max_examples=150)
@@ -115,11 +119,11 @@ def test_windows_of_a_node_that_was_idle_while_others_doubled_theirs_are_exact()
 
 
 def test_windows_begin_where_the_run_began_not_where_the_recorder_did():
+    import time
+
     from ticktree.recorder import Recorder
     from ticktree.run.image import Image
     from ticktree.run.reader import read_images
-
-    import time
 
     recorder = Recorder()
     began = time.monotonic_ns() - 5_000_000_000

@@ -7,7 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from playing import Player
 from programs import programs
 
-few = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+few = settings(
+    max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
+)
 many = settings(few, max_examples=2000)
 
 kinds = {

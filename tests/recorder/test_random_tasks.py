@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +19,9 @@ from virtual_time import VirtualLoop
 
 import ticktree
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+few = settings(
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
+)
 many = settings(few, max_examples=1500)
 
 
@@ -65,7 +68,13 @@ hows = ["gather", "cancel", "leave", "wait_for"] + (["group"] if sys.version_inf
 
 @st.composite
 def steps(draw, depth):
-    kinds = ["work", "sleep", "sleep", "snapshot", *(["section", "section", "spawn", "thread"] if depth else [])]
+    kinds = [
+        "work",
+        "sleep",
+        "sleep",
+        "snapshot",
+        *(["section", "section", "spawn", "thread"] if depth else []),
+    ]
     kind = draw(st.sampled_from(kinds))
     if kind in ("work", "sleep"):
         return {"work": Work, "sleep": Sleep}[kind](draw(times))
@@ -176,10 +185,8 @@ class Performance:
 
     async def wait_for(self, coroutines):
         tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
-        try:
+        with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.shield(tasks[0]), 15e-9)
-        except asyncio.TimeoutError:
-            pass
         self.loose.extend(tasks)
 
     async def leave(self, coroutines):

@@ -148,20 +148,23 @@ def test_signal_handlers_may_enter_sections_at_any_moment(recorder):
 
 
 def test_a_signal_handler_that_raises_leaves_the_accounts_whole(recorder):
-    class Interrupt(Exception):
+    class InterruptError(Exception):
         pass
 
     def handler(*_):
         with recorder.section("signal"):
-            raise Interrupt
+            raise InterruptError
+
+    def interrupted():
+        os.kill(os.getpid(), signal.SIGUSR1)
+        while True:
+            pass
 
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         for _ in range(20):
-            with pytest.raises(Interrupt), recorder.section("outer"):
-                os.kill(os.getpid(), signal.SIGUSR1)
-                while True:
-                    pass
+            with pytest.raises(InterruptError), recorder.section("outer"):
+                interrupted()
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert node(recorder, "outer").count == 20

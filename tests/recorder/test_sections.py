@@ -45,9 +45,13 @@ def test_entering_gives_the_section_and_leaving_swallows_nothing(recorder):
 
 
 def test_an_exception_ends_every_section_it_passes_through(recorder):
-    with pytest.raises(ZeroDivisionError), recorder.section("a"), recorder.section("b"), recorder.section("c"):
-        recorder.advance(3)
-        raise ZeroDivisionError
+    def fail():
+        with recorder.section("b"), recorder.section("c"):
+            recorder.advance(3)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), recorder.section("a"):
+        fail()
     with recorder.section("a"):
         pass
     assert counts(recorder) == {"a": 2, "a/b": 1, "a/b/c": 1}

@@ -182,7 +182,7 @@ def test_what_was_recorded_survives_a_kill(run_session):
 def test_killed_at_any_moment_what_was_recorded_is_read_back(run_session, tmp_path):
     """Its own count of calls tells how many there must be, but for the one it was killed in."""
     for attempt in range(12):
-        profile, done = run_session(
+        profile, _ = run_session(
             f"""
             import os, signal, threading, time
             ticktree.enable()

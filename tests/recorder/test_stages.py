@@ -34,9 +34,12 @@ def test_the_section_around_ends_the_last_stage_as_a_completed_call(recorder):
 
 
 def test_an_exception_ends_the_stage_too(recorder):
-    with pytest.raises(ValueError), recorder.section("step"):
+    def fail():
         recorder.stage("act")
         raise ValueError
+
+    with pytest.raises(ValueError), recorder.section("step"):
+        fail()
     assert counts(recorder) == {"step": 1, "step/act": 1}
     assert losses(recorder) == {}
 

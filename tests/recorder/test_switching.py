@@ -129,10 +129,10 @@ def test_reset_forgets_everything(recorder):
     assert profile.root.total_ns == 0
     assert profile.losses == {}
     assert profile.gauges == {}
-    for _, _, node in profile.root.walk():
-        assert node.count == node.total_ns == node.concurrent_ns == 0
-        assert not node.windows.counts
-        assert (node.work, node.cpu, node.memory, node.warmup) == (None, None, None, None)
+    for _, _, each in profile.root.walk():
+        assert each.count == each.total_ns == each.concurrent_ns == 0
+        assert not each.windows.counts
+        assert (each.work, each.cpu, each.memory, each.warmup) == (None, None, None, None)
     loop = profile.loops["loop"]
     assert (loop.ticks, loop.missed, loop.incomplete, loop.worst, loop.first_ticks) == (0, 0, 0, (), None)
 

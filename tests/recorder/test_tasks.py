@@ -26,7 +26,11 @@ def test_gathered_tasks_hang_side_by_side_under_the_section_that_gathers_them(re
             await asyncio.gather(*(work(recorder, name) for name in "abc"))
 
     run(kind, main())
-    expected = {"gather": 1, **{f"gather/{name}": 1 for name in "abc"}, **{f"gather/{n}/part": 3 for n in "abc"}}
+    expected = {
+        "gather": 1,
+        **{f"gather/{name}": 1 for name in "abc"},
+        **{f"gather/{n}/part": 3 for n in "abc"},
+    }
     assert counts(recorder) == expected
     assert times(recorder)["gather"] == 9
     assert node(recorder, "gather").own_ns == 0
@@ -59,7 +63,14 @@ def test_a_task_groups_tasks_hang_under_the_section_that_holds_the_group(recorde
                     await asyncio.sleep(0)
 
     run(kind, main())
-    assert set(counts(recorder)) == {"group", "group/a", "group/a/part", "group/b", "group/b/part", "group/beside"}
+    assert set(counts(recorder)) == {
+        "group",
+        "group/a",
+        "group/a/part",
+        "group/b",
+        "group/b/part",
+        "group/beside",
+    }
     assert losses(recorder) == {}
 
 
@@ -214,7 +225,10 @@ def test_a_section_around_the_loop_is_what_its_tasks_hang_under(recorder, kind):
 
     with recorder.section("program"):
         run(kind, main())
-    assert set(counts(recorder)) == {"program", *(f"program/{name}{part}" for name in "ab" for part in ("", "/part"))}
+    assert set(counts(recorder)) == {
+        "program",
+        *(f"program/{name}{part}" for name in "ab" for part in ("", "/part")),
+    }
 
 
 @both
@@ -237,5 +251,8 @@ def test_an_eager_task_hangs_under_the_section_that_made_it(recorder):
             await asyncio.gather(work(recorder, "a"), work(recorder, "b"))
 
     run("asyncio", main())
-    assert set(counts(recorder)) == {"main", *(f"main/{name}{part}" for name in "ab" for part in ("", "/part"))}
+    assert set(counts(recorder)) == {
+        "main",
+        *(f"main/{name}{part}" for name in "ab" for part in ("", "/part")),
+    }
     assert losses(recorder) == {}

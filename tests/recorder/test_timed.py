@@ -77,7 +77,12 @@ def test_sections_and_timed_functions_nest_in_each_other(recorder):
             inner()
 
     outer()
-    assert counts(recorder) == {"outer": 1, "outer/middle": 1, "outer/middle/inner": 1, "outer/middle/inner/innermost": 1}
+    assert counts(recorder) == {
+        "outer": 1,
+        "outer/middle": 1,
+        "outer/middle/inner": 1,
+        "outer/middle/inner/innermost": 1,
+    }
 
 
 def test_a_timed_function_may_call_itself(recorder):

@@ -74,7 +74,9 @@ def test_a_gauge_keeps_last_least_greatest_and_count(recorder):
     assert gauge.filed == 5
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), "many", None, 10**400, 1j], ids=repr)
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), float("-inf"), "many", None, 10**400, 1j], ids=repr
+)
 def test_a_gauge_value_that_is_not_finite_is_counted_and_not_recorded(recorder, value):
     recorder.gauge("queue", 5)
     recorder.gauge("queue", value)
@@ -92,7 +94,11 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @settings(deadline=None, max_examples=80)
-@given(st.lists(st.one_of(finite, st.floats(-1e4, 1e4), st.integers(-50, 50).map(float)), min_size=1, max_size=60))
+@given(
+    st.lists(
+        st.one_of(finite, st.floats(-1e4, 1e4), st.integers(-50, 50).map(float)), min_size=1, max_size=60
+    )
+)
 def test_a_gauges_histogram_is_that_of_its_values(values):
     recorder = ticktree.Recorder(virtual_clock=True)
     for value in values:
@@ -101,7 +107,12 @@ def test_a_gauges_histogram_is_that_of_its_values(values):
     profile.check()
     recorder.disable()
     gauge = profile.gauges["gauge"]
-    assert (gauge.count, gauge.min, gauge.max, gauge.last) == (len(values), min(values), max(values), values[-1])
+    assert (gauge.count, gauge.min, gauge.max, gauge.last) == (
+        len(values),
+        min(values),
+        max(values),
+        values[-1],
+    )
     assert gauge.zeros == values.count(0)
     lost = profile.losses.get("gauge_values_unfiled", 0)
     assert gauge.filed + lost == len(values)

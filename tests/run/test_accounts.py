@@ -62,7 +62,11 @@ def test_leaving_virtually_is_what_disabling_does():
         real = profile_of(recorder.image())
     for path, _, node in real.root.walk():
         told = virtual.root.at(path)
-        assert (told.own_ns, told.concurrent_ns, told.count) == (node.own_ns, node.concurrent_ns, node.count), path
+        assert (told.own_ns, told.concurrent_ns, told.count) == (
+            node.own_ns,
+            node.concurrent_ns,
+            node.count,
+        ), path
 
 
 def test_an_image_without_open_calls_adds_nothing():
@@ -81,7 +85,8 @@ def test_a_frame_whose_parent_was_reused_covers_nothing():
     youngest = max(Image(image).frames(), key=lambda found: found[1].serial)
     damaged = changed(image, place(layout.Frame, "parent_serial", youngest[0]), 999_999)
     accounts = leave_virtually(Image(damaged))
-    assert accounts.concurrent[youngest[1].node] == 0  # 5 concurrent, less what the parent deducts at its expense
+    # Five concurrent, less the five that the call around it deducts at its expense.
+    assert accounts.concurrent[youngest[1].node] == 0
     recorder.disable()
 
 

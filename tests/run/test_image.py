@@ -20,7 +20,7 @@ def image():
 
 
 def outcome(data):
-    """"damaged", or "read" where the profile passed every check."""
+    """What became of it: `damaged`, or `read` where the profile passed every check."""
     errors = []
     try:
         images = [Image(bytes(data))]
@@ -57,7 +57,7 @@ def test_a_whole_image_is_read(image):
 
 
 def test_every_cut_is_noticed(image):
-    for length in [*range(0, HEADER_BYTES + 64), *range(HEADER_BYTES, len(image), 13), len(image) - 1]:
+    for length in [*range(HEADER_BYTES + 64), *range(HEADER_BYTES, len(image), 13), len(image) - 1]:
         assert outcome(image[:length]) == "damaged", length
 
 

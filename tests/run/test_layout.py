@@ -61,7 +61,7 @@ def said_in_c(tmp_path_factory):
     source.write_text('#include <stdio.h>\n#include "layout.h"\nint main(void){' + "\n".join(lines) + "}")
     subprocess.run([compiler, "-I", CORE, "-o", folder / "layout", source], check=True)
     printed = subprocess.run([folder / "layout"], check=True, capture_output=True, text=True).stdout.split()
-    return dict(zip(expressions, map(int, printed)))
+    return dict(zip(expressions, map(int, printed), strict=True))
 
 
 def test_constants_and_flags_are_the_same(said_in_c):
@@ -87,7 +87,15 @@ def test_no_field_of_c_is_missing_here():
             continue
         declared = set(re.findall(r"(\w+)(?:\[\w+(?: \+ 1)?\])?\s*[,;]", body))
         known = {field for field, *_ in RECORDS[name]._fields_}
-        private = {"below", "section", "python_frame", "cpu_start", "memory_start", "cpu_wall_start", "reserved"}
+        private = {
+            "below",
+            "section",
+            "python_frame",
+            "cpu_start",
+            "memory_start",
+            "cpu_wall_start",
+            "reserved",
+        }
         missing = declared - known - (private if name == "tt_frame" else set())
         assert not missing, (name, missing)
 
@@ -96,7 +104,7 @@ def test_losses_are_in_the_order_of_the_enum():
     text = (CORE / "layout.h").read_text()
     (body,) = re.findall(r"enum tt_loss \{(.*?)\};", text, flags=re.DOTALL)
     names = re.findall(r"TT_LOSS_(\w+)", body)[:-1]
-    words = dict(zip(names, layout.LOSSES))
+    words = dict(zip(names, layout.LOSSES, strict=True))
     assert words["UNWOUND"] == "unwound_sections"
     assert words["UNMATCHED"] == "unmatched_leaves"
     assert words["NODES"] == "calls_over_node_cap"

@@ -72,8 +72,12 @@ def test_a_childs_tree_hangs_under_the_node_that_was_open_and_covers_nothing():
 
     identity = (1, 1, "b")
     parent = of_process(identity, parent_work)
-    child = of_process((2, 5, "b"), lambda recorder: calls(recorder, "job", 3), (identity, ref_of(parent, "spawn")))
-    grandchild = of_process((3, 9, "b"), lambda recorder: calls(recorder, "part", 1), ((2, 5, "b"), ref_of(child, "job")))
+    child = of_process(
+        (2, 5, "b"), lambda recorder: calls(recorder, "job", 3), (identity, ref_of(parent, "spawn"))
+    )
+    grandchild = of_process(
+        (3, 9, "b"), lambda recorder: calls(recorder, "part", 1), ((2, 5, "b"), ref_of(child, "job"))
+    )
     for images in ((parent, child, grandchild), (grandchild, child, parent)):
         profile, _ = joined(*images)
         assert {path: node.count for path, _, node in profile.root.walk() if path} == {
@@ -119,7 +123,8 @@ def test_a_file_alone_that_is_damaged_is_an_error(tmp_path):
 
 def test_losses_gauges_and_loops_of_processes_add_up():
     profile, _ = joined(
-        changed(busy_image(), place(layout.Header, "pid"), 1), changed(busy_image(), place(layout.Header, "pid"), 2)
+        changed(busy_image(), place(layout.Header, "pid"), 1),
+        changed(busy_image(), place(layout.Header, "pid"), 2),
     )
     assert profile.losses == {"unmatched_leaves": 2}
     assert profile.gauges["gauge"].count == 12
@@ -280,5 +285,9 @@ def test_a_file_is_read_rightly_while_it_is_being_written(writer):
     profile = read_file(path)
     profile.check()
     assert profile.root.at("loop").count == profile.loops["loop"].ticks == 20 * rounds
-    assert profile.root.at("loop/outer/inner").count == profile.root.at("loop/outer/recorded").count == 20 * rounds
+    assert (
+        profile.root.at("loop/outer/inner").count
+        == profile.root.at("loop/outer/recorded").count
+        == 20 * rounds
+    )
     assert profile.gauges["gauge"].last == rounds

@@ -32,7 +32,9 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
     Without a name: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With
     one: a program of the folder `workloads` in a checkout of ticktree, for about a minute, or as ARGS say.
     """
-    program = _BUILT_IN if workload is None else _workload(workload, args or _ABOUT_A_MINUTE.get(workload, _SHORT))
+    program = (
+        _BUILT_IN if workload is None else _workload(workload, args or _ABOUT_A_MINUTE.get(workload, _SHORT))
+    )
     note(f"Running {program.target}: {_about(program)}")
     run_program(program, f"demo-{workload or 'control_loop'}", DEFAULT_OUT, quiet=False)
 

@@ -56,9 +56,13 @@ def copy_of(memory: mmap.mmap) -> Copy:
             ref = following
     now = layout.Header.from_buffer_copy(memory)
     if now.nodes != header.nodes:
-        copy.unsettled.update(loops)  # a worst tick's breakdown may name a node that is not in the copied chain
+        copy.unsettled.update(
+            loops
+        )  # a worst tick's breakdown may name a node that is not in the copied chain
     copy.is_whole = now.used_bytes <= len(copy.data)
-    if header.used_bytes <= now.used_bytes <= len(copy.data):  # else it says what cannot be, and is to be found out
+    if (
+        header.used_bytes <= now.used_bytes <= len(copy.data)
+    ):  # else it says what cannot be, and is to be found out
         at = layout.Header.used_bytes.offset
         copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
     return copy

@@ -227,7 +227,7 @@ class ImageReader:
             raise self._image.damaged("a loop has no node")
         convert = self._clock.ns
         ticks, missed, longest = part.count, record.missed, record.longest_miss_run
-        worst = [tick for tick in record.worst[: record.worst_count]]
+        worst = list(record.worst[: record.worst_count])
         if self._is_torn(ref, record):
             missed = min(missed, ticks)
             longest = min(longest, missed)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 
-WORKLOAD = Path(__file__).parents[3] / "workloads" / "visual_sac"
-REQUIRED = ("cv2", "gymnasium", "pygame", "torch")
-MISSING = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
+from sac_workload import MISSING, WORKLOAD
 
 sys.path.insert(0, str(WORKLOAD))
 # test_sac_requirements.py stays, and says that the others are not run.

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import WORKLOAD
+from sac_workload import WORKLOAD
 
 from ticktree.profile import Profile
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import MISSING
+from sac_workload import MISSING
 
 
 def test_what_the_workload_needs_is_installed():

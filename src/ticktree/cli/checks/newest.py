@@ -36,7 +36,5 @@ def check(path: Path | None) -> Iterator[str]:
         return
     nodes = sum(1 for _ in profile.root.walk()) - 1
     calls = sum(node.count for _, _, node in profile.root.walk())
-    yield (
-        f"{path.name}: {formatting.counted(nodes, "node")}, {formatting.counted(calls, "call")}, "
-        f"{formatting.counted(len(profile.loops), "loop")}, {formatting.counted(len(profile.gauges), "gauge")}."
-    )
+    counts = ((nodes, "node"), (calls, "call"), (len(profile.loops), "loop"), (len(profile.gauges), "gauge"))
+    yield f"{path.name}: {', '.join(formatting.counted(number, noun) for number, noun in counts)}."
