@@ -70,7 +70,7 @@ def test_daemon_threads_inside_sections_do_not_crash_the_exit(run_session):
             while True:
                 with ticktree.section("outer"), ticktree.section("inner"):
                     for _ in ticktree.loop("loop", range(3)):
-                        pass
+                        time.sleep(0.0001)
         for _ in range(4):
             threading.Thread(target=forever, daemon=True).start()
         started.wait()
