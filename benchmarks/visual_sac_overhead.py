@@ -165,7 +165,6 @@ def figure(work: Work, field: str, clock: str, pairs: Sequence[PairedLaps]) -> F
         lost,
         "% of steps/s",
         repeats=len(pairs) * work.laps,
-        target=TARGET_PERCENT,
         also={"95% from": low, "to": high, "steps/s bare": work.steps * 1e9 / bare_ns},
         note=certainty(low, high),
     )
@@ -174,12 +173,12 @@ def figure(work: Work, field: str, clock: str, pairs: Sequence[PairedLaps]) -> F
 def certainty(low: float, high: float) -> str:
     """What the interval, and not its middle, says about the target."""
     if high <= TARGET_PERCENT:
-        return "surely met"
-    return "surely missed" if low > TARGET_PERCENT else "cannot tell: the machine was too restless"
+        return "target met"
+    return "target missed" if low > TARGET_PERCENT else "cannot tell: the machine is too restless"
 
 
 def measure(pairs: int, share: int, batch: int) -> Report:
-    title = f"Steps per second lost to ticktree in visual SAC, {pairs} pairs of processes that take turns"
+    title = f"Steps per second lost to ticktree in visual SAC, target {TARGET_PERCENT:g}%, {pairs} pairs of processes"
     asked = [work._replace(laps=max(2, work.laps // share)) for work in works(batch)]
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:

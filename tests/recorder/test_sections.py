@@ -87,6 +87,22 @@ def test_mutual_recursion_keeps_both_apart(recorder):
     assert times(recorder) == {"even": 4, "even/odd": 3, "even/odd/even": 2, "even/odd/even/odd": 1}
 
 
+def test_a_recursion_that_python_stops_leaves_all_its_sections(recorder):
+    def down():
+        with recorder.section("down"):
+            recorder.advance(1)
+            down()
+
+    with pytest.raises(RecursionError), recorder.section("outer"):
+        down()
+    assert node(recorder, "outer").count == 1
+    assert node(recorder, "outer/down").open is None
+    assert "unmatched_leaves" not in losses(recorder)
+    with recorder.section("after"):
+        pass
+    assert counts(recorder)["after"] == 1
+
+
 def test_sections_left_out_of_order_are_unwound_and_counted(recorder):
     outer, inner = recorder.section("outer"), recorder.section("inner")
     outer.__enter__()

@@ -185,12 +185,12 @@ def test_killed_at_any_moment_what_was_recorded_is_read_back(run_session, tmp_pa
         profile, _ = run_session(
             f"""
             import os, signal, threading, time
+            counted = open("counted", "w+b", buffering=0)
             ticktree.enable()
             def kill():
                 time.sleep({0.002 + attempt * 0.0017})
                 os.kill(os.getpid(), signal.SIGKILL)
             threading.Thread(target=kill).start()
-            counted = open("counted", "r+b" if os.path.exists("counted") else "w+b", buffering=0)
             calls = 0
             while True:
                 with ticktree.section("outer"):
@@ -202,7 +202,6 @@ def test_killed_at_any_moment_what_was_recorded_is_read_back(run_session, tmp_pa
             status=-signal.SIGKILL,
         )
         written = int.from_bytes((tmp_path / "counted").read_bytes()[:8], "little")
-        (tmp_path / "counted").unlink()
         found = counts(profile)
         assert written <= found.get("outer", 0) <= written + 64
         assert found.get("outer", 0) <= found.get("outer/inner", 0) <= found.get("outer", 0) + 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from telling import counts, losses, node, times
@@ -67,6 +68,29 @@ def test_a_leave_after_disable_and_enable_is_ignored_and_counted(recorder):
             recorder.advance(2)
     assert counts(recorder) == {"old": 0, "new": 1}
     assert losses(recorder) == {"unmatched_leaves": 1}
+
+
+def test_recording_may_be_enabled_by_a_thread_that_ends(recorder):
+    def switch():
+        recorder.disable()
+        recorder.enable()
+        recorder.advance(3)
+        with recorder.section("there"):
+            recorder.advance(2)
+
+    with recorder.section("outer"):
+        recorder.advance(10)
+        thread = threading.Thread(target=switch)
+        thread.start()
+        thread.join()
+        recorder.advance(100)
+    with recorder.section("here"):
+        recorder.advance(1)
+    profile = recorder.snapshot()
+    assert profile.root.total_ns == 116
+    assert profile.root.open.count == 1
+    assert profile.root.at("outer").own_ns == 10
+    assert node(recorder, "here").count == 1
 
 
 def test_sections_in_tasks_are_left_by_disabling_too(recorder):

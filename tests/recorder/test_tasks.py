@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import sys
+import threading
 
 import pytest
 from loops_of_events import both, run
@@ -229,6 +230,25 @@ def test_a_section_around_the_loop_is_what_its_tasks_hang_under(recorder, kind):
         "program",
         *(f"program/{name}{part}" for name in "ab" for part in ("", "/part")),
     }
+
+
+@both
+def test_a_loop_in_a_thread_hangs_under_the_section_that_started_the_thread(recorder, kind):
+    async def main():
+        with recorder.section("main"):
+            await asyncio.gather(work(recorder, "a", 1), work(recorder, "b", 1))
+
+    def thread():
+        with recorder.section("thread"):
+            run(kind, main())
+
+    with recorder.section("outer"):
+        running = threading.Thread(target=thread)
+        running.start()
+        running.join()
+    assert set(counts(recorder)) >= {"outer/thread/main/a/part", "outer/thread/main/b/part"}
+    assert len(counts(recorder)) == 7
+    assert losses(recorder) == {}
 
 
 @both

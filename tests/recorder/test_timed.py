@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import abc
 import copy
 import functools
 import inspect
 import pickle
 import threading
+import typing
+import weakref
 
 import pytest
 from telling import counts, losses, node, times
@@ -119,6 +122,29 @@ def test_a_timed_function_can_be_pickled_and_copied_as_functions_are():
     assert pickle.loads(pickle.dumps(at_module_level)) is at_module_level
     assert copy.copy(at_module_level) is at_module_level
     assert copy.deepcopy([at_module_level])[0] is at_module_level
+
+
+class Agent:
+    """Something to bind a method to."""
+
+    @ticktree.timed
+    def act(self, observation: int) -> str:
+        """Acts."""
+        return f"{observation}"
+
+    @ticktree.timed
+    @abc.abstractmethod
+    def learn(self): ...
+
+
+def test_a_bound_method_can_be_pickled_and_tells_its_types():
+    again = pickle.loads(pickle.dumps(Agent().act))
+    assert isinstance(again.__self__, Agent)
+    assert again(3) == "3"
+    assert typing.get_type_hints(Agent.act) == {"observation": int, "return": str}
+    assert Agent.learn.__isabstractmethod__
+    assert hash(Agent.act) == hash(Agent.act)
+    assert weakref.ref(Agent.act)() is Agent.act
 
 
 def test_a_method_is_bound_to_its_object(recorder):
