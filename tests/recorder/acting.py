@@ -71,7 +71,6 @@ class Actor:
         self.reference = Reference()
         self.reference.enable()
         self.main = Strand(self.reference, is_main=True)
-        self.tasks: list[Suspended] = []
         self.lanes: list[Lane] = []
         self.steps = 0
         self.timed: dict[str, Callable[..., None]] = {}
@@ -88,7 +87,7 @@ class Actor:
     def end(self) -> None:
         """Ends what was left suspended."""
         try:
-            for suspended in [*self.main.things, *self.tasks, *self.lanes]:
+            for suspended in [*self.main.things, *self.main.tasks, *self.lanes]:
                 with suppress(BoomError):
                     suspended.close(self.main)
         finally:
@@ -166,16 +165,15 @@ class Actor:
 
     def act_task(self, step: p.Task, strand: Strand) -> None:
         """As `create_task` does: the context is a copy of this one, made while the variable says where we are."""
-        if strand.lane is not None:
-            return
         (origin,) = [origin for origin in origins() if origin.recorder is self.recorder] or [None]
         call, path = strand.place()
-        inner = Strand(self.reference, call=call, path=path)
+        inner = Strand(self.reference, call=call, path=path, thread=strand.thread)
+        inner.tasks, inner.lane = strand.tasks, strand.lane
         token = origin and self.recorder.origin_var.set(origin)
         context = contextvars.copy_context()
         if token:
             self.recorder.origin_var.reset(token)
-        self.tasks.append(Suspended(self.frames(step.body, inner), inner, context.run))
+        strand.tasks.append(Suspended(self.frames(step.body, inner), inner, context.run))
 
     def act_thread(self, step: p.Thread, strand: Strand) -> None:
         if strand.lane is None:
@@ -194,8 +192,11 @@ class Actor:
             strand.lane.hand_over()
 
     def act_resume(self, step: p.Resume, strand: Strand) -> None:
-        others = [*self.tasks, *self.lanes] if strand.is_main else []
-        things = [*strand.things, *others]
+        things = list(strand.things)
+        if strand.is_main or strand.is_thread:
+            things += strand.tasks
+        if strand.is_main:
+            things += self.lanes
         if things:
             things[step.which % len(things)].resume(strand)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from strands import Strand
@@ -21,6 +22,7 @@ class Lane:
     def __init__(self, play: Callable[[Any, Strand], None], body: Any, strand: Strand) -> None:
         self.strand = strand
         strand.lane = self
+        strand.is_thread = True
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._over = False
         self._error: BaseException | None = None
@@ -56,7 +58,8 @@ class Lane:
         except BaseException as error:
             self._error = error
         finally:
-            for generator in self.strand.things:
-                generator.close(self.strand)
+            for suspended in [*self.strand.things, *self.strand.tasks]:
+                with suppress(Exception):  # what it raises at its end is no concern of this thread's
+                    suspended.close(self.strand)
             self._over = True
             self._back.release()

@@ -177,7 +177,7 @@ _elsewhere = {
     "generator": (Generator, ("suspend", "suspend", "resume", "close", "generator")),
     "task": (Task, ("suspend", "suspend", "generator", "resume", "context")),
     "context": (InContext, ("generator", "resume")),
-    "thread": (Thread, ("suspend", "suspend", "generator", "resume")),
+    "thread": (Thread, ("suspend", "suspend", "generator", "resume", "resume", "context", "task")),
     "submit": (Submit, ()),
 }
 

@@ -40,7 +40,9 @@ class Strand:
         self.is_main = is_main
         self.is_generator = is_generator
         self.things: list[Any] = [] if things is None else things
+        self.tasks: list[Any] = consumer.tasks if consumer else []
         self.lane: Any = consumer.lane if consumer else None
+        self.is_thread = False
         self.depth = 0
         self.stack: list[Call] = []
 
