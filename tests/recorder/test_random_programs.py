@@ -10,7 +10,7 @@ from programs import programs
 few = settings(
     max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
 )
-many = settings(few, max_examples=2000)
+many = settings(few, max_examples=600)
 
 kinds = {
     "plain": programs("reset", "disable"),

@@ -67,6 +67,15 @@ static void tt_wait_end(tt_recorder *recorder, tt_frame *frame, uint64_t now)
         if (--tick->waits_open == 0) tick->waited += now - tick->wait_start;
 }
 
+/* A tick that ends before its waits do takes them with it: the ticks around it would wait for them for ever. */
+static void tt_waits_abandon(tt_recorder *recorder, tt_frame *ended, uint64_t now)
+{
+    for (tt_frame *tick = tt_tick_of(recorder, ended); tick; tick = tt_tick_of(recorder, tick)) {
+        tick->waits_open -= ended->waits_open;
+        if (!tick->waits_open) tick->waited += now - tick->wait_start;
+    }
+}
+
 static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);
 
 /* Books a frame and frees it; the caller has unlinked it from its stack. */
@@ -92,7 +101,10 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) tt_sample_leave(recorder, frame, node, duration);
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(flags & TT_FRAME_WAIT)) tt_wait_end(recorder, frame, now);
-    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) tt_tick_end(recorder, frame, node, duration, ending);
+    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
+        if (frame->waits_open) tt_waits_abandon(recorder, frame, now);
+        tt_tick_end(recorder, frame, node, duration, ending);
+    }
     tt_frame_free(recorder, frame);
 }
 
