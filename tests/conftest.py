@@ -3,10 +3,59 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
 
+import pytest
 from hypothesis import settings
 
 # In CI the same examples each time: a change that fails there must be the cause. At a desk, new ones each time.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs a program in a process and a directory of its own, and checks how it ends."""
+
+    def run(program, *, status=0, **variables):
+        memory = tmp_path / "memory"
+        memory.mkdir(exist_ok=True)
+        environment = {
+            **os.environ,
+            "TICKTREE_MEMORY_DIR": str(memory),
+            "PYTHONFAULTHANDLER": "1",
+            **variables,
+        }
+        script = tmp_path / "program.py"
+        script.write_text(textwrap.dedent(program))
+        done = subprocess.run(
+            [sys.executable, script],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def run_session(run_python, tmp_path):
+    """Runs a program that records into a run, and gives the profile that is left of it."""
+
+    def run(program, **options):
+        done = run_python("import ticktree\n" + textwrap.dedent(program), **options)
+        from ticktree.run.directory import RunDirectory
+
+        newest = RunDirectory.newest(tmp_path / "ticktree-runs")
+        profile = newest.profile()
+        profile.check()
+        return profile, done
+
+    return run

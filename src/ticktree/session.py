@@ -68,6 +68,7 @@ class Session:
     def __init__(self) -> None:
         self.recorder = native.Recorder()
         self.run: RunDirectory | None = None
+        self.armed = False
         self._pid = 0
         self._finishes = False
         self._lock = threading.Lock()
@@ -182,7 +183,13 @@ def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> 
 
 
 def arm() -> None:
-    """Called by ticktree.pth as the interpreter starts under `ticktree run`; never raises."""
+    """Called by ticktree.pth as the interpreter starts under `ticktree run`; never raises.
+
+    The interpreter reads a .pth file once for each name of its folder, in a venv twice or more: only the first counts.
+    """
+    if current.armed:
+        return
+    current.armed = True
     try:
         from ticktree.run.directory import RunDirectory
 

@@ -17,7 +17,6 @@ cdef extern from "core/builtins.h" nogil:
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
     enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
-    enum: TT_HEADER_BYTES
 
     ctypedef struct tt_anchor:
         uint64_t ticks
@@ -95,7 +94,6 @@ cdef extern from "core/builtins.h" nogil:
     tt_node* tt_node_at(tt_recorder*, tt_ref)
     int tt_clock_choose()
     uint64_t tt_clock_scale(int)
-    bint tt_kernel_trusts_tsc()
     uint64_t tt_ns_to_ticks(tt_recorder*, uint64_t)
     uint64_t tt_ticks_to_ns(tt_recorder*, uint64_t)
     void tt_lose(tt_recorder*, int)

@@ -7,15 +7,14 @@ timed.pxi, loop.pxi, origin.pxi (places carried to other tasks and threads), cop
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF
 from libc.math cimport isfinite
 from libc.stdlib cimport calloc
-from libc.string cimport memcpy, memset, strncpy
+from libc.string cimport memcpy, memset
 
 import contextlib
 import contextvars
 import os
-import sys
 import threading
 import time
 
