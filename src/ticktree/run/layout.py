@@ -171,8 +171,9 @@ class Frame(ctypes.LittleEndianStructure):
         ("waited", c_uint64),
         ("wait_start", c_uint64),
         ("waits_open", c_uint32),
-        ("reserved1", c_uint32),
-        ("private", c_uint64 * 11),
+        ("wait_tick", c_uint32),
+        ("wait_serial", c_uint64),
+        ("private", c_uint64 * 10),
     ]
 
 

@@ -45,10 +45,15 @@ static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uin
     tt_write_end(&latest->sequence);
 }
 
+static tt_frame *tt_living(const tt_recorder *recorder, tt_ref ref, uint64_t serial)
+{
+    tt_frame *frame = ref ? tt_at(recorder, ref) : NULL;
+    return frame && frame->serial == serial ? frame : NULL;
+}
+
 static tt_frame *tt_tick_of(const tt_recorder *recorder, const tt_frame *frame)
 {
-    tt_frame *tick = frame->tick ? tt_at(recorder, frame->tick) : NULL;
-    return tick && tick->serial == frame->epoch ? tick : NULL;
+    return tt_living(recorder, frame->tick, frame->epoch);
 }
 
 /* A tick's waits are the time in which any was open, its inner loops' included: neither waits inside waits nor
@@ -57,22 +62,30 @@ static void tt_wait_begin(tt_recorder *recorder, tt_frame *frame)
 {
     if (frame->flags & TT_FRAME_WAITING) return;
     frame->flags |= TT_FRAME_WAITING | TT_FRAME_WAIT;
+    frame->wait_tick = frame->tick;
+    frame->wait_serial = frame->epoch;
     for (tt_frame *tick = tt_tick_of(recorder, frame); tick; tick = tt_tick_of(recorder, tick))
         if (tick->waits_open++ == 0) tick->wait_start = frame->start;
 }
 
 static void tt_wait_end(tt_recorder *recorder, tt_frame *frame, uint64_t now)
 {
-    for (tt_frame *tick = tt_tick_of(recorder, frame); tick; tick = tt_tick_of(recorder, tick))
+    tt_frame *tick = tt_living(recorder, frame->wait_tick, frame->wait_serial);
+    for (; tick; tick = tt_tick_of(recorder, tick))
         if (--tick->waits_open == 0) tick->waited += now - tick->wait_start;
 }
 
-/* A tick that ends before its waits do takes them with it: the ticks around it would wait for them for ever. */
-static void tt_waits_abandon(tt_recorder *recorder, tt_frame *ended, uint64_t now)
+/* Waits that outlive their tick (a task's, a sleeping generator's) go on in the ticks around it. */
+static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *ended)
 {
-    for (tt_frame *tick = tt_tick_of(recorder, ended); tick; tick = tt_tick_of(recorder, tick)) {
-        tick->waits_open -= ended->waits_open;
-        if (!tick->waits_open) tick->waited += now - tick->wait_start;
+    tt_ref ended_ref = tt_ref_of(recorder, ended);
+    for (tt_ref ref = recorder->header->frames; ref;) {
+        tt_frame *frame = tt_at(recorder, ref);
+        ref = frame->next;
+        if (!frame->serial || !(frame->flags & TT_FRAME_WAIT) || frame->wait_tick != ended_ref) continue;
+        if (frame->wait_serial != ended->serial) continue;
+        frame->wait_tick = ended->tick;
+        frame->wait_serial = ended->epoch;
     }
 }
 
@@ -102,7 +115,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(flags & TT_FRAME_WAIT)) tt_wait_end(recorder, frame, now);
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
-        if (frame->waits_open) tt_waits_abandon(recorder, frame, now);
+        if (frame->waits_open) tt_waits_hand_over(recorder, frame);
         tt_tick_end(recorder, frame, node, duration, ending);
     }
     tt_frame_free(recorder, frame);

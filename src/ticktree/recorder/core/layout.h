@@ -174,11 +174,13 @@ typedef struct { /* one open call; free when serial is 0 */
     uint32_t reserved0;
     uint64_t waited;         /* of a tick: while it had a wait open */
     uint64_t wait_start;
-    uint32_t waits_open, reserved1;
+    uint32_t waits_open;
+    tt_ref wait_tick; /* of a wait: the innermost tick that it still counts in */
+    uint64_t wait_serial;
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
     int64_t memory_start;
-    uint64_t reserved[6];
+    uint64_t reserved[5];
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */

@@ -33,15 +33,24 @@ static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_
     __atomic_store_n(&header->magic, TT_MAGIC, __ATOMIC_RELEASE); /* last: a file without it is not one yet */
 }
 
+/* The tree of threads started nowhere known: its root is the run's own, whichever thread enables the recorder. */
+static tt_tree_slot *tt_tree_of_run(tt_recorder *recorder)
+{
+    tt_tree_slot *slot = recorder->slots;
+    while (slot && slot->spawn) slot = slot->next;
+    return slot ? slot : tt_tree_make(recorder, 0);
+}
+
 /* Opens the root's frame on this thread: from now on the run's own time passes. */
 static int tt_enable(tt_recorder *recorder)
 {
     if (recorder->recording) return 1;
     tt_thread *thread = tt_thread_here(recorder);
-    tt_frame *frame = thread ? tt_frame_make(recorder) : NULL;
+    tt_tree_slot *slot = thread ? tt_tree_of_run(recorder) : NULL;
+    tt_frame *frame = slot ? tt_frame_make(recorder) : NULL;
     if (!frame) return 0;
     tt_ref next = frame->next;
-    *frame = (tt_frame){.node = thread->slot->root, .next = next};
+    *frame = (tt_frame){.node = slot->root, .next = next};
     tt_open(recorder, frame, NULL, tt_now(recorder));
     recorder->root_frame = frame;
     thread->base.parent = frame;
