@@ -3,15 +3,21 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# A name on the PATH may be a shim for a Python that is not selected: what counts is whether it runs.
 find_python() {
-    command -v "python$1" && return
-    ls -d "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python 2>/dev/null | tail -n 1
+    local candidate
+    for candidate in "$(command -v "python$1")" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python; do
+        if [ -x "$candidate" ] && "$candidate" -c 'import venv' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
 }
 
 absent=()
 for version in 3.10 3.12 3.13; do
     python=$(find_python "$version" || true)
-    if [ -z "$python" ] || ! "$python" -c 'import venv' 2>/dev/null; then
+    if [ -z "$python" ]; then
         absent+=("$version")
         continue
     fi
