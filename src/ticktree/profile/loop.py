@@ -11,6 +11,7 @@ from ticktree.profile.stats import Stats, rounded_ratio
 from ticktree.profile.ticks import FirstTicks, WorstTick, worst_of
 
 NS_PER_SECOND = 1_000_000_000
+SLOWEST_HZ = 1e-9  # a tick in thirty years: slower ones have budgets that no integer holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class Loop:
             yield f"{self.ticks} ticks are not {self.warmup_ticks} of warm-up and {self.stats.count} after it"
         if not 0 <= self.longest_miss_run <= self.missed <= self.ticks:
             yield f"{self.missed} of {self.ticks} ticks missed, {self.longest_miss_run} in a row, cannot be"
-        if not all(0 < hz < float("inf") for hz in self.hz):
+        if not all(SLOWEST_HZ <= hz < float("inf") for hz in self.hz):
             yield "a rate is not a positive number"
         if self.worst != worst_of(self.worst):
             yield "the worst ticks are out of order or too many"

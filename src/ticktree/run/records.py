@@ -32,6 +32,7 @@ from ticktree.run.image import Image
 from ticktree.run.layout import NodeFlag
 
 _NEVER = (1 << 64) - 1
+_OCTAVES_OF_FLOATS = range(-1074, 1024)
 _WINDOW_NS = 10_000_000
 _CAUSES = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
 _DEVICE_UNSUPPORTED = "unsupported: this version has no device clock"
@@ -281,8 +282,8 @@ class ImageReader:
     def _gauge(self, ref: int, record: layout.Gauge) -> Gauge:
         buckets: dict[int, dict[int, int]] = {1: {}, -1: {}}
         for octave in record.octaves[: record.octave_count]:
-            if octave.sign not in buckets:
-                raise self._image.damaged("a gauge's values have no sign")
+            if octave.sign not in buckets or octave.octave not in _OCTAVES_OF_FLOATS:
+                raise self._image.damaged("a gauge's values are none that there are")
             first = octave.octave * layout.SUB_BUCKETS
             for sub, count in enumerate(self._image.octave(octave.counts)):
                 if count:

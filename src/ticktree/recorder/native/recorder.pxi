@@ -343,7 +343,7 @@ cdef double checked_hz(object hz) except -1:
     if hz is None:
         return 0
     cdef double rate = float(hz)
-    if not (isfinite(rate) and rate > 0):
+    if not (isfinite(rate) and rate >= 1e-9):
         raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
     return rate
 
