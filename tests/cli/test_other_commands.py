@@ -52,7 +52,7 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("program", "says"),
     [
-        ("import ticktree\nwith ticktree.section('x'): pass", "1 nodes, 1 calls, 0 loops, 0 gauges"),
+        ("import ticktree\nwith ticktree.section('x'): pass", "1 node, 1 call, 0 loops, 0 gauges"),
         ("pass", "is empty: no section was reached while recording was on"),
     ],
 )

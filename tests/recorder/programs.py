@@ -169,15 +169,15 @@ _leaves = {
 # In sections only: stages and ticks need one of the same strand around them, to be ended by.
 _soft = ("stage", "tick", "break")
 _plain = (
-    *("advance", "advance", "call", "record", "raise", "snapshot"),
-    *("section", "section", "section", "timed", "loop", "catch"),
+    *("advance", "advance", "advance", "advance", "call", "record", "raise", "snapshot"),
+    *("section", "section", "section", "section", "timed", "loop", "catch"),
 )
 # What the bodies that run elsewhere are made of, beside what any body is.
 _elsewhere = {
-    "generator": (Generator, ("suspend", "suspend", "resume", "close", "generator")),
-    "task": (Task, ("suspend", "suspend", "generator", "resume", "context")),
+    "generator": (Generator, ("suspend", "suspend", "suspend", "suspend", "resume", "close", "generator")),
+    "task": (Task, ("suspend", "suspend", "suspend", "suspend", "task", "generator", "resume", "context")),
     "context": (InContext, ("generator", "resume")),
-    "thread": (Thread, ("suspend", "suspend", "generator", "resume", "resume", "context", "task")),
+    "thread": (Thread, ("suspend", "suspend", "suspend", "generator", "resume", "context", "task")),
     "submit": (Submit, ()),
 }
 
@@ -192,7 +192,7 @@ def steps(draw, more, depth, soft):
         return draw(_leaves[kind])
     if kind in _elsewhere:
         make, within = _elsewhere[kind]
-        return make(draw(bodies(within, depth - 1)))
+        return make(draw(bodies(within, depth - 1, least=3)))
     if kind == "catch":
         return Catch(draw(bodies(more, depth - 1, soft)))
     inner = draw(bodies(more, depth - 1, soft=True))
@@ -201,9 +201,9 @@ def steps(draw, more, depth, soft):
     return (Section if kind == "section" else Timed)(draw(names), inner)
 
 
-def bodies(more=(), depth=3, soft=False):
-    """Bodies, so many levels deep at most."""
-    return st.lists(steps(more, depth, soft), max_size=5).map(tuple)
+def bodies(more=(), depth=3, soft=False, least=1):
+    """Bodies of so many steps at least, so many levels deep at most."""
+    return st.lists(steps(more, depth, soft), min_size=least, max_size=least + 4).map(tuple)
 
 
 @dataclass(frozen=True)
@@ -217,4 +217,4 @@ class Program:
 def programs(*more, in_functions=()):
     """Programs with these kinds of steps beside those that all have."""
     function = bodies(in_functions, depth=2)
-    return st.builds(Program, bodies(more), st.tuples(function, function, function))
+    return st.builds(Program, bodies(more, depth=4, least=6), st.tuples(function, function, function))
