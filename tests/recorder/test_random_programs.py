@@ -10,7 +10,7 @@ from programs import programs
 few = settings(
     max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
 )
-many = settings(few, max_examples=600)
+many = settings(few, max_examples=250)
 
 kinds = {
     "plain": programs("reset", "disable"),

@@ -22,7 +22,7 @@ import ticktree
 few = settings(
     max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
 )
-many = settings(few, max_examples=500)
+many = settings(few, max_examples=250)
 
 
 @dataclass(frozen=True)
