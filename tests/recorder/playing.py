@@ -62,16 +62,16 @@ class Player(Actor):
                 strand.leave(call)
 
     def loop(self, step: p.Loop, strand: Strand) -> None:
-        tick = None
+        tick, warmup = None, _warmup(step, strand)
         try:
-            for _ in self.recorder.loop(step.name, range(step.ticks), warmup=step.warmup):
-                tick = strand.next_tick(step.name, tick, step.warmup)
+            for _ in self.recorder.loop(step.name, range(step.ticks), warmup=warmup):
+                tick = strand.next_tick(step.name, tick, warmup)
                 try:
                     self.body(step.body, strand)
                 except BrokenOffError:
                     break
             else:
-                tick = strand.next_tick(step.name, tick, step.warmup)
+                tick = strand.next_tick(step.name, tick, warmup)
                 strand.end_tick(tick, void=True)
         finally:
             strand.end_tick(tick, void=False)
@@ -109,16 +109,21 @@ class Player(Actor):
                 strand.leave(call)
 
     def loop_frames(self, step: p.Loop, strand: Strand) -> Iterator[None]:
-        tick = None
+        tick, warmup = None, _warmup(step, strand)
         try:
-            for _ in self.recorder.loop(step.name, range(step.ticks), warmup=step.warmup):
-                tick = strand.next_tick(step.name, tick, step.warmup)
+            for _ in self.recorder.loop(step.name, range(step.ticks), warmup=warmup):
+                tick = strand.next_tick(step.name, tick, warmup)
                 try:
                     yield from self.frames(step.body, strand)
                 except BrokenOffError:
                     break
             else:
-                tick = strand.next_tick(step.name, tick, step.warmup)
+                tick = strand.next_tick(step.name, tick, warmup)
                 strand.end_tick(tick, void=True)
         finally:
             strand.end_tick(tick, void=False)
+
+
+def _warmup(step: p.Loop, strand: Strand) -> int:
+    """A thread has none here: whether it goes on with an ended thread's tree and phases is up to the scheduler."""
+    return 0 if strand.thread else step.warmup

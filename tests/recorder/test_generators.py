@@ -272,3 +272,21 @@ def test_a_section_that_a_sleeping_generators_helper_entered_sleeps_too(recorder
     next(loader, None)
     assert set(counts(recorder)) == {"consumer", "consumer/own", "consumer/own/connection", "consumer/use"}
     assert losses(recorder) == {}
+
+
+def test_a_loop_in_a_sleeping_generator_goes_on_over_its_consumers_sections(recorder):
+    def load():
+        for item in recorder.loop("load", range(6)):
+            recorder.advance(1)
+            yield item
+
+    loader = load()
+    for _ in range(4):
+        with recorder.section("step"):
+            next(loader)
+            recorder.advance(10)
+    loop = recorder.snapshot().loops["step/load"]
+    assert (loop.ticks, loop.incomplete, loop.busy_ns) == (3, 0, 33)
+    loader.close()
+    assert recorder.snapshot().loops["step/load"].incomplete == 1
+    assert losses(recorder) == {}

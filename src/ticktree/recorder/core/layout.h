@@ -156,6 +156,7 @@ enum tt_frame_flag {
     TT_FRAME_WAITING = 16,  /* this or a frame around it waits */
     TT_FRAME_CPU = 32,      /* this call samples thread CPU time */
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
+    TT_FRAME_HELD = 512,    /* a tick of a loop object, which ends it: asleep, it waits for that */
     TT_FRAME_WAIT = 256,    /* an outermost wait of a tick: counted there */
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };

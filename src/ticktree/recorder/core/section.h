@@ -172,7 +172,8 @@ static inline void tt_enter(tt_section *section)
 static int tt_ended_by(const tt_recorder *recorder, const tt_frame *inner, const tt_frame *frame, tt_pyframe *now)
 {
     while (inner && inner != frame) {
-        if (!(inner->flags & TT_FRAME_SOFT) && tt_asleep(inner, now)) return 0;
+        int alone = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_HELD)) == TT_FRAME_SOFT; /* nobody else ends it */
+        if (!alone && tt_asleep(inner, now)) return 0;
         inner = inner->node ? tt_parent_frame(recorder, inner) : tt_below(inner);
     }
     return inner == frame;

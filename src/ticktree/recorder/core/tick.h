@@ -238,9 +238,9 @@ static void tt_loop_begin_anew(const tt_recorder *recorder, tt_loop *loop)
 }
 
 static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe,
-                              double hz, uint64_t warmup, int goes_on, uint64_t now)
+                              double hz, uint64_t warmup, int goes_on, uint32_t held, uint64_t now)
 {
-    uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | tt_generator_flag(pyframe);
+    uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | held | tt_generator_flag(pyframe);
     tt_frame *tick = tt_push(recorder, stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, flags, now);
     if (!tick || !tick->node) return NULL;
     tt_loop *loop = tt_loop_of(recorder, tick->node);
@@ -277,7 +277,7 @@ static void tt_tick(tt_section *section, double hz)
     tt_frame *tick = tt_tick_around(recorder, stack, section, pyframe);
     int goes_on = tick && tt_stack_holding(stack->thread, tick) == stack;
     if (goes_on) tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
-    tt_tick_open(recorder, stack, section, pyframe, hz, 0, goes_on, now);
+    tt_tick_open(recorder, stack, section, pyframe, hz, 0, goes_on, 0, now);
 }
 
 /* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
@@ -314,7 +314,7 @@ static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t 
     tt_pyframe *pyframe = tt_pyframe_now(state);
     tt_stack *holder = tick && tick->serial == serial ? tt_stack_holding(stack->thread, tick) : NULL;
     if (holder) tt_tick_close(recorder, holder, tick, pyframe, now, TT_COMPLETE);
-    tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, now);
+    tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, TT_FRAME_HELD, now);
     if (holder && holder != stack) tt_stack_rest(holder);
     return next;
 }
