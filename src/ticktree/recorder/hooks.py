@@ -68,12 +68,12 @@ def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
 
 
 def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -> None:
-    thread._ticktree_origins = origins()
+    thread._ticktree_origins = origins(path=True)
     start(thread, *args, **kwargs)
 
 
 def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-    given = origins()
+    given = origins(path=True)
     if args and given:
         return submit(executor, Errand(args[0], given), *args[1:], **kwargs)
     return submit(executor, *args, **kwargs)

@@ -16,7 +16,7 @@ _TRIES = 1000
 _PAUSE_S = 0.002
 _PATIENCE = 50
 
-_Record = layout.Node | layout.Loop | layout.Gauge
+_Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge
 
 
 @dataclass
@@ -41,7 +41,13 @@ def copy_of(memory: mmap.mmap) -> Copy:
     header = layout.Header.from_buffer_copy(copy.data)
     if header.magic != layout.MAGIC:
         return copy
-    chains = ((layout.Node, header.nodes), (layout.Loop, header.loops), (layout.Gauge, header.gauges))
+    _settle_paths(memory, copy.data, header.trees)  # before the nodes: these may have later marks, never earlier ones
+    chains = (
+        (layout.Node, header.nodes),
+        (layout.Loop, header.loops),
+        (layout.Gauge, header.gauges),
+        (layout.Edge, header.edges),
+    )
     loops: list[int] = []
     for kind, newest in chains:
         ref, size = newest, ctypes.sizeof(kind)
@@ -66,6 +72,19 @@ def copy_of(memory: mmap.mmap) -> Copy:
         at = layout.Header.used_bytes.offset
         copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
     return copy
+
+
+def _settle_paths(memory: mmap.mmap, data: bytearray, ref: int) -> None:
+    """Copies the critical paths of threads, each by itself."""
+    size = ctypes.sizeof(layout.Path)
+    while ref and ref * layout.LINE + ctypes.sizeof(layout.Tree) <= len(data):
+        tree = layout.Tree.from_buffer_copy(data, ref * layout.LINE)
+        at = tree.path * layout.LINE
+        if at and at + size <= len(data):
+            copy_settled(memory, data, at, [(at, at + size)], _TRIES)
+        if tree.next >= ref:
+            break
+        ref = tree.next
 
 
 def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) -> bool:

@@ -21,7 +21,9 @@ from ticktree.errors import TicktreeError
 from ticktree.run import layout
 from ticktree.run.copying import copy_of
 
-Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge)
+Record = TypeVar(
+    "Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge
+)
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
@@ -145,6 +147,14 @@ class Image:
     def gauges(self) -> list[tuple[int, layout.Gauge]]:
         """Every gauge with its reference."""
         return self._chain(self.header.gauges, layout.Gauge)
+
+    def edges(self) -> list[tuple[int, layout.Edge]]:
+        """Every edge with its reference."""
+        return self._chain(self.header.edges, layout.Edge)
+
+    def path(self, ref: int) -> layout.Path:
+        """The critical path stored at a reference."""
+        return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
 
     def text(self, ref: int) -> str:
         """The text stored at a reference."""
