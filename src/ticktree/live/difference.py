@@ -208,7 +208,9 @@ def _gauge(earlier: Gauge, later: Gauge) -> Gauge:
     if between.count < 0 or between.zeros < 0:
         raise NotLaterError("a gauge has fewer readings than before")
     low, high = _bounds(between)
-    return replace(between, min=min(max(low, later.min), later.last), max=max(min(high, later.max), later.last))
+    return replace(
+        between, min=min(max(low, later.min), later.last), max=max(min(high, later.max), later.last)
+    )
 
 
 def _bounds(gauge: Gauge) -> tuple[float, float]:
