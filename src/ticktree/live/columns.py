@@ -12,7 +12,7 @@ from ticktree.outputs import formatting
 from ticktree.outputs.bars import BAR_CELLS, bar
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
 
-WHOLE = "whole run"
+WHOLE = "overall"
 NS_PER_SECOND = 1_000_000_000
 
 _SHARE_CELLS = 5
@@ -99,7 +99,7 @@ def of_gauges(span: Span | None) -> list[Column[GaugeNow]]:
     last: Column[GaugeNow] = Column("last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0)
     whole: list[Column[GaugeNow]] = [
         Column("min", _READING_CELLS, lambda now: formatting.reading(now.whole.min), 2, WHOLE),
-        Column("p50", _READING_CELLS, lambda now: formatting.reading(now.whole.p50), 3, WHOLE),
+        Column("p50", _READING_CELLS, lambda now: _quantile(now.whole, 0.5), 3, WHOLE),
         Column("max", _READING_CELLS, lambda now: formatting.reading(now.whole.max), 2, WHOLE),
         Column("readings", _COUNT_CELLS, lambda now: formatting.count(now.whole.count), 4, WHOLE),
     ]
@@ -194,4 +194,9 @@ def _tick(now: LoopNow, name: str) -> str:
 
 
 def _quantile(gauge: Gauge | None, q: float) -> str:
-    return formatting.ABSENT if gauge is None else formatting.reading(gauge.quantile(q))
+    """Return a percentile's text: whole where all readings seem to be, for percentiles are approximate."""
+    if gauge is None:
+        return formatting.ABSENT
+    value = gauge.quantile(q)
+    whole = all(reading == int(reading) for reading in (gauge.last, gauge.min, gauge.max))
+    return formatting.reading(round(value) if whole and value is not None else value)
