@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticktree.live.recent import Span
 from ticktree.live.rows import NOTHING, Row
 from ticktree.live.table import Column
+from ticktree.live.writers import Party
 from ticktree.outputs import formatting
 from ticktree.outputs.bars import BAR_CELLS, bar
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
@@ -16,6 +17,7 @@ WHOLE = "overall"
 NS_PER_SECOND = 1_000_000_000
 
 _SHARE_CELLS = 5
+_PARTY_CELLS = 9
 _TIME_CELLS = 8
 _RATE_CELLS = 8
 _COUNT_CELLS = 9
@@ -46,8 +48,24 @@ def recent_title(length_ns: int) -> str:
     return f"last {seconds:.0f} s" if seconds >= 0.95 else f"last {seconds:.1f} s"
 
 
-def of_tree(span: Span | None) -> list[Column[Row]]:
-    """Return the columns of the tree; those of the last seconds only where something is known of them."""
+def of_tree(span: Span | None, by_process: bool) -> list[Column[Row]]:
+    """Return the columns of the tree; those of the last seconds only where something is known of them.
+
+    Args:
+        span: the last seconds.
+        by_process: whether what is said of the whole run is to make room for the processes.
+    """
+    columns = _of_tree(span)
+    if not by_process:
+        return columns
+    return [replace(column, rank=column.rank + 10 * _makes_room(column, span)) for column in columns]
+
+
+def _makes_room(column: Column[Row], span: Span | None) -> bool:
+    return column.bar or (column.group == WHOLE and not (span is None and column.title == "share"))
+
+
+def _of_tree(span: Span | None) -> list[Column[Row]]:
     whole: list[Column[Row]] = [
         Column("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
         Column("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 5, WHOLE),
@@ -69,6 +87,15 @@ def of_tree(span: Span | None) -> list[Column[Row]]:
         Column("p99", _TIME_CELLS, _recent(lambda stats: stats.p99_ns), 1, title),
         *whole,
     ]
+
+
+def of_parties(span: Span | None, parties: Sequence[Party], group: str, rank: int) -> list[Column[Row]]:
+    """Return a column for each process: its part of the time, be it of the last seconds or of the node's."""
+
+    def column(party: Party) -> Column[Row]:
+        return Column(party.title, _PARTY_CELLS, lambda row: _party_share(row, party, span), rank, group)
+
+    return [column(party) for party in parties]
 
 
 def of_loops(span: Span | None) -> list[Column[LoopNow]]:
@@ -130,6 +157,16 @@ def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
 def _part(amount: int, whole: int) -> float | None:
     # Each reading calibrates the clock anew, which may take a few nanoseconds back.
     return max(0, amount) / whole if whole > 0 else None
+
+
+def _party_share(row: Row, party: Party, span: Span | None) -> str:
+    if not row.is_section:
+        return ""
+    if span is None:
+        time_ns, whole_ns = party.time_in(row.node), row.total_ns
+    else:
+        time_ns, whole_ns = party.time_in(row.recent or NOTHING), span.length_ns
+    return formatting.share(_part(time_ns, whole_ns)) if time_ns else ""
 
 
 def _share(row: Row) -> str:

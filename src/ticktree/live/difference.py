@@ -16,7 +16,21 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ticktree.live.subtraction import NotLaterError, less, reading_less, stats_less, windows_less
-from ticktree.profile import CallSite, Gauge, Jitter, Lateness, Loop, Node, Profile, Stats, WorstTick
+from ticktree.profile import (
+    CallSite,
+    CriticalPlace,
+    Gauge,
+    Jitter,
+    Lateness,
+    Loop,
+    Node,
+    Profile,
+    Share,
+    Stats,
+    Waker,
+    Wakes,
+    WorstTick,
+)
 from ticktree.profile.measures import Cpu, Memory, Work
 
 Measure = TypeVar("Measure", Work, Cpu, Memory, Lateness, Jitter)
@@ -37,6 +51,8 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         gauges=_gauges(earlier.gauges, later.gauges),
         metadata=later.metadata,
         losses=less(earlier.losses, later.losses),
+        writers=later.writers,
+        critical=_critical(earlier.critical, later.critical),
     )
 
 
@@ -74,6 +90,8 @@ def _node(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
         # An estimate that was held back by too little own time may catch up all at once.
         recorder_ns=min(max(0, later.recorder_ns - earlier.recorder_ns), max(0, own_ns)),
         per_run=_runs(earlier.per_run, later.per_run),
+        by_writer=_shares(earlier, later),
+        wakers=_wakers(earlier.wakers, later.wakers),
         children={**later.children, **subtracted},
     )
 
@@ -108,6 +126,45 @@ def _runs(
         elif before != (count, sum_ns):
             result[run] = (count - before[0], sum_ns - before[1])
     return result
+
+
+def _shares(earlier: Node, later: Node) -> dict[str, Share]:
+    """Return what each writer did in between; empty, as always, where that is not known."""
+    before, now = earlier.by_writer, later.by_writer
+    # Short-lived writers are at times added up as one, under another id.
+    if not (earlier.attributed and later.attributed and before.keys() <= now.keys()):
+        return {}
+    return {
+        writer: _share_less(before[writer], share) if writer in before else share
+        for writer, share in now.items()
+        if share != before.get(writer)
+    }
+
+
+def _share_less(earlier: Share, later: Share) -> Share:
+    count, own_ns = later.count - earlier.count, later.own_ns - earlier.own_ns
+    return Share(count, later.total_ns - earlier.total_ns, own_ns)
+
+
+def _wakers(earlier: Mapping[Waker, Wakes], later: Mapping[Waker, Wakes]) -> dict[Waker, Wakes]:
+    result = {}
+    for waker, wakes in later.items():
+        before = earlier.get(waker)
+        if before is None:
+            result[waker] = wakes
+        elif wakes.count > before.count:
+            waited_ns = max(0, wakes.waited_ns - before.waited_ns)
+            handover_ns = max(0, wakes.handover_ns - before.handover_ns)
+            result[waker] = Wakes(wakes.count - before.count, waited_ns, min(handover_ns, waited_ns))
+    return result
+
+
+def _critical(
+    earlier: Mapping[CriticalPlace, int], later: Mapping[CriticalPlace, int]
+) -> dict[CriticalPlace, int]:
+    """Return how the critical path went on; empty where it has turned out to be another one."""
+    left = less(earlier, later)
+    return left if earlier.keys() <= later.keys() and min(left.values(), default=1) > 0 else {}
 
 
 def _measure(earlier: Measure | None, later: Measure | None) -> Measure | None:

@@ -16,6 +16,7 @@ from ticktree.live.recent import Span
 from ticktree.live.rows import Row, place_in, rows_of
 from ticktree.live.table import Column, Table
 from ticktree.live.view import View
+from ticktree.live.writers import parties_of
 from ticktree.outputs import formatting
 from ticktree.outputs.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.headline import losses
@@ -25,6 +26,8 @@ from ticktree.profile import Profile
 
 NAME_CELLS = 24  # columns are given up before names have less room than this
 LEAST_ROWS = 4  # of the tree, before loops and gauges get any
+# How soon a process's column is given up: after those of the whole run, or before any other.
+PARTIES_FIRST, PARTIES_LAST = 3, 7
 ROOMY_LINES = 20  # a terminal with fewer lines has no empty ones
 
 _STYLES: dict[Kind, str] = {
@@ -133,7 +136,7 @@ class _Board:
         return replace(view, top=max(0, top))
 
     def _tree(self, view: View, room: int) -> Iterator[Text]:
-        table = Table(columns.of_tree(self._span), self._width, min(NAME_CELLS, self._width // 2))
+        table = self._table(view)
         shown = self._rows[view.top : view.top + room]
         headings = list(table.headings(""))
         if len(shown) < len(self._rows):
@@ -147,6 +150,21 @@ class _Board:
             if view.cursor == row.place:
                 line.stylize("reverse")
             yield line
+
+    def _table(self, view: View) -> Table[Row]:
+        """Return the tree's columns: as many processes as there is room for, and how many there are."""
+        kind, parties = parties_of(self._profile)
+        first = min(view.first_process, max(0, len(parties) - 1))
+        rank = PARTIES_FIRST if view.by_process else PARTIES_LAST
+        group = f"{len(parties)} {kind}"
+        own = columns.of_tree(self._span, view.by_process and bool(parties))
+        name_cells = min(NAME_CELLS, self._width // 2)
+        for _ in range(2):  # once more when it is known how many there is no room for
+            beside = columns.of_parties(self._span, parties[first:], group, rank)
+            table = Table([*own, *beside], self._width, name_cells)
+            shown = sum(column.group == group for column in table.columns)
+            group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
+        return table
 
     def _loops(self, room: int) -> list[Text]:
         loops = columns.loops_of(self._profile, self._span)
