@@ -48,5 +48,6 @@ class UpdateBuffer:
 def minibatches(batch: Batch, size: int, random: np.random.Generator) -> Iterator[Batch]:
     """Split into parts of this size, the last perhaps smaller: each step is in exactly one, in random order."""
     order = torch.from_numpy(random.permutation(len(batch.advantages)))
-    for chosen in order.split(size):
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
         yield Batch(*(column[chosen] for column in batch))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
@@ -82,10 +83,8 @@ class EnvWorker:
 
     def end(self) -> None:
         """Tell it to end, wait until it has, and make sure of it."""
-        try:
+        with suppress(OSError):  # it may have ended already
             self.connection.send(None)
-        except OSError:
-            pass  # it has ended already
         for stop in (self.process.terminate, self.process.kill):
             self.process.join(PATIENCE_S)
             if self.process.is_alive():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +76,7 @@ class Critic(nn.Module):
 def _layers(inputs: int, outputs: int, gain: float) -> nn.Sequential:
     sizes = (inputs, HIDDEN, HIDDEN)
     layers: list[nn.Module] = []
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in pairwise(sizes):
         layers += [_linear(before, after, math.sqrt(2.0)), nn.Tanh()]
     return nn.Sequential(*layers, _linear(HIDDEN, outputs, gain))
 

@@ -67,7 +67,7 @@ class TorchPPOOptimizer:
                 batch.advantages, log_probabilities, batch.log_probabilities, self.epsilon
             )
             value_loss = (values - batch.returns).square().mean()
-            loss = policy_loss + self.settings.value_weight * value_loss - self.beta * entropy
+            loss: Tensor = policy_loss + self.settings.value_weight * value_loss - self.beta * entropy
         with ticktree.section("backward"):
             self._descent.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
+from statistics import fmean
 
 import torch
 
@@ -16,8 +17,10 @@ from .options import Options, parse
 from .policy import TorchPolicy
 from .ppo_trainer import PPOTrainer
 from .trainer_controller import TrainerController
+from .trajectory import Episode
 
 INTERRUPTED = 130  # as shells call it
+FEW = 10  # episodes whose mean tells how it went
 BACKLOG = 2  # trajectories a worker may have waiting for a learner in a thread
 
 
@@ -51,7 +54,10 @@ def _run_training(options: Options) -> None:
     finally:
         env_manager.close()
     seconds = time.perf_counter() - began
-    print(f"trained: {options.plan.steps} steps in {seconds:.1f} s, {options.plan.steps / seconds:,.0f} steps/s")
+    print(
+        f"trained: {options.plan.steps} steps in {seconds:.1f} s, {options.plan.steps / seconds:,.0f} steps/s"
+    )
+    print(_earned(controller.processor.episodes))
     assert isinstance(controller.trainer, PPOTrainer)
     print(f"weights: {options.weights}, sha256 {_fingerprint(controller.trainer)}")
 
@@ -76,7 +82,19 @@ def _describe(options: Options) -> str:
     plan = options.plan
     learner = "a thread" if options.threaded else "turn"
     workers = f"{plan.workers} worker{'s' if plan.workers > 1 else ''} by {plan.start_method}"
-    return f"PPO on {plan.environment}: {workers}, {plan.steps} steps, learning in {learner}, seed {plan.seed}"
+    return (
+        f"PPO on {plan.environment}: {workers}, {plan.steps} steps, learning in {learner}, seed {plan.seed}"
+    )
+
+
+def _earned(episodes: list[Episode]) -> str:
+    if not episodes:
+        return "episodes: 0"
+    first, last = (fmean(episode.reward for episode in part) for part in (episodes[:FEW], episodes[-FEW:]))
+    few = min(FEW, len(episodes))
+    return (
+        f"episodes: {len(episodes)}, mean reward of the first {few} {first:.1f}, of the last {few} {last:.1f}"
+    )
 
 
 def _fingerprint(trainer: PPOTrainer) -> str:

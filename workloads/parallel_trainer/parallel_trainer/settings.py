@@ -8,9 +8,9 @@ from typing import NamedTuple
 class Settings(NamedTuple):
     """How PPO learns."""
 
-    buffer_size: int = 2048  # steps that an update waits for
-    minibatch: int = 128
-    epochs: int = 8  # times an update goes through its buffer
+    buffer_size: int = 1024  # steps that an update waits for
+    minibatch: int = 64
+    epochs: int = 10  # times an update goes through its buffer
     horizon: int = 128  # longest trajectory
     discount: float = 0.99
     trace: float = 0.95  # of advantages, see `get_gae`

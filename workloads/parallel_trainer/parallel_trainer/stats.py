@@ -36,6 +36,10 @@ class StatsReporter:
     def _line(self, step: int) -> str:
         reward = self.mean("Environment/Cumulative Reward")
         earned = "no episode ended" if reward is None else f"reward {reward:.1f}"
-        shown = {"policy loss": "Losses/Policy Loss", "value loss": "Losses/Value Loss", "entropy": "Policy/Entropy"}
+        shown = {
+            "policy loss": "Losses/Policy Loss",
+            "value loss": "Losses/Value Loss",
+            "entropy": "Policy/Entropy",
+        }
         losses = (f"{label} {self.mean(name):.4g}" for label, name in shown.items() if name in self._values)
         return "  ".join([f"step {step}: {earned}", *losses])

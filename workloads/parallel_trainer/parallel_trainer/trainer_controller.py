@@ -29,7 +29,7 @@ class TrainerController:
     def __init__(self, trainer_factory: TrainerFactory, horizon: int, path: Path) -> None:
         self.trainer: RLTrainer | None = None
         self._trainer_factory = trainer_factory
-        self._processor = AgentProcessor(horizon)
+        self.processor = AgentProcessor(horizon)
         self._path = path
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None  # what ended the trainer's thread
@@ -41,7 +41,9 @@ class TrainerController:
         Raises:
             WorkerError: An environment is gone.
         """
-        trainer, env_manager.policy = self._trainer_factory(env_manager.start())
+        spec = env_manager.start()
+        with ticktree.section("create_trainer"):
+            trainer, env_manager.policy = self._trainer_factory(spec)
         self.trainer = trainer
         try:
             self._reset_env(env_manager)
@@ -67,7 +69,7 @@ class TrainerController:
             steps = env_manager.get_steps()
             with ticktree.section("process_steps"):
                 for step in steps:
-                    trajectory = self._processor.add(step)
+                    trajectory = self.processor.add(step)
                     if trajectory:
                         trainer.put(trajectory)
         if not trainer.threaded:

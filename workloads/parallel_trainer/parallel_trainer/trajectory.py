@@ -41,6 +41,7 @@ class AgentProcessor:
         self._horizon = horizon  # steps after which a trajectory is cut, and the rest is left to the critic
         self._steps: dict[int, list[EnvironmentStep]] = {}
         self._episodes: dict[int, Episode] = {}
+        self.episodes: list[Episode] = []  # that have ended
 
     def add(self, step: EnvironmentStep) -> Trajectory | None:
         """Remember a step; return the trajectory that is whole with it."""
@@ -50,6 +51,8 @@ class AgentProcessor:
         before = self._episodes.get(outcome.worker, Episode(0.0, 0))
         episode = Episode(before.reward + outcome.reward, before.length + 1)
         self._episodes[outcome.worker] = Episode(0.0, 0) if outcome.ended else episode
+        if outcome.ended:
+            self.episodes.append(episode)
         if not outcome.ended and len(steps) < self._horizon:
             return None
         del self._steps[outcome.worker]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -27,7 +28,7 @@ class Task(NamedTuple):
     delay_ms: float = 0.0  # what each step is slowed down by, to have a straggler
 
 
-class Unsuitable(Exception):
+class UnsuitableError(Exception):
     """The environment is not one that this trainer can learn."""
 
 
@@ -49,7 +50,8 @@ def serve(connection: Connection, task: Task, inherited: Sequence[Connection] = 
     except (EOFError, ConnectionError):
         pass  # the trainer is gone
     except Exception as error:
-        _tell(connection, Failure(f"{type(error).__name__}: {error}"))
+        with suppress(OSError):  # perhaps nobody is left to tell
+            connection.send(Failure(f"{type(error).__name__}: {error}"))
 
 
 def _work(connection: Connection, task: Task) -> None:
@@ -94,10 +96,10 @@ def _reset(environment: gymnasium.Env[Any, Any], seed: int | None) -> Array:
 def _spec(environment: gymnasium.Env[Any, Any], name: str) -> Spec:
     seen, done = environment.observation_space, environment.action_space
     if not all(isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1 for space in (seen, done)):
-        raise Unsuitable(f"{name} has no vectors of numbers as observations and actions")
+        raise UnsuitableError(f"{name} has no vectors of numbers as observations and actions")
     assert isinstance(done, gymnasium.spaces.Box)
     if not done.is_bounded():
-        raise Unsuitable(f"the actions of {name} have no bounds")
+        raise UnsuitableError(f"the actions of {name} have no bounds")
     assert seen.shape is not None
     return Spec(seen.shape[0], _single(done.low), _single(done.high))
 
@@ -105,10 +107,3 @@ def _spec(environment: gymnasium.Env[Any, Any], name: str) -> Spec:
 def _single(values: Any) -> Array:
     # Half the bytes to send, and what the networks take.
     return np.asarray(values, dtype=np.float32)
-
-
-def _tell(connection: Connection, failure: Failure) -> None:
-    try:
-        connection.send(failure)
-    except OSError:
-        pass  # nobody is left to tell
