@@ -25,11 +25,13 @@ __all__ = [
     "record",
     "reset",
     "section",
+    "signal",
     "snapshot",
     "stage",
     "summary",
     "tick",
     "timed",
+    "unblocked_by",
 ]
 
 section = current.recorder.section
@@ -38,6 +40,8 @@ loop = current.recorder.loop
 tick = current.recorder.tick
 record = current.recorder.record
 gauge = current.recorder.gauge
+signal = current.recorder.signal
+unblocked_by = current.recorder.unblocked_by
 reset = current.recorder.reset
 
 

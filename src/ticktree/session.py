@@ -194,6 +194,9 @@ def arm() -> None:
         from ticktree.run.directory import RunDirectory
 
         current.enable(RunDirectory.open(Path(os.environ[RUN_VARIABLE])))
+        from ticktree.instrument import install_from_environment
+
+        install_from_environment()
     except Exception as error:
         _say(f"cannot record: {error}")
 

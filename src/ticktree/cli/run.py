@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +13,7 @@ import click
 
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
+from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.program import Program
 from ticktree.run.supervisor import end_like, supervise
@@ -35,11 +37,26 @@ _FOLD_EVERY_S = 30.0
     show_default=True,
     help="Where runs are kept.",
 )
+@click.option(
+    "--auto",
+    metavar="LIB,...",
+    default=",".join(KNOWN),
+    show_default=True,
+    help="Libraries to record by themselves.",
+)
+@click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
 @click.option("--quiet", is_flag=True, help="Print nothing but what the program prints.")
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 def command(
-    is_module: bool, name: str | None, out: Path, quiet: bool, program: str, args: tuple[str, ...]
+    is_module: bool,
+    name: str | None,
+    out: Path,
+    auto: str,
+    no_auto: bool,
+    quiet: bool,
+    program: str,
+    args: tuple[str, ...],
 ) -> None:
     """Run an unchanged Python program under ticktree and print where its time went.
 
@@ -47,10 +64,13 @@ def command(
     the interpreter go before: python -O -m ticktree run script.py. All that ticktree prints goes to
     standard error.
     """
-    run_program(Program(program, is_module, args), name, out, quiet)
+    libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
+    run_program(Program(program, is_module, args), name, out, quiet, libraries)
 
 
-def run_program(program: Program, name: str | None, out: Path, quiet: bool) -> NoReturn:
+def run_program(
+    program: Program, name: str | None, out: Path, quiet: bool, libraries: Sequence[str] = KNOWN
+) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
     Raises:
@@ -60,7 +80,7 @@ def run_program(program: Program, name: str | None, out: Path, quiet: bool) -> N
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     keeper = _Keeper(run, program)
     try:
-        environment = {**os.environ, "TICKTREE_RUN": str(run.path)}
+        environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
         status = supervise(program.command(), environment, keeper)
     except TicktreeError:
         run.finish()

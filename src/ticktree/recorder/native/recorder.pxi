@@ -250,11 +250,12 @@ cdef class Recorder:
             self.core.header.gc_pauses += 1
             gc_began = 0
 
-    def timed_section(self, name, site, *, memory=False, cpu=False):
+    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
-        cdef Section section = new_section(self, text, self._name_id(text), TT_NODE_TIMED, frame_flags)
+        cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
+        cdef Section section = new_section(self, text, self._name_id(text), node_flags, frame_flags)
         section.site = site
         return section
 
@@ -291,9 +292,10 @@ cdef class Recorder:
         if self.core.recording and not tt_hushed(self.core):
             leave_signal(self, channel_of(name, key), own)
 
-    def hush(self, begin):
-        """From here on this thread's instrumented calls are parts of a larger one; with False, no longer."""
-        tt_hush(self.core, begin)
+    @property
+    def knows_thread(self):
+        """Whether the calling thread has recorded anything here."""
+        return self.core.recording and not self.core.forked and tt_thread_known(self.core) != NULL
 
     def start_from(self, name, key):
         """In a new process: its path goes on from its starter's signal."""

@@ -102,3 +102,9 @@ cdef uint32_t channel_id(Recorder recorder, object name) noexcept:
         return known
     except Exception:
         return TT_NAMELESS
+
+
+def silence():
+    """From here on nothing that the calling thread waits for or signals is recorded, but by its own `with` and calls."""
+    global tt_silent
+    tt_silent = 1
