@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction, copy_settled
+from ticktree.recorder._native import (
+    Channel,
+    Loop,
+    Recorder,
+    Section,
+    TimedFunction,
+    Wait,
+    copy_settled,
+    silence,
+)
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
 __all__ = [
     "OFF_FOR_GOOD",
+    "Channel",
     "Loop",
     "Recorder",
     "Section",
     "TimedFunction",
+    "Wait",
     "calibrate",
     "copy_settled",
     "install",
+    "silence",
     "timed",
     "uninstall",
 ]

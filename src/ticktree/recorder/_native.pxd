@@ -7,6 +7,7 @@ cdef extern from "Python.h":
         pass
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
+    object PyObject_Call(object function, object args, PyObject* kwargs)
 
 cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref

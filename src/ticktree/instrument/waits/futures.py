@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.waits.call import Wait
+from ticktree.recorder import Channel, Wait
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps futures: a result that is there already is no wait."""
-    signal = recorder.auto_signal
-    getting = Wait(recorder, "Future.result", "future", own=True)
+    futures = Channel(recorder, "future", own=True)
+    getting = Wait(futures, "Future.result")
 
     def make_result(result: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             if self.done():
                 return result(self, timeout)
             # What it raises may be the work's own exception: waited for, and come.
-            outcome = getting.call(_outcome, id, (self, result, timeout), {}, lambda _: self.done())
+            outcome = getting.call(_outcome, (self, result, timeout), id(self), lambda _: self.done())
             if outcome[1] is not None:
                 try:
                     raise outcome[1]
@@ -35,7 +35,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, value: Any) -> Any:
-            signal("future", id(self), True)
+            futures.signal(id(self))
             return set_(self, value)
 
         return wrapper

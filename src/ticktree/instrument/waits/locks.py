@@ -8,10 +8,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.waits.call import Key, Wait
+from ticktree.recorder import Channel, Wait
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
+
+
+Key = str | tuple[int, int]
 
 
 def key_of(lock: Any) -> Key:
@@ -25,17 +28,16 @@ def key_of(lock: Any) -> Key:
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the locks that are made from now on; waiting for one that is free is no wait."""
-    signal = recorder.auto_signal
-    acquiring = Wait(recorder, "Lock.acquire", "lock")
-    waiting = Wait(recorder, "Condition.wait", "condition")
-    awaiting = Wait(recorder, "Event.wait", "event")
+    locks, conditions, events = (Channel(recorder, name) for name in ("lock", "condition", "event"))
+    acquiring = Wait(locks, "Lock.acquire")
+    waiting, awaiting = Wait(conditions, "Condition.wait"), Wait(events, "Event.wait")
 
     def make_methods(make: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             result = make(self)
             self._ticktree_key = key_of(self)
             self.acquire = _acquire_of(self, acquiring)
-            self.release = _release_of(self, signal)
+            self.release = _release_of(self, locks)
             return result
 
         return wrapper
@@ -48,33 +50,33 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_exit(exit_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any) -> Any:
-            signal("lock", key_of(self))
+            locks.signal(key_of(self))
             return exit_(self, *args)
 
         return wrapper
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            return waiting.call(wait, _key_of_condition, (self, timeout), {}, bool)
+            return waiting.call(wait, (self, timeout), _key_of_condition(self), bool)
 
         return wrapper
 
     def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            signal("condition", _key_of_condition(self))
+            conditions.signal(_key_of_condition(self))
             return notify(self, *args, **kwargs)
 
         return wrapper
 
     def make_event_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            return awaiting.call(wait, _key_of_event, (self, timeout), {}, bool)
+            return awaiting.call(wait, (self, timeout), _key_of_event(self), bool)
 
         return wrapper
 
     def make_event_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            signal("event", _key_of_event(self))
+            events.signal(_key_of_event(self))
             return set_(self)
 
         return wrapper
@@ -106,18 +108,18 @@ def _acquire_of(lock: Any, acquiring: Wait) -> Callable[..., bool]:
             return True
         if not block:
             return False
-        taken: bool = acquiring.call(acquire, lambda _: key, (True, timeout), {}, bool)
+        taken: bool = acquiring.call(acquire, (True, timeout), key, bool)
         return taken
 
     return wrapper
 
 
-def _release_of(lock: Any, signal: Callable[..., None]) -> Callable[[], None]:
+def _release_of(lock: Any, locks: Channel) -> Callable[[], None]:
     release = lock._semlock.release
     key = key_of(lock)
 
     def wrapper() -> None:
-        signal("lock", key)
+        locks.signal(key)
         release()
 
     return wrapper

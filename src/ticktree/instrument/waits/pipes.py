@@ -9,63 +9,65 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.waits.call import Wait
+from ticktree.recorder import Channel, Wait
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 CHANNEL = "pipe"
-# On the connection: (its own inode, that of the other end), once both are known. A forked child has it too; one that
-# was sent elsewhere does not, and looks the other end up in the run's table.
-_ENDS = "_ticktree_ends"
+# On the connection: its own inode, and that of the other end. A forked child has them too; a connection that was sent
+# to another process does not, and looks its other end up in the run's table.
+_NEAR, _FAR = "_ticktree_near", "_ticktree_far"
 
 
 def inode(connection: Any) -> int | None:
     """Of this end of a pipe; None where it is closed."""
-    ends = connection.__dict__.get(_ENDS)
-    if ends is not None:
-        return int(ends[0])
+    known: int | None = connection.__dict__.get(_NEAR)
+    if known is not None:
+        return known
     try:
-        return os.fstat(connection.fileno()).st_ino
+        found = os.fstat(connection.fileno()).st_ino
     except (OSError, ValueError):
         return None
+    setattr(connection, _NEAR, found)
+    return found
 
 
 def _far_end(recorder: Recorder, connection: Any) -> int | None:
     """The inode of the end where arrives what is sent here; None where it is not known."""
-    ends = connection.__dict__.get(_ENDS)
-    if ends is not None:
-        return int(ends[1])
+    known: int | None = connection.__dict__.get(_FAR)
+    if known is not None:
+        return known
     try:
         status = os.fstat(connection.fileno())
     except (OSError, ValueError):
         return None
+    # Both ends of a pipe are one inode; each of a pair of sockets has its own.
     far = status.st_ino if stat.S_ISFIFO(status.st_mode) else recorder.alias(status.st_ino)
     if not far:
         return None
-    setattr(connection, _ENDS, (status.st_ino, far))
+    setattr(connection, _FAR, far)
     return far
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps connections where they read and write: what is packed and unpacked there is work, not waiting."""
-    signal = recorder.auto_signal
-    receiving = Wait(recorder, "Connection.recv", CHANNEL)
-    sending = Wait(recorder, "Connection.send", "pipe space")
-    polling = Wait(recorder, "Connection.poll", CHANNEL)
+    arrivals = Channel(recorder, CHANNEL)
+    receiving, polling = Wait(arrivals, "Connection.recv"), Wait(arrivals, "Connection.poll")
+    sending = Wait(Channel(recorder, "pipe space"), "Connection.send")
 
     def make_receive(receive: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return receiving.call(receive, inode, (self, *args), kwargs)
+        def wrapper(self: Any, *args: Any) -> Any:
+            return receiving.call(receive, (self, *args), inode(self))
 
         return wrapper
 
     def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            far = _far_end(recorder, self)
+        def wrapper(self: Any, *args: Any) -> Any:
+            far = _far_end(recorder, self) if recorder.recording else None
             if far is not None:
-                signal(CHANNEL, far)
-            return sending.call(send, _nobody, (self, *args), kwargs)
+                arrivals.signal(far)
+            return sending.call(send, (self, *args))  # who empties a full pipe does not say so
 
         return wrapper
 
@@ -73,14 +75,14 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
         def wrapper(self: Any, timeout: float | None = 0.0) -> Any:
             if timeout == 0:
                 return poll(self, timeout)
-            return polling.call(poll, inode, (self, timeout), {}, bool)
+            return polling.call(poll, (self, timeout), inode(self), bool)
 
         return wrapper
 
     def make_pipe(pipe: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(duplex: bool = True) -> Any:
             ends = pipe(duplex)
-            if duplex:
+            if duplex and recorder.recording:
                 _remember(recorder, *ends)
             return ends
 
@@ -92,16 +94,12 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     patches.wrap(module, "Pipe", make_pipe)
 
 
-def _nobody(_connection: Any) -> None:
-    """Who empties a full pipe does not say so."""
-
-
 def _remember(recorder: Recorder, one: Any, other: Any) -> None:
-    """The two ends of a pair of sockets, each of which has an inode of its own."""
+    """The two ends of a pair of sockets."""
     near, far = inode(one), inode(other)
     if near is None or far is None:
         return
-    setattr(one, _ENDS, (near, far))
-    setattr(other, _ENDS, (far, near))
+    setattr(one, _FAR, far)
+    setattr(other, _FAR, near)
     recorder.alias(near, far)
     recorder.alias(far, near)

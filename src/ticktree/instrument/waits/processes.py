@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.waits.call import Key, Wait
+from ticktree.recorder import Channel, Wait
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps `multiprocessing.Process`: in who starts one, and in the process that it is."""
-    signal = recorder.auto_signal
-    joining = Wait(recorder, "Process.join", "process end")
+    starts, ends = Channel(recorder, "process start"), Channel(recorder, "process end")
+    joining = Wait(ends, "Process.join")
     installed_in = os.getpid()
 
     def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            signal("process start", _key(self))
+            starts.signal(_key(self))
             return start(self)
 
         return wrapper
@@ -30,17 +30,17 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     def make_bootstrap(bootstrap: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             if self._parent_pid != installed_in:  # else it is a fork of us, and has our path
-                recorder.start_from("process start", _key(self))
+                recorder.start_from(starts, _key(self))
             try:
                 return bootstrap(self, *args, **kwargs)
             finally:
-                signal("process end", _key(self))
+                ends.signal(_key(self))
 
         return wrapper
 
     def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            return joining.call(join, _key, (self, timeout), {}, lambda _: _has_ended(self))
+            return joining.call(join, (self, timeout), _key(self), lambda _: _has_ended(self))
 
         return wrapper
 
@@ -49,7 +49,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     patches.wrap(module.BaseProcess, "join", make_join)
 
 
-def _key(process: Any) -> Key:
+def _key(process: Any) -> tuple[int, ...]:
     """The same in the process and in who started it."""
     return (process._parent_pid, *process._identity)
 

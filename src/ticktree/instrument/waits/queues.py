@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.waits import pipes
-from ticktree.instrument.waits.call import Wait
-from ticktree.recorder._native import silence
+from ticktree.recorder import Channel, Wait, silence
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -20,19 +19,16 @@ _NO_BOUND = 2**31 - 1
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the queues of threads: `queue.Queue`, and with it LifoQueue and PriorityQueue."""
-    signal = recorder.auto_signal
-    getting = Wait(recorder, "Queue.get", "queue", own=True)
-    putting = Wait(recorder, "Queue.put", "queue space", own=True)
-    joining = Wait(recorder, "Queue.join", "queue tasks", own=True)
+    items = Channel(recorder, "queue", own=True)
+    space = Channel(recorder, "queue space", own=True)
+    tasks = Channel(recorder, "queue tasks", own=True)
+    getting, putting, joining = Wait(items, "Queue.get"), Wait(space, "Queue.put"), Wait(tasks, "Queue.join")
 
     def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
-            if block:
-                item = getting.call(get, id, (self, block, timeout), {})
-            else:
-                item = get(self, block, timeout)
-            if _is_bounded(self):
-                signal("queue space", id(self), True)
+            item = getting.call(get, (self, block, timeout), id(self)) if block else get(self, block, timeout)
+            if self.maxsize > 0:
+                space.signal(id(self))
             return item
 
         return wrapper
@@ -40,69 +36,46 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, item: Any, block: bool = True, timeout: float | None = None) -> Any:
             # Before, because who waits may be awake before we are; after too, where it was put only then.
-            signal("queue", id(self), True)
-            if not block or not _is_bounded(self):
+            items.signal(id(self))
+            if not block or self.maxsize <= 0:
                 return put(self, item, block, timeout)
-            result = putting.call(put, id, (self, item, block, timeout), {})
-            signal("queue", id(self), True)
+            result = putting.call(put, (self, item, block, timeout), id(self))
+            items.signal(id(self))
             return result
-
-        return wrapper
-
-    def make_task_done(task_done: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            signal("queue tasks", id(self), True)
-            return task_done(self)
-
-        return wrapper
-
-    def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            return joining.call(join, id, (self,), {})
 
         return wrapper
 
     patches.wrap(module.Queue, "get", make_get)
     patches.wrap(module.Queue, "put", make_put)
-    patches.wrap(module.Queue, "task_done", make_task_done)
-    patches.wrap(module.Queue, "join", make_join)
-
-
-def _is_bounded(queue: Any) -> bool:
-    bound = getattr(queue, "maxsize", 0)
-    return isinstance(bound, int) and bound > 0
+    patches.wrap(module.Queue, "task_done", lambda done: _signalling(done, tasks, id))
+    patches.wrap(module.Queue, "join", lambda join: _waiting(join, joining, id))
 
 
 def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the queues of processes. Their channel is the pipe inside: its inode is the same in every process."""
-    signal = recorder.auto_signal
-    getting = Wait(recorder, "Queue.get", pipes.CHANNEL)
-    putting = Wait(recorder, "Queue.put", "queue space")
-    simply = Wait(recorder, "SimpleQueue.get", pipes.CHANNEL)
-    joining = Wait(recorder, "JoinableQueue.join", "queue tasks")
-
-    def key(queue: Any) -> int | None:
-        return pipes.inode(queue._reader)
-
-    def written(queue: Any) -> int | None:
-        return pipes.inode(queue._writer)
+    items, space = Channel(recorder, pipes.CHANNEL), Channel(recorder, "queue space")
+    tasks = Channel(recorder, "queue tasks")
+    getting, putting = Wait(items, "Queue.get"), Wait(space, "Queue.put")
+    simply, joining = Wait(items, "SimpleQueue.get"), Wait(tasks, "JoinableQueue.join")
 
     def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
-            item = getting.call(get, key, (self, block, timeout), {}) if block else get(self, block, timeout)
+            key = _pipe_of(self)
+            item = getting.call(get, (self, block, timeout), key) if block else get(self, block, timeout)
             if self._maxsize != _NO_BOUND:
-                signal("queue space", key(self))
+                space.signal(key)
             return item
 
         return wrapper
 
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, obj: Any, block: bool = True, timeout: float | None = None) -> Any:
-            signal(pipes.CHANNEL, written(self))
+            key = _pipe_of(self)
+            items.signal(key)
             if not block or self._maxsize == _NO_BOUND:
                 return put(self, obj, block, timeout)
-            result = putting.call(put, written, (self, obj, block, timeout), {})
-            signal(pipes.CHANNEL, written(self))
+            result = putting.call(put, (self, obj, block, timeout), key)
+            items.signal(key)
             return result
 
         return wrapper
@@ -114,29 +87,31 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
 
         return wrapper
 
-    def make_simple_get(get: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            return simply.call(get, key, (self,), {})
-
-        return wrapper
-
-    def make_task_done(task_done: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            signal("queue tasks", key(self))
-            return task_done(self)
-
-        return wrapper
-
-    def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            return joining.call(join, key, (self,), {})
-
-        return wrapper
-
     patches.wrap(module.Queue, "get", make_get)
     patches.wrap(module.Queue, "put", make_put)
     patches.wrap(module.Queue, "_feed", make_feed)
     patches.wrap(module.JoinableQueue, "put", make_put)
-    patches.wrap(module.JoinableQueue, "task_done", make_task_done)
-    patches.wrap(module.JoinableQueue, "join", make_join)
-    patches.wrap(module.SimpleQueue, "get", make_simple_get)
+    patches.wrap(module.JoinableQueue, "task_done", lambda done: _signalling(done, tasks, _pipe_of))
+    patches.wrap(module.JoinableQueue, "join", lambda join: _waiting(join, joining, _pipe_of))
+    patches.wrap(module.SimpleQueue, "get", lambda get: _waiting(get, simply, _pipe_of))
+
+
+def _pipe_of(queue: Any) -> int | None:
+    return pipes.inode(queue._reader)
+
+
+def _signalling(
+    function: Callable[[Any], Any], channel: Channel, key: Callable[[Any], int | None]
+) -> Callable[..., Any]:
+    def wrapper(self: Any) -> Any:
+        channel.signal(key(self))
+        return function(self)
+
+    return wrapper
+
+
+def _waiting(function: Callable[[Any], Any], wait: Wait, key: Callable[[Any], int | None]) -> Callable[..., Any]:
+    def wrapper(self: Any) -> Any:
+        return wait.call(function, (self,), key(self))
+
+    return wrapper

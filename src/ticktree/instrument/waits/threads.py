@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.waits.call import Wait
+from ticktree.recorder import Channel, Wait
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -25,8 +25,8 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
 
 def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    signal = recorder.auto_signal
-    joining = Wait(recorder, "Thread.join", "thread end", own=True)
+    ends = Channel(recorder, "thread end", own=True)
+    joining = Wait(ends, "Thread.join")
 
     def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
@@ -44,7 +44,7 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
                 return run(self)
             finally:
                 if recorder.knows_thread:
-                    signal("thread end", id(self), True)
+                    ends.signal(id(self))
 
         return wrapper
 
@@ -52,7 +52,7 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             if not self.is_alive():
                 return join(self, timeout)
-            return joining.call(join, id, (self, timeout), {}, lambda _: not self.is_alive())
+            return joining.call(join, (self, timeout), id(self), lambda _: not self.is_alive())
 
         return wrapper
 
@@ -62,30 +62,29 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
 
 
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    signal = recorder.auto_signal
-    awaiting = Wait(recorder, "Event.wait", "event", own=True)
-    meeting = Wait(recorder, "Barrier.wait", "barrier", own=True)
+    events, barriers = Channel(recorder, "event", own=True), Channel(recorder, "barrier", own=True)
+    awaiting, meeting = Wait(events, "Event.wait"), Wait(barriers, "Barrier.wait")
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             if self.is_set() or _QUIET in self.__dict__:
                 return wait(self, timeout)
-            return awaiting.call(wait, id, (self, timeout), {}, bool)
+            return awaiting.call(wait, (self, timeout), id(self), bool)
 
         return wrapper
 
     def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             if _QUIET not in self.__dict__:
-                signal("event", id(self), True)
+                events.signal(id(self))
             return set_(self)
 
         return wrapper
 
     def make_meet(meet: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            signal("barrier", id(self), True)  # the last who comes lets all go on
-            return meeting.call(meet, id, (self, timeout), {})
+            barriers.signal(id(self))  # the last who comes lets all go on
+            return meeting.call(meet, (self, timeout), id(self))
 
         return wrapper
 
@@ -95,21 +94,21 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
 
 def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    signal = recorder.auto_signal
-    waiting = Wait(recorder, "Condition.wait", "condition", own=True)
+    conditions = Channel(recorder, "condition", own=True)
+    waiting = Wait(conditions, "Condition.wait")
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             if _QUIET in self.__dict__:
                 return wait(self, timeout)
-            return waiting.call(wait, id, (self, timeout), {}, bool)
+            return waiting.call(wait, (self, timeout), id(self), bool)
 
         return wrapper
 
     def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, n: int = 1) -> Any:
             if getattr(self, "_waiters", True) and _QUIET not in self.__dict__:
-                signal("condition", id(self), True)
+                conditions.signal(id(self))
             return notify(self, n)
 
         return wrapper
