@@ -1,9 +1,9 @@
 """How long it takes to read a run of many processes, and how much memory.
 
 The files are real: a recorder wrote each of them, one after the other in this process, as so many processes would
-have. Beside it stand two others that read the same run: every process's profile kept as JSON, read and merged by
-ticktree itself, and every process's timers kept as JSON in the shape of ml-agents' timer files, read with `json.loads`
-and added up by hand, without histograms, windows or threads, as a program would that merges its workers' timers itself.
+have. Two others read the same run: every process's profile kept as JSON, read and merged by ticktree itself; and every
+process's timers kept as JSON in the shape of ml-agents' timer files, read with `json.loads` and added up by hand,
+without histograms, windows or threads, as a program would that merges its workers' timers itself.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def timers_of(node: Node) -> dict[str, Any]:
 
 def read_memory_files(files: list[Path]) -> Profile:
     """As every command does that is given a run."""
-    profile = read_images((Image.of_file(path) for path in files), "run", [])
-    return profile
+    return read_images((Image.of_file(path) for path in files), "run", [])
 
 
 def read_profiles(files: list[Path]) -> Profile:

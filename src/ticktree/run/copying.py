@@ -110,9 +110,7 @@ def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
 
 
 def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[_Record]) -> None:
-    copy.unsettled.update(
-        ref for ref in refs if not _settle(memory, copy.data, ref * layout.LINE, kind)
-    )
+    copy.unsettled.update(ref for ref in refs if not _settle(memory, copy.data, ref * layout.LINE, kind))
 
 
 def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) -> bool:
