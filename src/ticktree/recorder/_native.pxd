@@ -69,6 +69,8 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_recorder:
         bint recording
         bint forked
+        bint fork_noted
+        tt_ref fork_node
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -109,7 +111,6 @@ cdef extern from "core/builtins.h" nogil:
     void tt_recorder_free(tt_recorder*)
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
-    tt_ref tt_node_open_here(tt_recorder*)
     void tt_anchor_renew(tt_recorder*)
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
@@ -134,6 +135,9 @@ cdef extern from "core/builtins.h":
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)
+    void tt_note_fork(tt_recorder*)
+    tt_thread* tt_thread_here(tt_recorder*)
+    void tt_thread_role(tt_recorder*, tt_thread*, tt_ref)
     tt_errand tt_errand_begin(tt_recorder*, const tt_origin*)
     void tt_errand_end(tt_recorder*, tt_errand*)
     PyObject* (*tt_section_make)(PyObject*, PyObject*) noexcept

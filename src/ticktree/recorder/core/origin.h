@@ -22,6 +22,18 @@ static void tt_origin_capture(tt_recorder *recorder, tt_origin *origin)
     tt_stack_rest(stack);
 }
 
+/* Just before a fork, in the parent: the place that the child hangs under, should it record. Only this thread will be
+ * in the child; others may go on to run until then, and may be about to fork themselves. */
+static void tt_note_fork(tt_recorder *recorder)
+{
+    tt_origin origin;
+    if (recorder->forked) return; /* nothing of its own: its children hang where it would have */
+    tt_origin_capture(recorder, &origin);
+    recorder->fork_node = origin.node;
+    recorder->fork_thread = pthread_self();
+    recorder->fork_noted = recorder->recording;
+}
+
 /* What a thread was doing before it began to work for somebody else. */
 typedef struct {
     tt_thread *thread; /* NULL: nothing to restore */
@@ -41,7 +53,7 @@ static tt_errand tt_errand_begin(tt_recorder *recorder, const tt_origin *origin)
     if (!thread || thread == origin->thread || thread->base.top || thread->stacks) return none;
     tt_thread_facts facts = {0, 0, ""};
     tt_describe_thread(recorder, &facts);
-    tt_tree_slot *slot = tt_tree_claim(recorder, thread, origin->node, &facts);
+    tt_tree_slot *slot = tt_tree_claim(recorder, thread, origin->node, thread->slot->role, &facts);
     if (!slot) {
         tt_lose(recorder, TT_LOSS_MEMORY);
         return none;

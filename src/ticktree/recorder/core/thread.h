@@ -81,15 +81,23 @@ static void tt_threads_reap(tt_recorder *recorder)
     }
 }
 
-/* A tree under `spawn` for this thread: one that nobody writes any more, or a new one. */
-static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, const tt_thread_facts *facts)
+static tt_tree_slot *tt_tree_free(tt_recorder *recorder, tt_ref spawn, tt_ref role)
 {
     tt_tree_slot *slot = recorder->slots;
-    while (slot && (slot->owner || slot->spawn != spawn)) slot = slot->next;
+    while (slot && (slot->owner || slot->spawn != spawn || slot->role != role)) slot = slot->next;
+    return slot;
+}
+
+/* A tree under `spawn` for this thread: one of the same role that nobody writes any more, or a new one. */
+static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, tt_ref role,
+                                   const tt_thread_facts *facts)
+{
+    tt_tree_slot *slot = tt_tree_free(recorder, spawn, role);
     int adopted = slot != NULL;
     if (!slot) slot = tt_tree_make(recorder, spawn);
     if (!slot) return NULL;
     tt_tree *tree = tt_at(recorder, slot->tree);
+    slot->role = tree->role = role;
     tree->adoptions += (uint64_t)adopted;
     tree->thread_id = facts->native_id;
     memcpy(tree->thread_name, facts->name, sizeof tree->thread_name);
@@ -105,7 +113,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     tt_threads_reap(recorder);
     tt_thread *thread = calloc(1, sizeof *thread);
     if (!thread) return NULL;
-    thread->slot = tt_tree_claim(recorder, thread, facts.spawn_node, &facts);
+    thread->slot = tt_tree_claim(recorder, thread, facts.spawn_node, 0, &facts);
     if (!thread->slot) {
         free(thread);
         return NULL;
@@ -138,6 +146,31 @@ static tt_thread *tt_thread_here(tt_recorder *recorder)
     }
     pthread_setspecific(tt_thread_key, tt_threads_here);
     return tt_thread_make(recorder);
+}
+
+/* What this thread does from now on, by the program's own word. A tree with nothing in it takes the role; else the
+ * thread goes to a tree of that role, so that what threads of different roles did stays apart. With sections open the
+ * tree they are in takes the role, all of it. */
+static void tt_thread_role(tt_recorder *recorder, tt_thread *thread, tt_ref role)
+{
+    tt_tree_slot *slot = thread->slot;
+    if (slot->role == role) return;
+    int idle = !thread->base.top && !thread->stacks;
+    int empty = !tt_node_at(recorder, slot->root)->first_child;
+    tt_tree *tree = tt_at(recorder, slot->tree);
+    if (idle && (!empty || tt_tree_free(recorder, slot->spawn, role))) {
+        tt_thread_facts facts = {0, tree->thread_id, ""};
+        memcpy(facts.name, tree->thread_name, sizeof facts.name);
+        tt_tree_slot *other = tt_tree_claim(recorder, thread, slot->spawn, role, &facts);
+        if (other) {
+            tree->alive = 0;
+            slot->owner = NULL;
+            thread->slot = other;
+            thread->base.home = other->root;
+            return;
+        }
+    }
+    slot->role = tree->role = role;
 }
 
 #endif
