@@ -2,13 +2,13 @@
 #ifndef TICKTREE_THREAD_H
 #define TICKTREE_THREAD_H
 
-#include "account.h"
-#include "tree.h"
+#include "critical.h"
 #include <pthread.h>
 
 /* Set by the Cython side: what the threading module knows of the running thread. */
 typedef struct {
     tt_ref spawn_node; /* open where the thread was started; 0: unknown */
+    const tt_snapshot *path; /* of its starter as it was started; NULL: unknown */
     uint64_t native_id;
     char name[TT_THREAD_NAME + 1];
 } tt_thread_facts;
@@ -108,7 +108,7 @@ static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_
 
 static tt_thread *tt_thread_make(tt_recorder *recorder)
 {
-    tt_thread_facts facts = {0, 0, ""};
+    tt_thread_facts facts = {0, NULL, 0, ""};
     tt_describe_thread(recorder, &facts);
     tt_threads_reap(recorder);
     tt_thread *thread = calloc(1, sizeof *thread);
@@ -127,6 +127,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     thread->next_here = tt_threads_here;
     tt_threads_here = thread;
     pthread_setspecific(tt_thread_key, tt_threads_here);
+    tt_path_begin(recorder, thread, facts.path);
     return thread;
 }
 
@@ -146,31 +147,6 @@ static tt_thread *tt_thread_here(tt_recorder *recorder)
     }
     pthread_setspecific(tt_thread_key, tt_threads_here);
     return tt_thread_make(recorder);
-}
-
-/* What this thread does from now on, by the program's own word. A tree with nothing in it takes the role; else the
- * thread goes to a tree of that role, so that what threads of different roles did stays apart. With sections open the
- * tree they are in takes the role, all of it. */
-static void tt_thread_role(tt_recorder *recorder, tt_thread *thread, tt_ref role)
-{
-    tt_tree_slot *slot = thread->slot;
-    if (slot->role == role) return;
-    int idle = !thread->base.top && !thread->stacks;
-    int empty = !tt_node_at(recorder, slot->root)->first_child;
-    tt_tree *tree = tt_at(recorder, slot->tree);
-    if (idle && (!empty || tt_tree_free(recorder, slot->spawn, role))) {
-        tt_thread_facts facts = {0, tree->thread_id, ""};
-        memcpy(facts.name, tree->thread_name, sizeof facts.name);
-        tt_tree_slot *other = tt_tree_claim(recorder, thread, slot->spawn, role, &facts);
-        if (other) {
-            tree->alive = 0;
-            slot->owner = NULL;
-            thread->slot = other;
-            thread->base.home = other->root;
-            return;
-        }
-    }
-    slot->role = tree->role = role;
 }
 
 #endif
