@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -60,7 +61,9 @@ def lead_children(recorder: Recorder, run: str) -> None:
             _wrap(os, name, hook)
     when_imported("_posixsubprocess", lambda module: _wrap(module, "fork_exec", _fork_exec))
     when_imported("subprocess", _wrap_subprocess)
-    when_imported("multiprocessing.process", lambda module: _wrap(module.BaseProcess, "_bootstrap", _bootstrap))
+    when_imported(
+        "multiprocessing.process", lambda module: _wrap(module.BaseProcess, "_bootstrap", _bootstrap)
+    )
     when_imported("multiprocessing.spawn", _wrap_spawn)
 
 
@@ -220,20 +223,16 @@ def _prepare(prepare: Callable[..., Any], data: Any, *args: Any, **kwargs: Any) 
     """In the child, before any of the program's own code: a fork server's child is not the server's."""
     place = data.pop(_PREPARED, None) if isinstance(data, dict) else None
     if _Here.recorder is not None and isinstance(place, str):
-        try:
+        with suppress(ValueError):  # another version's word
             _Here.recorder.child_of(place)
-        except ValueError:
-            pass  # another version's word
     return prepare(data, *args, **kwargs)
 
 
 def _bootstrap(bootstrap: Callable[..., Any], process: Any, *args: Any, **kwargs: Any) -> Any:
     """In the child, however it was started: now it is known what it is for."""
     if _Here.recorder is not None:
-        try:
+        with suppress(Exception):  # whatever a subclass makes of its attributes
             _Here.recorder.name_process(name_of(process))
-        except Exception:  # whatever a subclass makes of its attributes
-            pass
     return bootstrap(process, *args, **kwargs)
 
 

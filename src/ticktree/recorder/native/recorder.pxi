@@ -296,7 +296,7 @@ cdef class Recorder:
         if self.core.header != NULL and not self.core.forked:
             tt_anchor_renew(self.core)
 
-    cdef tt_ref _text(self, str text):
+    def _text(self, str text):
         cdef bint cut = False
         return store_text(self.core, self.texts, name_bytes(text, &cut).decode()) if text else 0
 
