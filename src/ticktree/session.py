@@ -85,7 +85,8 @@ class Session:
                 return
             if not self._pid:
                 self._begin(run, parent)
-            self.recorder.enable()
+            if not self.recorder.recording:
+                self.recorder.enable()
             native.install(self.recorder)
             self._lead_children()
 
@@ -115,39 +116,63 @@ class Session:
 
     def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
+        self.recorder.name_process(_program_name())
+        atexit.register(self._finish)
         try:
             self.run = run or _new_run()
-            self._open(self.run, parent if run is not None else "")
             # Its owner may be a program that this process ran before (exec): then it is up to us.
             self._finishes = not self.run.manifest.supervised and _owns(self.run)
+            if run is not None and self._is_child(run, parent):
+                self._begin_later(run)
+                return
+            self._open(self.run)
         except (OSError, TicktreeError, MemoryError) as error:
             _say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open()
         self.recorder.set_costs(*native.calibrate())
-        atexit.register(self._finish)
 
-    def _open(self, run: RunDirectory, parent: str | None) -> None:
+    def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
+        """Whether others of the run came before this process; if so, where it hangs is noted."""
+        from ticktree.run.lineage import parent_of_process
+
+        with suppress(ValueError):  # the environment may say anything
+            if parent:
+                self.recorder.child_of(parent)
+                return True
+        parent = parent_of_process(run)
+        if parent:
+            self.recorder.child_of(parent)
+        return parent is not None
+
+    def _begin_later(self, run: RunDirectory) -> None:
+        """Many a process records nothing, fork servers above all: those leave no file."""
+        costs = (
+            native.calibrate()
+        )  # now, not in the way of the first section; processes forked from this one have it
+
+        def opening() -> None:
+            try:
+                self._open(run)
+            except (
+                OSError,
+                TicktreeError,
+                MemoryError,
+            ):  # the run is over: it was outlived, and this is for nobody
+                self.run = None
+                self.recorder.open()
+            self.recorder.set_costs(*costs)
+
+        self.recorder.begin_later(opening)
+
+    def _open(self, run: RunDirectory) -> None:
         path, limit, identity = _file_in(run)
-        self._introduce(run, identity[3], parent)
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
         if self.recorder.is_private:
             _say(
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )
-
-    def _introduce(self, run: RunDirectory, incarnation: int, parent: str | None) -> None:
-        """Says what this process is called and who started it, as far as that is known so early."""
-        from ticktree.run.lineage import parent_of_process
-        from ticktree.run.program import name_of_command
-
-        self.recorder.name_process(name_of_command(sys.orig_argv))
-        with suppress(ValueError):  # the environment may say anything
-            if parent is None:
-                parent = parent_of_process(run, incarnation)
-            if parent:
-                self.recorder.child_of(parent)
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
@@ -157,8 +182,9 @@ class Session:
         if self.run is None:
             return
         try:
-            if self.recorder.is_private:
-                self.run.keep_image(_file_in(self.run)[0].name, self.recorder.image())
+            image = self.recorder.image() if self.recorder.is_private else b""
+            if image:
+                self.run.keep_image(_file_in(self.run)[0].name, image)
             if self._finishes:
                 _describe(self.run)
                 self.run.finish()
@@ -238,6 +264,12 @@ def _new_run() -> RunDirectory:
 
     script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem
     return RunDirectory.create(script)
+
+
+def _program_name() -> str:
+    from ticktree.run.program import name_of_command
+
+    return name_of_command(sys.orig_argv)
 
 
 def _owns(run: RunDirectory) -> bool:

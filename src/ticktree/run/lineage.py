@@ -16,16 +16,12 @@ from ticktree.run.owner import Owner, start_of
 _MOST_ANCESTORS = 64
 
 
-def parent_of_process(run: RunDirectory, incarnation: int) -> str | None:
-    """The place that this process hangs under, if whoever started it did not say; None for the run's first process.
-
-    Args:
-        run: The run it records into.
-        incarnation: Which of the programs that it has run this is.
-    """
+def parent_of_process(run: RunDirectory) -> str | None:
+    """The place that this process hangs under, if whoever started it did not say; None for the run's first process."""
     owner = run.manifest.owner
-    if incarnation > 1:
-        return f"{os.getpid()}-{start_of(os.getpid()) or 0}-{incarnation - 1}:0"
+    before = _latest_program(run, os.getpid())
+    if before:  # this process was another program before (exec)
+        return f"{before}:0"
     pid = os.getppid()
     if run.manifest.supervised and _is(owner, pid):
         return None

@@ -109,7 +109,7 @@ typedef struct {
 
 struct tt_recorder {
     int recording;
-    int forked; /* the process is a child that has not been given a file of its own yet */
+    int forked; /* the process is a child that has no file of its own yet: it gets one when it first records */
     tt_ref fork_node; /* open where it was forked, in the parent's file */
     int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
     pthread_t fork_thread;

@@ -20,6 +20,7 @@ cdef class Recorder:
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
     cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
+    cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False):
@@ -180,9 +181,21 @@ cdef class Recorder:
         if not tt_enable(self.core):
             raise MemoryError("no memory for the recorder")
 
+    def begin_later(self, opening):
+        """Starts recording, but takes no memory before there is something to record.
+
+        Args:
+            opening: Called then; calls `open`.
+        """
+        if self.core.header == NULL and not self.core.recording:
+            self.opening = opening
+            self.core.forked = self.core.recording = True  # as a forked child, it gets a file when it needs one
+
     def disable(self):
         """Stops recording; what is open is left at this moment, without counting as completed."""
-        if self._ready():
+        if self.core.header == NULL:
+            self.core.recording = False
+        elif self._ready():
             tt_disable(self.core)
 
     def reset(self):
@@ -243,10 +256,13 @@ cdef class Recorder:
     def place(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
         cdef tt_origin origin
-        if not self.core.recording or not self.core.header.pid:
+        if not self.core.recording:
             return None
         if self.core.forked:  # it has recorded nothing itself, and may never: what it starts hangs where it would
-            return self.said_parent or place_text(self.core.header, self.core.fork_node)
+            known = self.core.header != NULL and self.core.header.pid
+            return self.said_parent or (place_text(self.core.header, self.core.fork_node) if known else None)
+        if not self.core.header.pid:
+            return None
         tt_origin_capture(self.core, &origin)
         return place_text(self.core.header, origin.node)
 
@@ -279,7 +295,7 @@ cdef class Recorder:
         """
         text = name_text(name)
         is_main = threading.get_ident() == threading.main_thread().ident
-        if self.core.header == NULL:
+        if self.core.header == NULL and not self.core.forked:
             self.said_role = text if is_main else self.said_role
             return
         if self.core.forked and not rearm(self.core):
@@ -461,7 +477,10 @@ cdef class Recorder:
         cdef bint was_recording = self.core.recording
         self.core.forked = False
         if self.core.header == NULL:
-            return False
+            opening, self.opening, self.core.recording = self.opening, None, False
+            if opening is not None:
+                opening()
+            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
         if self.core.arena.fd < 0 and self.child_file is None:
             return was_recording  # memory of the process's own was copied by the fork: it goes on
         cdef tt_header old = self.core.header[0]
