@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ticktree.outputs import columns
+from ticktree.outputs.bars import bar
 from ticktree.outputs.columns import Column
 from ticktree.outputs.grid import GAP, SEPARATOR, Head, Line, cut, drawn
 from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
@@ -20,7 +21,6 @@ from ticktree.outputs.visible import visible
 from ticktree.outputs.worst import pace, worst_ticks
 from ticktree.profile import Loop, Profile
 
-BAR_CELLS = 8
 LEAST_WIDTH = 40
 
 _NAME_STYLES: dict[Kind, str] = {
@@ -30,7 +30,6 @@ _NAME_STYLES: dict[Kind, str] = {
     "folded": "dim",
     "itself": "dim italic",
 }
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 Item = TypeVar("Item")
 
@@ -86,7 +85,7 @@ def _tree(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
         Line(
             name=row.name,
             mark=row.mark,
-            cells=[_bar(row.share), *(column.text(row) for column in columns.TREE)],
+            cells=[bar(row.share), *(column.text(row) for column in columns.TREE)],
             notes=row.notes,
             guide=row.guide,
             trunk=row.trunk,
@@ -131,12 +130,6 @@ def _gauges(profile: Profile, width: int) -> Iterator[Text]:
 
 def _heads(shown: Sequence[Column[Item]]) -> list[Head]:
     return [Head(column.title, column.rank) for column in shown]
-
-
-def _bar(share: float | None) -> str:
-    """Return a bar as long as `share` of its cells, to an eighth of a cell; of more than all, a full one."""
-    eighths = round(min(max(share or 0.0, 0.0), 1.0) * BAR_CELLS * 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def _encoded(lines: Sequence[Text], color: bool) -> bytes:
