@@ -4,10 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from typing import NamedTuple
 
 import psutil
 import pytest
-from trainer_run import SCRIPT, environment, run_trainer
+from trainer_run import SCRIPT, Ended, environment, run_trainer
+
+import ticktree
 
 START = "TrainerController.start_learning"
 ADVANCE = f"{START}/TrainerController.advance"
@@ -24,46 +27,102 @@ LEARNING = (
     "process_trajectory/get_gae",
     *(f"{UPDATE}/{part}" for part in ("forward", "loss", "backward", "step")),
 )
-SMALL = ["--steps", "1500", "--workers", "2"]
+
+STATS = (
+    "Environment.CumulativeReward",
+    "Environment.EpisodeLength",
+    "Losses.PolicyLoss",
+    "Losses.ValueLoss",
+    "Policy.Entropy",
+    "Policy.LearningRate",
+    "Policy.Epsilon",
+    "Policy.Beta",
+    "Policy.ExtrinsicReward",
+    "Policy.ExtrinsicValueEstimate",
+    "Step",
+)
 
 
-@pytest.mark.parametrize("start_method", ["spawn", "fork", "forkserver"])
-@pytest.mark.parametrize("threaded", [False, True])
-def test_the_tree_of_all_processes_adds_up_and_counts_every_step(threaded, start_method, tmp_path):
-    asked = [*SMALL, "--start-method", start_method, *(["--threaded"] if threaded else [])]
-    ended = run_trainer(tmp_path, *asked)
-    profile = ended.profile()
-    root = profile.root
-    learner = f"{START}/trainer_threads/thread_root" if threaded else ADVANCE
+class Trained(NamedTuple):
+    """A run that several tests look at: 1,500 steps of two workers."""
+
+    ended: Ended
+    threaded: bool
+    profile: ticktree.Profile
+
+
+def _train(folder, threaded, start_method):
+    asked = ["--steps", "1500", "--workers", "2", "--start-method", start_method, "--run-id", "first"]
+    ended = run_trainer(folder, *asked, *(["--threaded"] if threaded else []))
+    return Trained(ended, threaded, ended.profile())
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        (False, "spawn"),
+        (True, "spawn"),
+        pytest.param((False, "fork"), marks=pytest.mark.slow),
+        pytest.param((True, "forkserver"), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def trained(request, tmp_path_factory):
+    return _train(tmp_path_factory.mktemp("trained"), *request.param)
+
+
+def test_the_tree_of_all_processes_has_every_part_and_adds_up(trained):
+    root = trained.profile.root
+    learner = f"{START}/trainer_threads/thread_root" if trained.threaded else ADVANCE
     for path in (
         *(f"{ADVANCE}/env_step/{part}" for part in ENV_STEP),
+        *(f"{learner}/trainer_advance/{part}" for part in LEARNING),
         f"{START}/TrainerController._reset_env",
+        f"{START}/TrainerController._save_models/RLTrainer._checkpoint",
+        "run_training.setup",
+        "SubprocessEnvManager.close",
     ):
         assert root.at(path).count > 0
-    for part in LEARNING:
-        assert root.at(f"{learner}/trainer_advance/{part}").count > 0
-    assert root.at(f"{START}/TrainerController._save_models/RLTrainer._checkpoint").count == 1
+    for path in (f"{WORKER}/request", f"{ADVANCE}/env_step/communicator.exchange/step_wait"):
+        assert root.at(path).wait
+    assert root.at(WORKER).concurrent_ns > 0
+    assert root.at(f"{START}/workers").parallel
 
-    episodes = ended.number(r"episodes: (\d+)")
-    worker = root.at(WORKER)
+
+def test_workers_sections_are_counted_under_the_node_they_were_started_from_exactly(trained):
+    worker = trained.profile.root.at(WORKER)
     assert worker.count == 2
+    assert worker.at("env.make").count == 2
     assert worker.at("env.step").count == 1500
-    assert worker.at("env.reset").count == 2 + episodes
-    assert worker.at("reply").count == 1500 + 2
-    assert worker.at("request").wait
-    assert root.at(f"{ADVANCE}/env_step/communicator.exchange/step_wait").wait
-    assert worker.concurrent_ns > 0
+    assert worker.at("env.reset").count == 2 + trained.ended.number(r"episodes: (\d+)")
+    assert worker.at("reply").count == 2 + 1500  # to the first reset of each, and to every step
+    take_step = trained.profile.root.at(f"{ADVANCE}/env_step/SubprocessEnvManager._take_step")
+    assert take_step.count == 1500
 
 
-@pytest.mark.parametrize("threaded", [False, True])
-def test_the_learner_and_the_workers_are_known_by_what_they_do(threaded, tmp_path):
-    profile = run_trainer(tmp_path, *SMALL, *(["--threaded"] if threaded else [])).profile()
+def test_the_learner_and_the_workers_are_known_by_what_they_do(trained):
+    profile = trained.profile
     roles = sorted(writer.role for writer in profile.writers.values())
-    assert roles == sorted(["learner", "env worker", "env worker", *(["actor"] if threaded else [])])
+    assert roles == sorted(["learner", "env worker", "env worker", *(["actor"] if trained.threaded else [])])
     workers = [key for key, writer in profile.writers.items() if writer.role == "env worker"]
     shares = profile.root.at(f"{WORKER}/env.step").by_writer
     assert sorted(shares) == sorted(workers)
     assert sum(share.count for share in shares.values()) == 1500
+
+
+def test_rewards_and_losses_are_gauges_under_the_names_of_timers_files(trained):
+    gauges = trained.profile.gauges
+    for name in STATS:
+        assert gauges[f"InvertedPendulum-v5.{name}.mean"].count == trained.ended.stdout.count("\nstep ")
+    assert gauges["InvertedPendulum-v5.Step.mean"].last == trained.ended.number(r"step (\d+):")
+
+
+def test_weights_are_saved_under_the_run_s_name(trained):
+    import torch
+
+    weights = torch.load(trained.ended.folder / "results" / "first.pt")
+    assert set(weights) == {"actor", "critic"}
+    assert weights["actor"]["normalizer.mean"].shape == (4,)
 
 
 def test_a_straggler_s_steps_are_slower_than_the_others(tmp_path):
@@ -76,7 +135,9 @@ def test_a_straggler_s_steps_are_slower_than_the_others(tmp_path):
     assert slow == [max(shares.values(), key=lambda share: share.total_ns)]
 
 
-@pytest.mark.parametrize("asked", [["--workers", "1"], ["--workers", "3", "--lockstep"]])
+@pytest.mark.parametrize(
+    "asked", [["--workers", "1"], pytest.param(["--workers", "3", "--lockstep"], marks=pytest.mark.slow)]
+)
 def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path):
     found = []
     for name, recorded, variables in (
@@ -91,50 +152,15 @@ def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path
     assert not (tmp_path / "off" / "ticktree-runs").exists()
 
 
-def test_rewards_and_losses_are_gauges_under_the_names_of_timers_files(tmp_path):
-    ended = run_trainer(tmp_path, *SMALL)
-    gauges = ended.profile().gauges
-    for name in (
-        "Environment.CumulativeReward",
-        "Environment.EpisodeLength",
-        "Losses.PolicyLoss",
-        "Losses.ValueLoss",
-        "Policy.Entropy",
-        "Policy.LearningRate",
-        "Policy.Epsilon",
-        "Policy.Beta",
-        "Policy.ExtrinsicReward",
-        "Policy.ExtrinsicValueEstimate",
-        "Step",
-    ):
-        assert gauges[f"InvertedPendulum-v5.{name}.mean"].count == ended.stdout.count("\nstep ")
-    assert gauges["InvertedPendulum-v5.Step.mean"].last == ended.number(r"step (\d+):")
-
-
-def test_weights_are_saved_under_the_run_s_name(tmp_path):
-    import torch
-
-    run_trainer(
-        tmp_path, *SMALL, "--run-id", "first", "--results-dir", "out", recorded=False, TICKTREE_OFF="1"
-    )
-    weights = torch.load(tmp_path / "out" / "first.pt")
-    assert set(weights) == {"actor", "critic"}
-    assert weights["actor"]["normalizer.mean"].shape == (4,)
-
-
 def _workers_of(process):
-    """Its environment processes, once all three work."""
-    while True:
-        assert process.poll() is None, process.stderr.read()
-        for line in process.stdout:
-            if line.startswith("step "):
-                break
-        # Spawn starts a process of its own that watches over resources; it has no environment.
-        return [
-            child
-            for child in psutil.Process(process.pid).children(recursive=True)
-            if "resource_tracker" not in " ".join(child.cmdline())
-        ]
+    """Its environment processes, once it has learned from all of them."""
+    assert any(line.startswith("step ") for line in process.stdout), process.stderr.read()
+    # Spawn starts a process of its own that watches over resources; it has no environment.
+    return [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "resource_tracker" not in " ".join(child.cmdline())
+    ]
 
 
 @pytest.fixture
@@ -162,8 +188,7 @@ def training(tmp_path):
         process.communicate()
 
 
-@pytest.mark.parametrize("start_method", ["spawn", "fork"])
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize(("threaded", "start_method"), [(False, "spawn"), (True, "fork")])
 def test_a_worker_that_dies_ends_the_run_with_one_line_and_leaves_its_weights(
     threaded, start_method, training, tmp_path
 ):

@@ -13,6 +13,7 @@ import ticktree
 
 from .env_manager import SubprocessEnvManager, WorkerError
 from .messages import Spec
+from .optimizer import prepare_torch
 from .options import Options, parse
 from .policy import TorchPolicy
 from .ppo_trainer import PPOTrainer
@@ -44,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run_training(options: Options) -> None:
     with ticktree.section("run_training.setup"):
+        prepare_torch()
         env_manager = SubprocessEnvManager(options.plan)
         controller = TrainerController(
             lambda spec: _trainer(options, spec), options.settings.horizon, options.weights
