@@ -1,4 +1,4 @@
-"""Columns: which numbers a table shows, for every output that draws tables."""
+"""Columns: what a table shows of an item, for every output that draws tables."""
 
 from __future__ import annotations
 
@@ -14,18 +14,40 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What stands above a column.
+
+    Attributes:
+        title: safe to show.
+        rank: how soon the column is given up where there is no room: the highest first; 0 is never.
+        words: whether words stand in it, not numbers.
+    """
+
+    title: str
+    rank: int
+    words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Generic[Item]):
-    """A column of numbers.
+    """A column.
 
     Attributes:
         title: what stands above it.
-        text: the number of an item, formatted; "" where there is none to show.
+        text: what an item has in it, formatted and safe to show; "" where there is nothing to show.
         rank: how soon it is given up where there is no room: the highest first.
+        words: whether words stand in it, not numbers.
     """
 
     title: str
     text: Callable[[Item], str]
     rank: int
+    words: bool = False
+
+    @property
+    def head(self) -> Head:
+        """What stands above it."""
+        return Head(self.title, self.rank, self.words)
 
 
 def _stat(name: str) -> Callable[[Row], str]:
