@@ -67,14 +67,16 @@ def _at(place: Place, role: Role, one: Straggler) -> Iterator[Blame]:
 
 
 def _told(
-    place: Place, role: Role, waited: Mapping[Unit, int], one: Straggler, wakers: Sequence[tuple[Waker, Wakes]]
+    place: Place,
+    role: Role,
+    waited: Mapping[Unit, int],
+    one: Straggler,
+    wakers: Sequence[tuple[Waker, Wakes]],
 ) -> Iterator[Blame]:
     """Yield what signals say."""
     waiters = {writer for unit in waited for writer in unit.writers}
     for_it_ns = sum(
-        wakes.waited_ns
-        for waker, wakes in wakers
-        if waker.writer in waiters and waker.by in one.unit.writers
+        wakes.waited_ns for waker, wakes in wakers if waker.writer in waiters and waker.by in one.unit.writers
     )
     if for_it_ns:
         saved_ns = min(for_it_ns // len(waited), one.excess_ns)

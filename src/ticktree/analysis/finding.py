@@ -26,8 +26,9 @@ class Finding:
         path: of the node it is about; "" where it is about the whole run.
         message: one sentence, of this run's own names and numbers. Names in it are as the program chose them:
             whoever shows it makes them safe to show.
-        evidence: what was measured, by name: nanoseconds where the name ends in `_ns`, a part of 1 where it
-            ends in `_share`, how many times as much where it ends in `_factor`.
+        evidence: what was measured, by name: nanoseconds where the name ends in `_ns`, bytes in `_bytes`, a part of 1
+            in `_share`, how many times as much in `_factor`. Names are such that they can follow their number:
+            "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most.
     """
 
     rule: str

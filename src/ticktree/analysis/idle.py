@@ -120,4 +120,3 @@ def _cause(role: str, path: str, each: Sequence[tuple[str, str, Wakes]]) -> Caus
     channels = sorted({channel for _, channel, _ in each})
     ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
     return Cause(role, path, tuple(channels), wakes, tuple(ranked))
-

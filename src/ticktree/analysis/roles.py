@@ -89,6 +89,14 @@ def unit_of(found: Iterable[Role]) -> dict[str, Unit]:
     return {writer: unit for role in found for unit in role.units for writer in unit.writers}
 
 
+def has_processes(profile: Profile) -> bool:
+    """Tell whether any run in the profile had more than one process."""
+    processes: dict[str, set[str]] = {}
+    for writer in profile.writers.values():
+        processes.setdefault(writer.run, set()).add(writer.process)
+    return any(len(ids) > 1 for ids in processes.values())
+
+
 def run_ns(profile: Profile) -> int:
     """Return how long the run took, or all runs in the profile one after the other; 0 where nothing tells."""
     spans: dict[str, tuple[int, int]] = {}

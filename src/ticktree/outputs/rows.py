@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ticktree.outputs.notes import notes_of
+from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile, Stats
@@ -33,6 +33,7 @@ class Row:
         notes: what else is known, the most important first.
         guide: the lines that lead to it from its ancestors; "" at the top.
         trunk: the lines that lead past it to whatever follows; as wide as `guide`.
+        nodes: what `total_ns` is of: their totals, or in a row of own time their own times.
     """
 
     kind: Kind
@@ -46,6 +47,7 @@ class Row:
     notes: tuple[str, ...] = ()
     guide: str = ""
     trunk: str = ""
+    nodes: tuple[Node, ...] = field(default=(), repr=False, compare=False)
 
 
 def tree_rows(profile: Profile, options: ViewOptions) -> list[Row]:
@@ -97,18 +99,24 @@ def _share(total_ns: int, parent: Node) -> float | None:
     return total_ns / parent.total_ns if parent.total_ns > 0 else None
 
 
+def _share_of_child(node: Node, parent: Node) -> float | None:
+    """Return the share of `node`; None where it ran on after its parent's calls had ended."""
+    return None if node.concurrent_ns and outlived(parent) else _share(node.total_ns, parent)
+
+
 def _section(node: Node, parent: Node, options: ViewOptions) -> Row:
     stats = phase_of(node, options.phase)
     return Row(
         kind="wait" if node.wait else "section",
         name=visible(node.name) or '""',
         total_ns=node.total_ns,
-        share=_share(node.total_ns, parent),
+        share=_share_of_child(node, parent),
         mark="wait" if node.wait else "parallel" if node.concurrent_ns else "",
         stats=stats,
         mean_ns=stats.mean_ns,
         calls=stats.count,
         notes=notes_of(node, options),
+        nodes=(node,),
     )
 
 
@@ -120,6 +128,7 @@ def _folded(nodes: list[Node], parent: Node, options: ViewOptions) -> Row:
         total_ns=total_ns,
         share=_share(total_ns, parent),
         calls=sum(phase_of(node, options.phase).count for node in nodes),
+        nodes=tuple(nodes),
     )
 
 
@@ -131,6 +140,7 @@ def _unaccounted(node: Node) -> Row:
         total_ns=total_ns,
         share=_share(total_ns, node),
         mean_ns=rounded_ratio(total_ns, node.count) if node.count else None,
+        nodes=(node,),
     )
 
 

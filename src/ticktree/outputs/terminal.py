@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ticktree.outputs import grid
-from ticktree.outputs.advice import advice
+from ticktree.outputs.advice import evidence, said
 from ticktree.outputs.document import Advice, Entry, Heading, Losses, Nothing, Part, Table, Tone
 from ticktree.outputs.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.options import ViewOptions
@@ -60,15 +60,17 @@ def _heading(part: Heading, width: int) -> Iterator[Text]:
     yield from rest
 
 
-def _wrapped(pieces: Sequence[str], between: str, width: int, style: str = "") -> Iterator[Text]:
-    """Yield `pieces` on as few lines as they need, later lines moved in a little."""
+def _wrapped(
+    pieces: Sequence[str], between: str, width: int, style: str = "", hang: str = GAP
+) -> Iterator[Text]:
+    """Yield `pieces` on as few lines as they need, later lines behind `hang`."""
     line = cut(pieces[0], width)
     for piece in pieces[1:]:
         if cell_len(line + between + piece) <= width:
             line += between + piece
         else:
             yield Text(line, style)
-            line = GAP + cut(piece, width - len(GAP))
+            line = hang + cut(piece, width - len(hang))
     yield Text(line, style)
 
 
@@ -81,10 +83,61 @@ def _table(part: Table, width: int) -> Iterator[Text]:
         yield from _table(part.narrower, width)
         return
     heading, *drawn = grid.drawn(part.title, heads, lines, width)
-    yield heading
+    yield from heading
     for entry, row in zip(part.entries, drawn, strict=True):
         yield from row
         for pieces in entry.about:
             yield from (Text.assemble(GAP, line) for line in _wrapped(pieces, SEPARATOR, width - len(GAP)))
     if part.remark:
-        yield from _wrapped(part.remark.split(" "), " ", width, "dim")
+        yield from _wrapped(part.remark.split(" "), " ", width, "dim", hang="")
+
+
+def _line(entry: Entry, bars: bool) -> grid.Line:
+    return grid.Line(
+        name=entry.name,
+        mark=entry.mark,
+        cells=[_bar(entry.share), *entry.cells] if bars else entry.cells,
+        notes=entry.notes,
+        guide=entry.guide,
+        trunk=entry.trunk,
+        style=_STYLES[entry.tone],
+        quiet=entry.tone in ("quiet", "faint"),
+    )
+
+
+def _bar(share: float | None) -> str:
+    """Return a bar as long as `share` of its cells, to an eighth of a cell; of more than all, a full one."""
+    eighths = round(min(max(share or 0.0, 0.0), 1.0) * BAR_CELLS * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _advice(part: Advice, width: int) -> Iterator[Text]:
+    """Yield each piece of advice behind its number, and below it, dim, what it rests on."""
+    yield Text("Worth doing", "bold")
+    for number, finding in enumerate(part.findings, start=1):
+        lead = f"{number:>2}  "
+        room = width - len(lead)
+        lines = [
+            *_wrapped(said(finding).split(" "), " ", room, hang=""),
+            *_wrapped(evidence(finding), SEPARATOR, room, "dim", hang=""),
+        ]
+        for at, line in enumerate(lines):
+            yield Text.assemble((" " * len(lead) if at else lead, "bold"), line)
+
+
+def _encoded(lines: Sequence[Text], color: bool) -> bytes:
+    if not color:
+        return "".join(f"{line.plain}\n" for line in lines).encode()
+    # Nothing is asked of the environment: the same profile and options give the same bytes everywhere.
+    console = Console(
+        file=StringIO(),
+        force_terminal=True,
+        color_system="standard",
+        no_color=False,
+        legacy_windows=False,
+        width=10_000,
+    )
+    with console.capture() as captured:
+        for line in lines:
+            console.print(line, soft_wrap=True)
+    return captured.get().encode()

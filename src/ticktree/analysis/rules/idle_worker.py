@@ -52,9 +52,9 @@ class IdleWorkerRule:
             evidence={
                 "who": name,
                 "waited_ns": waited_ns,
-                "waited_share": share,
-                "in_this_node_ns": wait.waited_ns,
-                "known_share": min(1.0, wait.known_ns / wait.waited_ns),
+                "of_the_time_share": share,
+                "waited_there_ns": wait.waited_ns,
+                "known_for_whom_share": min(1.0, wait.known_ns / wait.waited_ns),
             },
         )
 

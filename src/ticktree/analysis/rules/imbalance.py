@@ -10,7 +10,7 @@ from ticktree.analysis.imbalance import Imbalance, imbalance
 from ticktree.analysis.roles import Role
 from ticktree.analysis.stragglers import crews, stragglers, whole_lives
 from ticktree.analysis.survey import survey
-from ticktree.analysis.wording import percent, times, who
+from ticktree.analysis.wording import times, who
 from ticktree.profile import Profile
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
@@ -45,16 +45,14 @@ class ImbalanceRule:
             path="",
             message=(
                 f"{who(role.name, uneven.units)}: {uneven.busiest.name} has "
-                f"{times(uneven.busiest_ns / uneven.mean_ns)} as much to do as they have on average; "
-                f"with even shares the run could be up to {percent(at_stake)} shorter"
+                f"{times(uneven.busiest_ns / uneven.mean_ns)} as much to do as they have on average"
             ),
             evidence={
                 "busiest": uneven.busiest.name,
-                "busiest_ns": uneven.busiest_ns,
-                "mean_ns": uneven.mean_ns,
-                "lost_ns": uneven.lost_ns,
-                "imbalance_share": uneven.share,
                 "at_stake_share": at_stake,
+                "by_the_busiest_ns": uneven.busiest_ns,
+                "on_average_ns": uneven.mean_ns,
+                "imbalance_share": uneven.share,
             },
         )
 

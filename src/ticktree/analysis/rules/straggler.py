@@ -68,18 +68,17 @@ def _said(one: Straggler, others: int, waiting: Blame | None) -> Iterator[str]:
 
 
 def _evidence(one: Straggler, waiting: Blame | None, at_stake: float | None) -> Evidence:
-    said: dict[str, str | int | float] = {
-        "who": one.unit.name,
-        f"{one.measure}_ns": one.took_ns,
-        f"peers_{one.measure}_ns": one.peers_took_ns,
-        "calls": one.calls,
-        "peers_calls": one.peers_calls,
-        "excess_ns": one.excess_ns,
-    }
-    if waiting is not None:
-        said["waited_ns"] = waiting.waited_ns
-        said["for_it_ns"] = waiting.for_it_ns
-        said["known_by"] = "signals" if waiting.is_known else "going in step"
+    unit = "a_call" if one.measure == "call" else "in_all"
+    said: dict[str, str | int | float] = {"who": one.unit.name}
     if at_stake is not None:
         said["at_stake_share"] = at_stake
+    said[f"{unit}_ns"] = one.took_ns
+    said[f"{unit}_by_its_peers_ns"] = one.peers_took_ns
+    said["calls"] = one.calls
+    said["calls_by_its_peers"] = one.peers_calls
+    said["more_than_its_peers_ns"] = one.excess_ns
+    if waiting is not None:
+        said["waited_ns"] = waiting.waited_ns
+        said["waited_for_it_ns"] = waiting.for_it_ns
+        said["known_by"] = "signals" if waiting.is_known else "going in step"
     return said
