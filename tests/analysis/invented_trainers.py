@@ -18,17 +18,23 @@ def worker(number: int) -> str:
     return f"{4300 + number}-{900 + number}/{4300 + number}"
 
 
-def writer(id: str, role: str = "env worker", started_ns: int = 0, last_ns: int = 40 * S, **fields) -> Writer:
+def writer(
+    name: str, role: str = "env worker", started_ns: int = 0, last_ns: int = 40 * S, **fields
+) -> Writer:
     """A process's main thread."""
     fields = {"run": "run-1", "process_name": role, "is_main": True, "parent": "make envs", **fields}
-    return Writer(id=id, role=role, started_ns=started_ns, last_ns=last_ns, **fields)
+    return Writer(id=name, role=role, started_ns=started_ns, last_ns=last_ns, **fields)
 
 
-def node(name: str, took: Mapping[str, Sequence[int]], *children: Node, beside: bool = False, **fields) -> Node:
+def node(
+    name: str, took: Mapping[str, Sequence[int]], *children: Node, beside: bool = False, **fields
+) -> Node:
     """A node whose calls took so long, by writer; `beside` all else where its writers are others than its parent's."""
     by_writer = {}
     for who, durations in took.items():
-        below = [child.by_writer[who] for child in children if who in child.by_writer and not child.concurrent_ns]
+        below = [
+            child.by_writer[who] for child in children if who in child.by_writer and not child.concurrent_ns
+        ]
         own_ns = sum(durations) - sum(share.total_ns for share in below)
         by_writer[who] = Share(len(durations), sum(durations), own_ns)
     everything = [duration for durations in took.values() for duration in durations]
@@ -61,7 +67,11 @@ class Trainer:
     """
 
     def __init__(
-        self, workers: int = 4, slow: Mapping[int, float] | None = None, steps: int = 1000, signals: bool = True
+        self,
+        workers: int = 4,
+        slow: Mapping[int, float] | None = None,
+        steps: int = 1000,
+        signals: bool = True,
     ) -> None:
         self.steps, self.signals = steps, signals
         self.ids = [worker(number) for number in range(workers)]

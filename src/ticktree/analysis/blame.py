@@ -40,16 +40,17 @@ class Blame:
         return self.for_it_ns / self.waited_ns
 
 
-def blame(one: Straggler, seen: Survey) -> Blame | None:
-    """Return who waited most for `one`; None where nobody is known to have, and nothing speaks for it.
+def blames(one: Straggler, seen: Survey) -> list[Blame]:
+    """Return who waited for `one`, others than its like first; nobody where nobody is known to have.
 
     Where signals tell who ended a wait, they are believed. Elsewhere it is reckoned: workers that are called equally
     often go in step, and who waits as often as they are called, or once for each of them, waits for the slowest;
     for as long as that one takes longer than its peers, at most for as long as was waited at all.
     """
     everything = [each for place in seen.found for role in seen.threads for each in _at(place, role, one)]
-    everything.sort(key=lambda each: (each.role == one.unit.role, -each.for_it_ns, each.path, each.role))
-    return everything[0] if everything else None
+    return sorted(
+        everything, key=lambda each: (each.role == one.unit.role, -each.for_it_ns, each.path, each.role)
+    )
 
 
 def _at(place: Place, role: Role, one: Straggler) -> Iterator[Blame]:

@@ -14,8 +14,6 @@ STRETCHES_SHOWN = 6
 # Who has so much of a stretch that all of a role have together is worth a name.
 NAMED_SHARE = 0.5
 BOUND = "Bounds, not forecasts: without one of these, another path may set the run's length."
-    "Without one of these the run would be shorter by its time at most: then another path may set its length."
-)
 
 
 def critical(profile: Profile, options: ViewOptions) -> Table | None:
@@ -38,9 +36,8 @@ def _entry(one: Stretch) -> Entry:
     notes = []
     if len(one.by) > 1 and most_ns >= NAMED_SHARE * one.ns:
         notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
-    place = f"in {last_name(one.path)}" if one.path else "outside all sections"
     return Entry(
-        name=visible(f"{one.role if len(one.by) > 1 else name} {place}"),
+        name=visible(f"{one.role if len(one.by) > 1 else name} in {last_name(one.path)}"),
         cells=[column.text(one) for column in columns.CRITICAL],
         notes=notes,
         share=one.share,

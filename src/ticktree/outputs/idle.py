@@ -52,7 +52,7 @@ def _notes(wait: Waiting, options: ViewOptions) -> Iterator[str]:
 
 def _cause(cause: Cause) -> str:
     """Return who ended waits, and in which section: of several, also the one that ended most of them."""
-    place = f"in {last_name(cause.path)}" if cause.path else "outside its sections"
+    place = f"in {last_name(cause.path)}"
     (name, most_ns), count = cause.by[0], len(cause.by)
     if count == 1:
         return f"{name} {place}"

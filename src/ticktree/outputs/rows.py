@@ -88,6 +88,10 @@ def _below(node: Node, options: ViewOptions) -> list[tuple[Row, Node | None]]:
         rows.append((_folded(small, node, options), None))
     if children:
         rows.append((_unaccounted(node), None))
+    if outlived(node):  # a part of the parent's time is then nothing that can be said of them
+        rows = [
+            (replace(row, share=None) if child and child.concurrent_ns else row, child) for row, child in rows
+        ]
     return rows
 
 
@@ -99,18 +103,13 @@ def _share(total_ns: int, parent: Node) -> float | None:
     return total_ns / parent.total_ns if parent.total_ns > 0 else None
 
 
-def _share_of_child(node: Node, parent: Node) -> float | None:
-    """Return the share of `node`; None where it ran on after its parent's calls had ended."""
-    return None if node.concurrent_ns and outlived(parent) else _share(node.total_ns, parent)
-
-
 def _section(node: Node, parent: Node, options: ViewOptions) -> Row:
     stats = phase_of(node, options.phase)
     return Row(
         kind="wait" if node.wait else "section",
         name=visible(node.name) or '""',
         total_ns=node.total_ns,
-        share=_share_of_child(node, parent),
+        share=_share(node.total_ns, parent),
         mark="wait" if node.wait else "parallel" if node.concurrent_ns else "",
         stats=stats,
         mean_ns=stats.mean_ns,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from ticktree.analysis.blame import blames
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.idle import Waiting, waitings_of
 from ticktree.analysis.roles import Role, Unit
-from ticktree.analysis.stragglers import LEAST_CALLS
+from ticktree.analysis.rules.straggler import matters
+from ticktree.analysis.stragglers import LEAST_CALLS, stragglers
 from ticktree.analysis.survey import Survey, survey
 from ticktree.analysis.wording import last_name, percent, who
 from ticktree.profile import Profile
@@ -31,11 +33,11 @@ class IdleWorkerRule:
         if len(profile.writers) < 2:  # nobody is there to wait for
             return
         seen = survey(profile)
-        for role in seen.threads:
-            idle = _idle(role, seen)
-            wait = next(iter(waitings_of(Role(role.name, tuple(idle)), seen)), None)
-            if wait is not None:
-                yield self._finding(role, idle, wait, seen)
+        waits = [(role, wait) for role in seen.threads if (wait := _wait(role, seen)) is not None]
+        explained = _explained([wait for _, wait in waits], seen)
+        for role, wait in waits:
+            if role.name not in explained:
+                yield self._finding(role, _idle(role, seen), wait, seen)
 
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, seen: Survey) -> Finding:
         waited_ns = sum(idle.values())
@@ -57,6 +59,23 @@ class IdleWorkerRule:
                 "known_for_whom_share": min(1.0, wait.known_ns / wait.waited_ns),
             },
         )
+
+
+def _wait(role: Role, seen: Survey) -> Waiting | None:
+    """Return where the idle ones of `role` wait most; None where none of them is idle."""
+    return next(iter(waitings_of(Role(role.name, tuple(_idle(role, seen))), seen)), None)
+
+
+def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
+    """Return the roles that wait for a straggler, or for others who do: that is said of the straggler."""
+    slow = [one for role in seen.threads for one in stragglers(role, seen.found) if matters(one, seen)]
+    blamed = {(each.role, each.path) for one in slow for each in blames(one, seen)}
+    explained = {wait.role.name for wait in waits if (wait.role.name, wait.path) in blamed}
+    while True:
+        more = {wait.role.name for wait in waits if wait.causes and wait.causes[0].role in explained}
+        if more <= explained:
+            return explained
+        explained |= more
 
 
 def _idle(role: Role, seen: Survey) -> dict[Unit, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.blame import Blame, blame
+from ticktree.analysis.blame import Blame, blames
 from ticktree.analysis.finding import Evidence, Finding, severity_of
 from ticktree.analysis.stragglers import Straggler, stragglers
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey, survey
 from ticktree.analysis.wording import last_name, percent, times, who
 from ticktree.profile import Profile
 
@@ -29,13 +29,14 @@ class StragglerRule:
         seen = survey(profile)
         for role in seen.threads:
             said: set[str] = set()
-            everyone = stragglers(role, seen.found)
+            everyone = [one for one in stragglers(role, seen.found) if matters(one, seen)]
             for one in everyone:
-                if one.unit.run in said or one.excess_ns < LEAST_SHARE * seen.run_ns:
+                if one.unit.run in said:
                     continue
                 said.add(one.unit.run)
                 others = sum(other.unit.run == one.unit.run for other in everyone) - 1
-                yield self._finding(one, others, blame(one, seen), seen.run_ns)
+                waiting = next(iter(blames(one, seen)), None)
+                yield self._finding(one, others, waiting, seen.run_ns)
 
     def _finding(self, one: Straggler, others: int, waiting: Blame | None, whole_ns: int) -> Finding:
         at_stake = waiting.saved_ns / whole_ns if waiting and whole_ns else None
@@ -46,6 +47,11 @@ class StragglerRule:
             message="; ".join(_said(one, others, waiting)),
             evidence=_evidence(one, waiting, at_stake),
         )
+
+
+def matters(one: Straggler, seen: Survey) -> bool:
+    """Tell whether so much is lost that it is worth a word."""
+    return one.excess_ns >= LEAST_SHARE * seen.run_ns
 
 
 def _said(one: Straggler, others: int, waiting: Blame | None) -> Iterator[str]:
@@ -75,7 +81,8 @@ def _evidence(one: Straggler, waiting: Blame | None, at_stake: float | None) -> 
     said[f"{unit}_ns"] = one.took_ns
     said[f"{unit}_by_its_peers_ns"] = one.peers_took_ns
     said["calls"] = one.calls
-    said["calls_by_its_peers"] = one.peers_calls
+    if one.calls != one.peers_calls:
+        said["calls_by_its_peers"] = one.peers_calls
     said["more_than_its_peers_ns"] = one.excess_ns
     if waiting is not None:
         said["waited_ns"] = waiting.waited_ns
