@@ -22,7 +22,7 @@ def writer(
     name: str, role: str = "env worker", started_ns: int = 0, last_ns: int = 40 * S, **fields
 ) -> Writer:
     """A process's main thread."""
-    fields = {"run": "run-1", "process_name": role, "is_main": True, "parent": "make envs", **fields}
+    fields = {"run": "run-1", "process_name": role, "is_main": True, **fields}
     return Writer(id=name, role=role, started_ns=started_ns, last_ns=last_ns, **fields)
 
 
@@ -95,8 +95,10 @@ class Trainer:
         root = replace(root, own_ns=own_ns, by_writer=self._whole(root, own_ns))
         loop = Loop(path="train", ticks=train.count, stats=train.steady, busy_ns=train.stats.sum_ns)
         last_ns = root.by_writer[LEARNER].total_ns
-        who = [writer(LEARNER, "learner", 0, last_ns, parent="")]
-        who += [writer(each, started_ns=(1300 + n) * MS, last_ns=last_ns) for n, each in enumerate(self.ids)]
+        who = [writer(LEARNER, "learner", 0, last_ns)]
+        for number, each in enumerate(self.ids):
+            started_ns = (1300 + number) * MS
+            who.append(writer(each, started_ns=started_ns, last_ns=last_ns, parent="make envs"))
         metadata = {"name": "ppo-walker", "command": "train.py --workers 4", "clock": "TSC"}
         return Profile(
             root=root,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -139,8 +140,10 @@ def _unit(run: str, writers: list[Writer]) -> Unit:
 
 
 def _order(unit: Unit) -> tuple[object, ...]:
+    """Return what units are ordered by: their start, then the numbers in their ids, which count up."""
     started_ns = unit.started_ns
-    return (unit.run, started_ns is None, started_ns or 0, unit.writers)
+    numbers = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
+    return (unit.run, started_ns is None, started_ns or 0, numbers, unit.writers)
 
 
 def _numbered(units: list[Unit]) -> list[Unit]:
