@@ -60,7 +60,7 @@ def test_several_that_were_added_up_as_one_have_all_their_numbers():
 
 def test_by_role_all_of_one_role_are_one():
     profile = of(writer("1-1/1", "learner"), *(writer(f"{n}-1/1", "actor", n) for n in range(2, 6)))
-    learner, actors = roles(profile, "role")
+    _, actors = roles(profile, "role")
     assert (actors.name, actors.count, len(actors.units)) == ("actor", 4, 1)
     assert actors.units[0].writers == ("2-1/1", "3-1/1", "4-1/1", "5-1/1")
 
