@@ -11,13 +11,13 @@ from rich.text import Text
 
 from ticktree.outputs import grid
 from ticktree.outputs.advice import evidence, said
+from ticktree.outputs.bars import bar
 from ticktree.outputs.document import Advice, Entry, Heading, Losses, Nothing, Part, Table, Tone
 from ticktree.outputs.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.parts import parts
 from ticktree.profile import Profile
 
-BAR_CELLS = 8
 LEAST_WIDTH = 40
 
 _STYLES: dict[Tone, str] = {
@@ -28,7 +28,6 @@ _STYLES: dict[Tone, str] = {
     "faint": "dim",
     "alarm": "red",
 }
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
@@ -96,19 +95,13 @@ def _line(entry: Entry, bars: bool) -> grid.Line:
     return grid.Line(
         name=entry.name,
         mark=entry.mark,
-        cells=[_bar(entry.share), *entry.cells] if bars else entry.cells,
+        cells=[bar(entry.share), *entry.cells] if bars else entry.cells,
         notes=entry.notes,
         guide=entry.guide,
         trunk=entry.trunk,
         style=_STYLES[entry.tone],
         quiet=entry.tone in ("quiet", "faint"),
     )
-
-
-def _bar(share: float | None) -> str:
-    """Return a bar as long as `share` of its cells, to an eighth of a cell; of more than all, a full one."""
-    eighths = round(min(max(share or 0.0, 0.0), 1.0) * BAR_CELLS * 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def _advice(part: Advice, width: int) -> Iterator[Text]:

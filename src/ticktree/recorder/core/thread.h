@@ -2,13 +2,13 @@
 #ifndef TICKTREE_THREAD_H
 #define TICKTREE_THREAD_H
 
-#include "account.h"
-#include "tree.h"
+#include "critical.h"
 #include <pthread.h>
 
 /* Set by the Cython side: what the threading module knows of the running thread. */
 typedef struct {
     tt_ref spawn_node; /* open where the thread was started; 0: unknown */
+    const tt_snapshot *path; /* of its starter as it was started; NULL: unknown */
     uint64_t native_id;
     char name[TT_THREAD_NAME + 1];
 } tt_thread_facts;
@@ -100,7 +100,7 @@ static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_
 
 static tt_thread *tt_thread_make(tt_recorder *recorder)
 {
-    tt_thread_facts facts = {0, 0, ""};
+    tt_thread_facts facts = {0, NULL, 0, ""};
     tt_describe_thread(recorder, &facts);
     tt_threads_reap(recorder);
     tt_thread *thread = calloc(1, sizeof *thread);
@@ -119,6 +119,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     thread->next_here = tt_threads_here;
     tt_threads_here = thread;
     pthread_setspecific(tt_thread_key, tt_threads_here);
+    tt_path_begin(recorder, thread, facts.path);
     return thread;
 }
 

@@ -15,7 +15,7 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
-    cdef dict by_name, by_ask, name_ids, texts, gauges
+    cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef Section nameless
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
@@ -28,6 +28,7 @@ cdef class Recorder:
         self.core.arena.fd = -1
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
+        self.channel_ids = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
@@ -140,6 +141,34 @@ cdef class Recorder:
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
+    def signal(self, name, key=None):
+        """Leaves word that whoever waits for this may go on: say it right before what lets them.
+
+        Args:
+            name: What is signalled, e.g. "batch".
+            key: Which one of that name: None, an int, a str, bytes, or a tuple of these. Anything else is not
+                recorded, and counted as a loss.
+        """
+        leave_signal(self, channel_of(name, key), False)
+
+    def unblocked_by(self, name, key=None):
+        """Says what ended the wait that is open here: the last `signal` of this name and key, in any process.
+
+        Call it inside the section with `wait=True`, once the wait is over. It was blocked if the signal came after
+        the section was entered; else it is counted as a wait of no time.
+
+        Args:
+            name: As it was signalled.
+            key: As it was signalled.
+        """
+        cdef uint64_t at = channel_of(name, key)
+        if not ready(self):
+            return
+        if not at:
+            tt_lose(self.core, TT_LOSS_BAD_VALUES)
+            return
+        tt_unblocked(self.core, channels_of(self, False), at, channel_id(self, name))
+
     def enable(self):
         """Starts recording, or goes on with it; the calling thread's sections are the run's own."""
         if self.core.forked:
@@ -228,6 +257,58 @@ cdef class Recorder:
         cdef Section section = new_section(self, text, self._name_id(text), TT_NODE_TIMED, frame_flags)
         section.site = site
         return section
+
+    def wait_enter(self, Section section):
+        """Begins a call that may block, as a call of `section` where that is to have a row.
+
+        Returns:
+            What to end it with; None where it is part of another wait, or nothing records: then nothing need be ended.
+        """
+        cdef tt_wait wait = tt_wait_enter(&section.core)
+        return (wait.since << 1) | wait.row if wait.counts else None
+
+    def wait_leave(self, Section section, token):
+        """Ends such a call: what it waited for did not come, or nobody in particular let it go on."""
+        cdef tt_wait wait = tt_wait(token >> 1, 1, token & 1)
+        tt_wait_leave(&section.core, wait, NULL, 0, 0)
+
+    def wait_over(self, Section section, token, name, key, own=False):
+        """Ends such a call: the last `signal` of this name and key let it go on."""
+        cdef tt_wait wait = tt_wait(token >> 1, 1, token & 1)
+        cdef tt_channels* channels = NULL
+        if ready(self):
+            channels = channels_of(self, own)
+        tt_wait_leave(&section.core, wait, channels, channel_of(name, key), channel_id(self, name))
+
+    def auto_signal(self, name, key, own=False):
+        """`signal` for libraries: not inside a wait, which signals as a whole.
+
+        Args:
+            name: The channel's name.
+            key: Which of that name.
+            own: Whether only this process's threads can be waiting for it.
+        """
+        if self.core.recording and not tt_hushed(self.core):
+            leave_signal(self, channel_of(name, key), own)
+
+    def hush(self, begin):
+        """From here on this thread's instrumented calls are parts of a larger one; with False, no longer."""
+        tt_hush(self.core, begin)
+
+    def start_from(self, name, key):
+        """In a new process: its path goes on from its starter's signal."""
+        if ready(self):
+            tt_start_from(self.core, channels_of(self, False), channel_of(name, key))
+
+    def alias(self, key, value=None):
+        """Notes a number under a key for all processes of the run, or looks one up: 0 where none is known."""
+        cdef uint64_t at = channel_of("alias", key)
+        if not ready(self) or channels_of(self, False) == NULL:
+            return 0
+        if value is None:
+            return tt_alias_get(self.core.shared, at)
+        tt_alias_put(self.core.shared, at, value)
+        return value
 
     # -- sections by name --------------------------------------------------------------------------------------
 
@@ -329,7 +410,10 @@ cdef class Recorder:
         self.core.header.parent_incarnation = old.incarnation
         self.core.header.parent_node = node
         self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        return bool(was_recording and tt_enable(self.core))
+        if not was_recording or not tt_enable(self.core):
+            return False
+        tt_path_of_fork(self.core)
+        return True
 
 
 cdef uint64_t gc_began = 0
