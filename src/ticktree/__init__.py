@@ -24,6 +24,7 @@ __all__ = [
     "loop",
     "record",
     "reset",
+    "role",
     "section",
     "signal",
     "snapshot",
@@ -43,6 +44,7 @@ gauge = current.recorder.gauge
 signal = current.recorder.signal
 unblocked_by = current.recorder.unblocked_by
 reset = current.recorder.reset
+role = current.recorder.role
 
 
 def __getattr__(name: str) -> Any:

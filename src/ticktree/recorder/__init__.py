@@ -13,11 +13,14 @@ from ticktree.recorder._native import (
     silence,
 )
 from ticktree.recorder.calibration import calibrate
+from ticktree.recorder.children import PARENT_VARIABLE, RUN_VARIABLE, lead_children, leave_children
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
 __all__ = [
     "OFF_FOR_GOOD",
+    "PARENT_VARIABLE",
+    "RUN_VARIABLE",
     "Channel",
     "Loop",
     "Recorder",
@@ -27,6 +30,8 @@ __all__ = [
     "calibrate",
     "copy_settled",
     "install",
+    "lead_children",
+    "leave_children",
     "silence",
     "timed",
     "uninstall",
