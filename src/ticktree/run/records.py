@@ -16,7 +16,7 @@ from ticktree.run.gauges import gauges_of
 from ticktree.run.image import Image
 from ticktree.run.loops import LoopsReader
 from ticktree.run.parts import Part, PartsReader
-from ticktree.run.writers import writer_id, writers_of
+from ticktree.run.writers import WritersReader, writer_id
 
 
 class ImageReader:
@@ -47,7 +47,7 @@ class ImageReader:
         self._paths = self._paths_below(above.path)
         self.loops: Sequence[Loop] = LoopsReader(image, clock, self._nodes, self._paths).loops()
         self.gauges: Sequence[Gauge] = gauges_of(image)
-        self.writers: Sequence[Writer] = writers_of(image, clock, self._parents(), run_id)
+        self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
         self.losses = _losses(image.header, self._nodes.torn)
         self._check()
