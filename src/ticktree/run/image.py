@@ -28,6 +28,7 @@ Record = TypeVar(
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
+_MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
 _WORD = struct.Struct("<I")
 
 
@@ -94,7 +95,10 @@ class Image:
             DamagedError: It is not a memory file, or cannot be read.
         """
         try:
-            with path.open("rb") as file:
+            with path.open("rb", buffering=0) as file:
+                quiet = _quiet_bytes(file.fileno())
+                if quiet is not None:
+                    return cls(quiet, str(path))
                 for _ in range(_MOST_COPIES):
                     size = os.fstat(file.fileno()).st_size
                     if size < ctypes.sizeof(layout.Header):
@@ -234,3 +238,17 @@ class Image:
             if record.next >= ref:
                 raise self._circle()
             ref = record.next
+
+
+def _quiet_bytes(fd: int) -> bytes | None:
+    """What is in a file that nobody records into, in one piece; None where somebody may."""
+    size = ctypes.sizeof(layout.Header)
+    before = os.pread(fd, size, 0)
+    if len(before) < size:
+        return None
+    header = layout.Header.from_buffer_copy(before)
+    if header.magic != layout.MAGIC or header.flags & layout.HeaderFlag.RECORDING:
+        return None
+    data = os.pread(fd, header.used_bytes, 0) if header.used_bytes < _MOST_BYTES else b""
+    # It may have begun to record again, and written all sorts of things, only to stop before this second look.
+    return data if len(data) == header.used_bytes and os.pread(fd, size, 0) == before else None
