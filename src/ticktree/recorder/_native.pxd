@@ -78,6 +78,8 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_recorder:
         bint recording
         bint forked
+        bint fork_noted
+        tt_ref fork_node
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -128,7 +130,6 @@ cdef extern from "core/builtins.h" nogil:
     void tt_recorder_free(tt_recorder*)
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
-    tt_ref tt_node_open_here(tt_recorder*)
     void tt_anchor_renew(tt_recorder*)
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
@@ -153,6 +154,9 @@ cdef extern from "core/builtins.h":
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)
+    void tt_note_fork(tt_recorder*)
+    tt_thread* tt_thread_here(tt_recorder*)
+    void tt_thread_role(tt_recorder*, tt_thread*, tt_ref)
     void tt_origin_capture_path(tt_recorder*, tt_origin*)
     void tt_path_of_fork(tt_recorder*)
     void tt_signal(tt_recorder*, tt_channels*, uint64_t)

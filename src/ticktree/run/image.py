@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ticktree.errors import TicktreeError
 from ticktree.run import layout
@@ -25,6 +26,7 @@ Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, 
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
+_WORD = struct.Struct("<I")
 
 
 class DamagedError(TicktreeError):
@@ -146,6 +148,41 @@ class Image:
         """Every gauge with its reference."""
         return self._chain(self.header.gauges, layout.Gauge)
 
+    def refs(self, newest: int, kind: type[Record]) -> list[int]:
+        """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
+        found = []
+        size, next_at = ctypes.sizeof(kind), kind.next.offset
+        ref = newest
+        while ref:
+            offset = self._offset(ref, size)
+            found.append(ref)
+            (following,) = _WORD.unpack_from(self.data, offset + next_at)
+            if following >= ref:
+                raise self._circle()
+            ref = following
+        found.reverse()
+        return found
+
+    def records(self, refs: ArrayLike, kind: np.dtype[np.void]) -> NDArray[np.void]:
+        """A copy of the records at some references, as an array."""
+        lines = np.asarray(refs, np.int64)
+        if not len(lines):
+            return np.empty(0, kind)
+        for ref in (lines.min(), lines.max()):
+            self._offset(int(ref), kind.itemsize)
+        count = (len(self.data) - kind.itemsize) // layout.LINE + 1
+        everywhere: NDArray[np.void] = np.ndarray((count,), kind, self.data, strides=(layout.LINE,))
+        return everywhere[lines]
+
+    def open_frames(self) -> dict[int, layout.Frame]:
+        """Every frame of an open call, by its reference."""
+        serial_at = layout.Frame.serial.offset
+        found = {}
+        for ref in self.refs(self.header.frames, layout.Frame):
+            if any(self.data[ref * layout.LINE + serial_at : ref * layout.LINE + serial_at + 8]):
+                found[ref] = layout.Frame.from_buffer_copy(self.data, ref * layout.LINE)
+        return found
+
     def text(self, ref: int) -> str:
         """The text stored at a reference."""
         offset = self._offset(ref, 4)
@@ -170,6 +207,9 @@ class Image:
             raise self.damaged("a reference leads out of it")
         return offset
 
+    def _circle(self) -> DamagedError:
+        return self.damaged("a chain of records leads in a circle")
+
     def _chain(self, newest: int, kind: type[Record]) -> list[tuple[int, Record]]:
         found = list(self._follow(newest, kind))
         found.reverse()
@@ -183,5 +223,5 @@ class Image:
             yield ref, record
             # Records are linked newest first and laid down in order: a chain only ever leads back.
             if record.next >= ref:
-                raise self.damaged("a chain of records leads in a circle")
+                raise self._circle()
             ref = record.next
