@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 WORK = """
-import os, subprocess, sys, threading, time, warnings
+import os, subprocess, sys, textwrap, threading, time, warnings
 import ticktree
 warnings.simplefilter("ignore", DeprecationWarning)
 
@@ -31,7 +31,7 @@ for _ in range({calls}):
 
 
 def program(name, calls, then=""):
-    return [sys.executable, "-c", CHILD.format(name=name, calls=calls, then=then)]
+    return [sys.executable, "-c", CHILD.format(name=name, calls=calls, then=textwrap.dedent(then))]
 
 
 def job(name="job", calls=3):
