@@ -253,7 +253,11 @@ def arm() -> None:
         # The word is for this process: those that it starts are told by it.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.open(Path(os.environ[RUN_VARIABLE]))
-        if not run.is_finished():  # else it has outlived its run, which is nobody's concern here
+        if (
+            run.is_finished()
+        ):  # it has outlived its run, or was started by what has: a run of its own is a new one
+            del os.environ[RUN_VARIABLE]
+        else:
             current.enable(run, parent)
             from ticktree.instrument import install_from_environment
 
