@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
     "session": {"recorder", "run", "profile", "outputs"},
+    "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},
     "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "session", "demo"},
     "__main__": {"cli"},

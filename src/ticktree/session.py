@@ -71,6 +71,7 @@ class Session:
         self.armed = False
         self._pid = 0
         self._finishes = False
+        self._unsaved = False
         self._lock = threading.Lock()
 
     def enable(self, run: RunDirectory | None = None) -> None:
@@ -80,12 +81,24 @@ class Session:
             run: The run to record into; by default a new one, which this process finishes when it ends.
         """
         with self._lock:
-            if self.recorder.recording or OFF_FOR_GOOD:
+            if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
                 return
             if not self._pid:
                 self._begin(run)
             self.recorder.enable()
             native.install(self.recorder)
+
+    def enable_unsaved(self) -> None:
+        """Starts recording in private memory, without a run, unless anybody has started it before.
+
+        For libraries that need the recorder for what they show themselves: nothing is written anywhere. A later
+        `enable` makes a run of it, which then holds what was recorded before as well.
+        """
+        with self._lock:
+            if not (OFF_FOR_GOOD or self._pid or self._unsaved):
+                self._unsaved = True
+                self.recorder.enable()
+                native.install(self.recorder)
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
@@ -113,7 +126,7 @@ class Session:
         path, limit, identity = _file_in(run)
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
-        if self.recorder.is_private:
+        if self.recorder.is_private and not self._unsaved:
             _say(
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction, copy_settled
+from ticktree.recorder._native import Loop, Origin, Recorder, Section, TimedFunction, copy_settled
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
@@ -10,6 +10,7 @@ from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 __all__ = [
     "OFF_FOR_GOOD",
     "Loop",
+    "Origin",
     "Recorder",
     "Section",
     "TimedFunction",

@@ -13,13 +13,14 @@ import struct
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeVar
 
 from ticktree.errors import TicktreeError
 from ticktree.run import layout
 from ticktree.run.copying import copy_of
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge)
 
@@ -131,6 +132,8 @@ class Image:
 
     @cached_property
     def _words(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        import numpy as np  # here, because who reads no histogram need not wait for it
+
         return np.frombuffer(self.data, dtype="<u8", count=len(self.data) // 8)
 
     def _offset(self, ref: int, size: int) -> int:
