@@ -14,23 +14,23 @@ class Tally(NamedTuple):
     """What was booked at a node by one moment, open calls left virtually. In clock ticks, or in nanoseconds.
 
     Attributes:
-        count: completed calls.
+        calls: that completed.
         own: the node's own time.
         concurrent: of its total, what does not count against its parent; signed.
         open: calls that have not ended.
     """
 
-    count: int = 0
+    calls: int = 0
     own: int = 0
     concurrent: int = 0
     open: int = 0
 
     def since(self, before: Tally) -> Tally:
         """What was added after `before`; all of it, where the recorder was reset in between."""
-        if self.count < before.count or self.own < before.own:
+        if self.calls < before.calls or self.own < before.own:
             return self
         return Tally(
-            self.count - before.count, self.own - before.own, self.concurrent - before.concurrent, self.open
+            self.calls - before.calls, self.own - before.own, self.concurrent - before.concurrent, self.open
         )
 
 

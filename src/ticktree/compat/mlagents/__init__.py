@@ -72,7 +72,8 @@ def timed(func: Function) -> Function:
 
     Coroutines are timed from entry to exit, generators while they run.
     """
-    return timed_on(lambda: _get_thread_timer().recorder, func)
+    wrapped: Function = timed_on(lambda: _get_thread_timer().recorder, func)
+    return wrapped
 
 
 def set_gauge(name: str, value: float, timer_stack: TimerStack | None = None) -> None:

@@ -32,7 +32,9 @@ class Growth:
         self.beside = beside
         self.before = before
         self.nodes: dict[int, TimerNode] = {}
-        self._since: dict[int, tuple[Tally, int, int]] = {}  # each node's tally, own and concurrent nanoseconds
+        self._since: dict[
+            int, tuple[Tally, int, int]
+        ] = {}  # each node's tally, own and concurrent nanoseconds
         self._measure()
 
     def grow(self, root: TimerNode, *, lives: bool) -> None:
@@ -111,7 +113,7 @@ class Growth:
         since, own_ns, _ = self._since[ref]
         node.total += total_ns / _SECOND
         node.own = (node.own or 0.0) + own_ns / _SECOND
-        node.count += since.count
+        node.count += since.calls
         node.is_parallel = node.is_parallel or is_parallel
 
 
@@ -122,4 +124,3 @@ def _add_by_hand(node: TimerNode, added: TimerNode) -> None:
         node.get_child(name).merge(child, is_parallel=False)
         if node.own is not None and not child.is_parallel:  # it was spent in the node's own time
             node.own = max(0.0, node.own - child.total)
-

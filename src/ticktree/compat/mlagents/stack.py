@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
-from ticktree.compat.mlagents.live import OpenTimer, PushedTimer, StackRoot
+from ticktree.compat.mlagents.live import PushedTimer, StackRoot
 from ticktree.compat.mlagents.node import TimerNode, Timings
 from ticktree.recorder import Origin, Section
 from ticktree.recorder import Recorder as AnyRecorder
