@@ -97,6 +97,7 @@ class Session:
         with self._lock:
             if not (OFF_FOR_GOOD or self._pid or self._unsaved):
                 self._unsaved = True
+                self.recorder.child_file = _no_file  # a forked child begins anew, as it does in a run
                 self.recorder.enable()
                 native.install(self.recorder)
 
@@ -238,7 +239,11 @@ def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int,
     try:
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
-        return None, 0, (os.getpid(), 0, "")
+        return _no_file()
+
+
+def _no_file() -> tuple[None, int, tuple[int, int, str]]:
+    return None, 0, (os.getpid(), 0, "")
 
 
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import ticktree
 from ticktree.compat import mlagents as timers
+
+# Programs under ticktree are run as the command line's own tests run them.
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
 
 class Timers:
