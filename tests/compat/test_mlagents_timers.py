@@ -74,7 +74,12 @@ def test_an_exception_ends_its_timers_and_goes_on(virtual):
         raise RuntimeError
     with timers.hierarchical_timer("after"):
         virtual.advance(2)
-    assert virtual.times() == {"": (3, 1, 0), "outer": (1, 1, 0), "outer/raises": (1, 1, 1), "after": (2, 1, 2)}
+    assert virtual.times() == {
+        "": (3, 1, 0),
+        "outer": (1, 1, 0),
+        "outer/raises": (1, 1, 1),
+        "after": (2, 1, 2),
+    }
 
 
 def test_recursion_nests(virtual):
@@ -209,7 +214,12 @@ def test_a_reset_while_timers_are_open_lets_them_begin_again(virtual):
         virtual.advance(2)
     with timers.hierarchical_timer("later"):
         virtual.advance(4)
-    assert virtual.times() == {"": (7, 1, 0), "outer": (3, 1, 2), "outer/inner": (1, 1, 1), "later": (4, 1, 4)}
+    assert virtual.times() == {
+        "": (7, 1, 0),
+        "outer": (3, 1, 2),
+        "outer/inner": (1, 1, 1),
+        "later": (4, 1, 4),
+    }
 
 
 def test_after_the_recorder_itself_was_reset_the_tree_begins_there(virtual):
@@ -309,7 +319,7 @@ def test_a_root_is_of_its_moment_and_can_be_sent(virtual):
 
 def test_trees_of_other_processes_are_merged_where_the_timer_is(virtual):
     sent = []
-    for worker in range(2):
+    for _ in range(2):
         stack = timers.TimerStack(ticktree.Recorder(virtual_clock=True))
         with timers.hierarchical_timer("env.step", timer_stack=stack):
             stack.recorder.advance(40_000_000)
