@@ -76,7 +76,7 @@ class _Timer:
 
 
 def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str, int]]:
-    timers = [_Timer(fields, ROOT_NAME, None, 0, False)]
+    timers = [_Timer(fields, ROOT_NAME, None, 0, fields.flag("is_parallel"))]
     for timer in timers:  # breadth first: the list grows while it is walked
         if timer.depth > MAX_DEPTH:
             fields.fail(f"the tree is more than {MAX_DEPTH} timers deep")

@@ -38,7 +38,7 @@ def settle(
         own_ns: what it says its own time is; None where it says nothing.
         children_ns: the children's totals.
         beside: the children that are known to have run beside the node.
-        trusted: whether an own time of 0 was measured, and is not all that is left of a negative number.
+        trusted: whether the own time was measured, and is not what is left of the total or of a negative number.
     """
     together_ns = sum(children_ns.values())
     rounding_ns = len(children_ns) + 2 + (max(total_ns, together_ns) >> 50)
@@ -59,7 +59,7 @@ def settle(
     if beside and own_ns <= rounding_ns and not trusted and covering_ns <= total_ns:
         # Other processes and threads take nothing of the node's time; that they did is what made it 0.
         return Settled(total_ns - covering_ns, {name: children_ns[name] for name in beside}, wrong)
-    if together_ns - covering_ns < over_ns:  # more than what ran beside it explains
+    if together_ns - covering_ns < over_ns and not trusted:  # more than what ran beside it explains
         wrong = wrong or ("self_times_that_do_not_add_up" if own_ns > rounding_ns else "negative_self_times")
     return Settled(own_ns, _shared(over_ns, children_ns, beside), wrong)
 
