@@ -20,10 +20,11 @@ MAY_IMPORT = {
     "run": {"recorder", "profile"},
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
+    "live": {"run", "profile", "analysis", "outputs"},
     "session": {"recorder", "run", "profile", "outputs"},
     "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},
-    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "session", "demo"},
+    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo"},
     "__main__": {"cli"},
     "__init__": {"session", "profile", "run"},
 }
