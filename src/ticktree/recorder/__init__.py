@@ -5,6 +5,7 @@ from __future__ import annotations
 from ticktree.recorder._native import (
     Channel,
     Loop,
+    Origin,
     Recorder,
     Section,
     TimedFunction,
@@ -23,6 +24,7 @@ __all__ = [
     "RUN_VARIABLE",
     "Channel",
     "Loop",
+    "Origin",
     "Recorder",
     "Section",
     "TimedFunction",

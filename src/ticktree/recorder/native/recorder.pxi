@@ -55,6 +55,8 @@ cdef class Recorder:
         """
         global scale_of_clock
         if self.core.header != NULL:
+            if identity[0]:  # it had memory before it had a run: now there is who it belongs to
+                self._sign(identity)
             return
         if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
             scale_of_clock = tt_clock_scale(self.core.clock)
