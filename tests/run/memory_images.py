@@ -43,6 +43,12 @@ def busy_image() -> bytes:
             recorder.record("measured", 5e-7)
             recorder.gauge("gauge", tick - 2.5)
         recorder.section("unmatched").__exit__(None, None, None)
+        for channel in ("batch", "slot"):
+            with recorder.section("wait", wait=True):
+                recorder.advance(900)
+                recorder.signal(channel)
+                recorder.advance(100)
+                recorder.unblocked_by(channel)
     recorder.section("open").__enter__()
     recorder.tick("ticking", hz=50)
     recorder.stage("stage")

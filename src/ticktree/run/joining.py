@@ -13,6 +13,7 @@ from ticktree.profile.metadata import Metadata
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.records import ImageReader
+from ticktree.run.waking import Told, Waking
 
 Part = TypeVar("Part", bound=Addable)
 
@@ -40,6 +41,7 @@ class Joining:
         self._writers: dict[str, Thread] = {}
         self._facts: list[Metadata] = []
         self._losses: dict[str, int] = {}
+        self._waking = Waking()
 
     def add(self, image: Image) -> None:
         """Takes one process's file; a child's is set aside until its parent's has come."""
@@ -55,7 +57,10 @@ class Joining:
             self._take_children_of(parent)
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
+        self._waking.wake()
         losses = dict(self._losses)
+        if self._waking.lost:
+            losses["wakes_unfiled"] = losses.get("wakes_unfiled", 0) + self._waking.lost
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(
@@ -65,6 +70,7 @@ class Joining:
             metadata=meta.merged(*self._facts),
             losses=losses,
             writers=dict(self._writers),
+            critical=self._waking.critical(),
         )
 
     def _take_children_of(self, parent: Writer) -> None:
@@ -84,7 +90,10 @@ class Joining:
                 self.errors.append(error)
                 self._places.setdefault(image.writer, {})  # its children wait no more
             else:
-                self._places[image.writer] = {0: above, **reader.grow()}
+                branches = reader.grow()
+                self._places[image.writer] = {0: above, **branches}
+                told = Told(branches, reader.writers_of_nodes())
+                self._waking.add(image.writer, told, reader.edges, reader.critical)
                 self._keep(reader)
             ready.extend(self._waiting.pop(image.writer, ()))
 

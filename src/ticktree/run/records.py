@@ -12,6 +12,8 @@ from ticktree.run import layout
 from ticktree.run.accounts import leave_virtually
 from ticktree.run.branches import Branch
 from ticktree.run.clock import Clock
+from ticktree.run.critical import critical_path
+from ticktree.run.edges import edges_of
 from ticktree.run.gauges import gauges_of
 from ticktree.run.image import Image
 from ticktree.run.loops import LoopsReader
@@ -31,6 +33,8 @@ class ImageReader:
 
     Attributes:
         loops, gauges, writers, facts, losses: What the file says beside its nodes.
+        edges: Who ended its waits.
+        critical: Its main thread's critical path, unless it is a child's, which the run does not wait for by itself.
 
     Raises:
         DamagedError: The file says what cannot be.
@@ -50,6 +54,10 @@ class ImageReader:
         self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
         self.losses = _losses(image.header, self._nodes.torn)
+        self.edges = edges_of(image)
+        self.critical = {} if is_child else critical_path(image)
+        if any(edge.node not in self._nodes.index for edge in self.edges):
+            raise image.damaged("a wait that ended is no node's")
         self._check()
 
     def grow(self) -> dict[int, Branch]:
@@ -59,6 +67,11 @@ class ImageReader:
             Where each node went, by reference.
         """
         return self._grow(self._above, is_child=self._is_child)
+
+    def writers_of_nodes(self) -> dict[int, str]:
+        """Whose each node is, by its reference."""
+        ids = {part.tree: writer_id(self._image, part.tree) for part in self._parts if part.is_root}
+        return {ref: ids[self._parts[at].tree] for ref, at in self._nodes.index.items()}
 
     def _grow(self, above: Branch, *, is_child: bool) -> dict[int, Branch]:
         places: list[Branch] = []
