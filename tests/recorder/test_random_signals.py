@@ -60,7 +60,7 @@ class Performance:
             assert sum(critical.values()) == self.recorder.ticks
         edges = {
             (places[edge.node], edge.channel, places[edge.by.node]): [
-                edge.count,
+                edge.waits,
                 edge.waited_ns,
                 edge.handover_ns,
             ]

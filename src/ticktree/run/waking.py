@@ -56,7 +56,7 @@ class Waking:
         for process, edge in self._edges:
             waiting, by = self._told[process], self._told.get(edge.by.process)
             if by is None or edge.by.node not in by.branches or edge.by.node not in by.writers:
-                self.lost += edge.count
+                self.lost += edge.waits
                 continue
             waker = Waker(
                 channel=edge.channel,
@@ -64,7 +64,7 @@ class Waking:
                 by=by.writers[edge.by.node],
                 path=by.branches[edge.by.node].path,
             )
-            wakes = Wakes(edge.count, edge.waited_ns, edge.handover_ns)
+            wakes = Wakes(edge.waits, edge.waited_ns, edge.handover_ns)
             waiting.branches[edge.node].tally.add_wakes(waker, wakes)
 
     def critical(self) -> dict[CriticalPlace, int]:
