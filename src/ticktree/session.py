@@ -11,19 +11,18 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
-from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.recorder import OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.recorder.timed import Function
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.directory import RunDirectory
-
-RUN_VARIABLE = "TICKTREE_RUN"
 
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4
@@ -71,49 +70,120 @@ class Session:
         self.armed = False
         self._pid = 0
         self._finishes = False
+        self._unsaved = False
+        self._announced = False
         self._lock = threading.Lock()
 
-    def enable(self, run: RunDirectory | None = None) -> None:
+    def enable(self, run: RunDirectory | None = None, parent: str | None = None) -> None:
         """Starts recording, or goes on with it.
 
         Args:
             run: The run to record into; by default a new one, which this process finishes when it ends.
+            parent: The place that this process hangs under, as whoever started it said.
         """
         with self._lock:
-            if self.recorder.recording or OFF_FOR_GOOD:
+            if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
                 return
             if not self._pid:
-                self._begin(run)
-            self.recorder.enable()
+                self._begin(run, parent)
+            if not self.recorder.recording:
+                self.recorder.enable()
             native.install(self.recorder)
+            self._lead_children()
+
+    def enable_unsaved(self) -> None:
+        """Starts recording in private memory, without a run, unless anybody has started it before.
+
+        For libraries that need the recorder for what they show themselves: nothing is written anywhere. A later
+        `enable` makes a run of it, which then holds what was recorded before as well.
+        """
+        with self._lock:
+            if not (OFF_FOR_GOOD or self._pid or self._unsaved):
+                self._unsaved = True
+                self.recorder.child_file = _no_file  # a forked child begins anew, as it does in a run
+                self.recorder.enable()
+                native.install(self.recorder)
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
         self.recorder.disable()
         native.uninstall(self.recorder)
+        native.leave_children()
+        if self._announced:
+            self._announced = False
+            os.environ.pop(RUN_VARIABLE, None)
+
+    def _lead_children(self) -> None:
+        """Processes that are started from now on record into the same run."""
+        if self.run is None:
+            return
+        native.lead_children(self.recorder, str(self.run.path))
+        if (
+            RUN_VARIABLE not in os.environ
+        ):  # for those that are started past us: through a shell, by other libraries
+            os.environ[RUN_VARIABLE] = str(self.run.path)
+            self._announced = True
 
     def snapshot(self) -> Profile:
         """What this process has recorded so far."""
         return _profile_of(self.recorder, self.run.id if self.run else "session")
 
-    def _begin(self, run: RunDirectory | None) -> None:
+    def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
-        self._finishes = run is None
+        self.recorder.name_process(_program_name())
+        atexit.register(self._finish)
         try:
             self.run = run or _new_run()
+            # Its owner may be a program that this process ran before (exec): then it is up to us.
+            self._finishes = not self.run.manifest.supervised and _owns(self.run)
+            if run is not None and self._is_child(run, parent):
+                self._begin_later(run)
+                return
             self._open(self.run)
         except (OSError, TicktreeError, MemoryError) as error:
             _say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open()
         self.recorder.set_costs(*native.calibrate())
-        atexit.register(self._finish)
+
+    def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
+        """Whether others of the run came before this process; if so, where it hangs is noted."""
+        from ticktree.run.lineage import parent_of_process
+
+        with suppress(ValueError):  # the environment may say anything
+            if parent:
+                self.recorder.child_of(parent)
+                return True
+        parent = parent_of_process(run)
+        if parent:
+            self.recorder.child_of(parent)
+        return parent is not None
+
+    def _begin_later(self, run: RunDirectory) -> None:
+        """Many a process records nothing, fork servers above all: those leave no file."""
+        costs = (
+            native.calibrate()
+        )  # now, not in the way of the first section; processes forked from this one have it
+
+        def opening() -> None:
+            try:
+                self._open(run)
+            except (
+                OSError,
+                TicktreeError,
+                MemoryError,
+            ):  # the run is over: it was outlived, and this is for nobody
+                self.run = None
+                self.recorder.open()
+            self.recorder.set_costs(*costs)
+
+        self.recorder.begin_later(opening)
 
     def _open(self, run: RunDirectory) -> None:
         path, limit, identity = _file_in(run)
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
-        if self.recorder.is_private:
+        if self.recorder.is_private and not self._unsaved:
             _say(
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )
@@ -126,8 +196,9 @@ class Session:
         if self.run is None:
             return
         try:
-            if self.recorder.is_private:
-                self.run.keep_image(_file_in(self.run)[0].name, self.recorder.image())
+            image = self.recorder.image() if self.recorder.is_private else b""
+            if image:
+                self.run.keep_image(_file_in(self.run)[0].name, image)
             if self._finishes:
                 _describe(self.run)
                 self.run.finish()
@@ -193,7 +264,18 @@ def arm() -> None:
     try:
         from ticktree.run.directory import RunDirectory
 
-        current.enable(RunDirectory.open(Path(os.environ[RUN_VARIABLE])))
+        # The word is for this process: those that it starts are told by it.
+        parent = os.environ.pop(PARENT_VARIABLE, None)
+        run = RunDirectory.open(Path(os.environ[RUN_VARIABLE]))
+        if (
+            run.is_finished()
+        ):  # it has outlived its run, or was started by what has: a run of its own is a new one
+            del os.environ[RUN_VARIABLE]
+        else:
+            current.enable(run, parent)
+            from ticktree.instrument import install_from_environment
+
+            install_from_environment()
     except Exception as error:
         _say(f"cannot record: {error}")
 
@@ -203,6 +285,18 @@ def _new_run() -> RunDirectory:
 
     script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem
     return RunDirectory.create(script)
+
+
+def _program_name() -> str:
+    from ticktree.run.program import name_of_command
+
+    return name_of_command(sys.orig_argv)
+
+
+def _owns(run: RunDirectory) -> bool:
+    from ticktree.run.owner import Owner
+
+    return run.manifest.owner == Owner.current()
 
 
 def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str, int]]:
@@ -225,7 +319,11 @@ def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int,
     try:
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
-        return None, 0, (os.getpid(), 0, "", 1)
+        return _no_file()
+
+
+def _no_file() -> tuple[None, int, tuple[int, int, str, int]]:
+    return None, 0, (os.getpid(), 0, "", 1)
 
 
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:

@@ -7,6 +7,7 @@ cdef extern from "Python.h":
         pass
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
+    object PyObject_Call(object function, object args, PyObject* kwargs)
 
 cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref
@@ -78,6 +79,8 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_recorder:
         bint recording
         bint forked
+        bint fork_noted
+        tt_ref fork_node
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -121,14 +124,14 @@ cdef extern from "core/builtins.h" nogil:
     uint64_t tt_hash(uint64_t, const void*, size_t)
     uint64_t tt_hash_end(uint64_t)
     bint tt_hushed(tt_recorder*)
-    void tt_hush(tt_recorder*, bint)
+    tt_thread* tt_thread_known(tt_recorder*)
+    int tt_silent
     void tt_forget_places(tt_recorder*)
     void tt_forget_threads(tt_recorder*)
     void tt_recorder_unlink(tt_recorder*)
     void tt_recorder_free(tt_recorder*)
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
-    tt_ref tt_node_open_here(tt_recorder*)
     void tt_anchor_renew(tt_recorder*)
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
@@ -153,6 +156,9 @@ cdef extern from "core/builtins.h":
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)
+    void tt_note_fork(tt_recorder*)
+    tt_thread* tt_thread_here(tt_recorder*)
+    void tt_thread_role(tt_recorder*, tt_thread*, tt_ref)
     void tt_origin_capture_path(tt_recorder*, tt_origin*)
     void tt_path_of_fork(tt_recorder*)
     void tt_signal(tt_recorder*, tt_channels*, uint64_t)

@@ -27,7 +27,7 @@ typedef struct {
 static tt_moment tt_moment_now(const tt_recorder *recorder)
 {
     tt_moment now = {tt_now(recorder), recorder->virtual_now};
-    if (recorder->clock == TT_CLOCK_VIRTUAL) return now;
+    if (recorder->clock == TT_CLOCK_VIRTUAL || !recorder->header) return now;
     uint64_t ns = tt_clock_ns(CLOCK_MONOTONIC), began = recorder->header->run_began_ns;
     now.ns = ns > began ? ns - began : 0;
     return now;

@@ -203,16 +203,6 @@ static void tt_before_fork(void)
     }
 }
 
-/* In the child, before any other code runs: the parent's file must never be written again. */
-static void tt_after_fork(void)
-{
-    tt_cache_clear();
-    for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
-        recorder->forked = 1;
-        recorder->pid = (uint32_t)getpid();
-    }
-}
-
 static void tt_forget_places(tt_recorder *recorder)
 {
     for (tt_section *section = recorder->sections; section; section = section->next)
@@ -230,7 +220,8 @@ static void tt_forget_places(tt_recorder *recorder)
     recorder->generation++;
 }
 
-/* The node that was open on this thread when the process was forked, in the parent's file. */
+/* The node that was open on this thread when the process was forked, in the parent's file, as far as can be told
+ * without running any code: in the stack that the thread used last. */
 static tt_ref tt_node_open_here(tt_recorder *recorder)
 {
     tt_thread *thread = tt_threads_here;
@@ -238,6 +229,19 @@ static tt_ref tt_node_open_here(tt_recorder *recorder)
     if (!thread) return 0;
     tt_stack *last = thread->last;
     return last->top && last->top->node ? last->top->node : last->home;
+}
+
+/* In the child, before any other code runs: the parent's file must never be written again. */
+static void tt_after_fork(void)
+{
+    tt_cache_clear();
+    for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
+        int noted = recorder->fork_noted && pthread_equal(recorder->fork_thread, pthread_self());
+        if (!recorder->forked && !noted) recorder->fork_node = tt_node_open_here(recorder);
+        recorder->fork_noted = 0;
+        recorder->forked = 1;
+        recorder->pid = (uint32_t)getpid();
+    }
 }
 
 /* The parent's threads do not exist here; their stacks must not be closed against the new file. */

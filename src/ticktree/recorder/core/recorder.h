@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <pthread.h>
 
 #include "arena.h"
 #include "clock.h"
@@ -71,7 +72,7 @@ typedef struct tt_stack {
 
 /* A tree in the file and the thread that may write it now. */
 typedef struct tt_tree_slot {
-    tt_ref tree, root, spawn;
+    tt_ref tree, root, spawn, role;
     tt_thread *owner;
     struct tt_tree_slot *next;
 } tt_tree_slot;
@@ -108,7 +109,10 @@ typedef struct {
 
 struct tt_recorder {
     int recording;
-    int forked; /* the process is a child that has not been given a file of its own yet */
+    int forked; /* the process is a child that has no file of its own yet: it gets one when it first records */
+    tt_ref fork_node; /* open where it was forked, in the parent's file */
+    int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
+    pthread_t fork_thread;
     int memory_full; /* a record was asked for that there was no room for */
     uint32_t pid;        /* of this process: asking for it costs a system call */
     uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
