@@ -169,21 +169,21 @@ def _alone(entries: Sequence[bytes]) -> list[bytes]:
 
 
 def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The program that replaces this one inherits this one's environment: the word goes there, until that fails."""
+    """The program that replaces this one inherits this one's environment: it is handed over with ours added to it."""
     place = _place()
     led = _led(environment(), place) if place is not None else None
-    if place is None or led is None:
-        return execv(*args, **kwargs)
-    has_run = os.environ.get(RUN_VARIABLE) is not None
-    os.putenv(PARENT_VARIABLE, place)
-    if not has_run:
-        os.putenv(RUN_VARIABLE, _Here.run)
-    try:
+    mapping = dict(entry.split(b"=", 1) for entry in led or () if b"=" in entry[1:])
+    # What execve would take otherwise, or refuse in other words, goes the way it came.
+    usual = (
+        len(args) == 2
+        and not isinstance(args[0], int)
+        and isinstance(args[1], (list, tuple))
+        and all(args[1][:1])
+    )
+    if led is None or len(mapping) != len(led) or not usual or not args[1]:
         return _last_words(execv, *args, **kwargs)
-    finally:
-        os.unsetenv(PARENT_VARIABLE)
-        if not has_run:
-            os.unsetenv(RUN_VARIABLE)
+    execve = getattr(os.execve, "_ticktree_original", os.execve)
+    return _last_words(execve, *args, mapping)
 
 
 def _execve(execve: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

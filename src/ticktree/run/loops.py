@@ -61,7 +61,7 @@ class LoopsReader:
             missed=missed,
             longest_miss_run=longest,
             warmup_ticks=part.warm.completed if part.is_phased else 0,
-            stats=part.steady.to_stats(),
+            stats=self._nodes.stats(place),
             lateness=lateness,
             jitter=Jitter(record.jitter_count, convert(record.jitter_sum)) if record.jitter_count else None,
             busy_ns=convert(record.busy),

@@ -14,10 +14,9 @@ from ticktree.run.branches import Branch
 from ticktree.run.clock import Clock
 from ticktree.run.gauges import gauges_of
 from ticktree.run.image import Image
-from ticktree.run.layout import NodeFlag
 from ticktree.run.loops import LoopsReader
-from ticktree.run.parts import DEVICE_UNSUPPORTED, Part, PartsReader
-from ticktree.run.writers import writer_id, writers_of
+from ticktree.run.parts import Part, PartsReader
+from ticktree.run.writers import WritersReader, writer_id
 
 
 class ImageReader:
@@ -48,7 +47,7 @@ class ImageReader:
         self._paths = self._paths_below(above.path)
         self.loops: Sequence[Loop] = LoopsReader(image, clock, self._nodes, self._paths).loops()
         self.gauges: Sequence[Gauge] = gauges_of(image)
-        self.writers: Sequence[Writer] = writers_of(image, clock, self._parents(), run_id)
+        self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
         self.losses = _losses(image.header, self._nodes.torn)
         self._check()
@@ -63,11 +62,13 @@ class ImageReader:
 
     def _grow(self, above: Branch, *, is_child: bool) -> dict[int, Branch]:
         places: list[Branch] = []
-        for part in self._parts:
+        for at, part in enumerate(self._parts):
             place = places[part.above] if part.above >= 0 else above
-            places.append(place if part.is_root else place.child(part.name))
+            place = place if part.is_root else place.child(part.name)
+            places.append(place)
             if not (is_child and part.is_root):
-                self._add(places[-1].tally, part, is_child=is_child)
+                self._add(place.tally, part, is_child=is_child)
+                self._add_histograms(place, part, at)
         self._share_out(places, is_child=is_child)
         return dict(zip(self._nodes.index, places, strict=True))
 
@@ -75,19 +76,24 @@ class ImageReader:
         tally.own_ns += part.own_ns
         tally.concurrent_ns += part.total_ns if is_child and self._is_on_top(part) else part.concurrent_ns
         tally.recorder_ns += part.recorder_ns
-        tally.steady.add_calls(*part.steady)
+        tally.steady.add_calls(*part.steady[:4])
         if part.is_phased:
-            tally.with_warmup().add_calls(*part.warm)
+            tally.with_warmup().add_calls(*part.warm[:4])
         tally.windows.add_series(part.window_ns, part.window_counts, part.window_totals)
         tally.windows_known = tally.windows_known and part.windows_known
-        flags = part.row.flags
-        tally.wait = tally.wait or bool(flags & NodeFlag.WAIT)
+        tally.wait = tally.wait or part.waits
         if part.is_measured:
-            device = DEVICE_UNSUPPORTED if flags & NodeFlag.DEVICE else None
-            tally.add_measures(part.work(), part.cpu(), part.memory(), device, part.open)
-        tally.add_call_sites(self._nodes.call_sites(part))
+            tally.add_measures(part.work(), part.cpu(), part.memory(), part.device, part.open)
+        if part.call_sites:
+            tally.add_call_sites(part.call_sites)
         if part.count:
             tally.add_run(self._run_id, part.count, part.steady.sum_ns + part.warm.sum_ns)
+
+    def _add_histograms(self, place: Branch, part: Part, at: int) -> None:
+        if part.steady.completed:
+            self._nodes.histograms.add_to(place.steady, 2 * at)
+        if part.is_phased and part.warm.completed:
+            self._nodes.histograms.add_to(place.warmup, 2 * at + 1)
 
     def _is_on_top(self, part: Part) -> bool:
         return self._parts[part.above].is_root
