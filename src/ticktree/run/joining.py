@@ -8,11 +8,12 @@ from typing import TypeVar
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile import Writer as Thread
 from ticktree.profile import metadata as meta
-from ticktree.profile.merging import Addable
+from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.records import ImageReader
+from ticktree.run.wakes import WakesTally
 
 Part = TypeVar("Part", bound=Addable)
 
@@ -35,6 +36,7 @@ class Joining:
         self._root = Branch("root", "")
         self._places: dict[Writer, dict[int, Branch]] = {}
         self._waiting: dict[Writer, list[Image]] = {}
+        self._wakes = WakesTally()
         self._loops: dict[str, Loop] = {}
         self._gauges: dict[str, Gauge] = {}
         self._writers: dict[str, Thread] = {}
@@ -55,7 +57,8 @@ class Joining:
             self._take_children_of(parent)
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
-        losses = dict(self._losses)
+        self._wakes.file()
+        losses = sums(self._losses, self._wakes.losses)
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(
@@ -65,6 +68,7 @@ class Joining:
             metadata=meta.merged(*self._facts),
             losses=losses,
             writers=dict(self._writers),
+            critical=self._wakes.critical(),
         )
 
     def _take_children_of(self, parent: Writer) -> None:
@@ -85,6 +89,7 @@ class Joining:
                 self._places.setdefault(image.writer, {})  # its children wait no more
             else:
                 self._places[image.writer] = {0: above, **reader.grow()}
+                self._wakes.add(image.writer, reader, self._places[image.writer])
                 self._keep(reader)
             ready.extend(self._waiting.pop(image.writer, ()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
@@ -12,6 +12,8 @@ from ticktree.run import layout
 from ticktree.run.accounts import leave_virtually
 from ticktree.run.branches import Branch
 from ticktree.run.clock import Clock
+from ticktree.run.critical import critical_path
+from ticktree.run.edges import Edge, Place, edges_of
 from ticktree.run.gauges import gauges_of
 from ticktree.run.image import Image
 from ticktree.run.loops import LoopsReader
@@ -31,6 +33,9 @@ class ImageReader:
 
     Attributes:
         loops, gauges, writers, facts, losses: What the file says beside its nodes.
+        edges: Whose signals its nodes waited for.
+        critical: Of a process that no other started, the critical path that led to its last moment.
+        writer_ids: Whose each node is, by reference.
 
     Raises:
         DamagedError: The file says what cannot be.
@@ -50,6 +55,11 @@ class ImageReader:
         self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
         self.losses = _losses(image.header, self._nodes.torn)
+        # An edge may be younger than the copy of the chain of nodes.
+        self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
+        self.critical: Mapping[Place, int] = {} if is_child else critical_path(image)
+        ids = {part.tree: writer_id(image, part.tree) for part in self._parts if part.is_root}
+        self.writer_ids = {ref: ids[self._parts[at].tree] for ref, at in self._nodes.index.items()}
         self._check()
 
     def grow(self) -> dict[int, Branch]:
@@ -100,13 +110,12 @@ class ImageReader:
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
         """Tells each place what of it is whose."""
-        ids = {part.tree: writer_id(self._image, part.tree) for part in self._parts if part.is_root}
-        for part, place in zip(self._parts, places, strict=True):
+        for part, place, writer in zip(self._parts, places, self.writer_ids.values(), strict=True):
             if part.is_root and (is_child or not (part.count or part.total_ns or part.own_ns)):
                 continue
-            place.tally.add_share(ids[part.tree], part.count, part.total_ns, part.own_ns)
+            place.tally.add_share(writer, part.count, part.total_ns, part.own_ns)
             if part.is_root and part.total_ns:
-                self._pass_up(part, ids[part.tree], places)
+                self._pass_up(part, writer, places)
 
     def _pass_up(self, root: Part, writer: str, places: Sequence[Branch]) -> None:
         """Counts what a thread covered of the node that its tree hangs under as its own further up, too."""
