@@ -10,6 +10,7 @@ from ticktree.profile import Writer as Thread
 from ticktree.profile import metadata as meta
 from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
+from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.records import ImageReader
@@ -38,6 +39,7 @@ class Joining:
         self._waiting: dict[Writer, list[Image]] = {}
         self._wakes = WakesTally()
         self._loops: dict[str, Loop] = {}
+        self._long_enough: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
         self._writers: dict[str, Thread] = {}
         self._facts: list[Metadata] = []
@@ -83,7 +85,13 @@ class Joining:
             # Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
             above = self._places.get(image.parent, {}).get(image.header.parent_node, self._root)
             try:
-                reader = ImageReader(image, self._run_id, above, is_child=bool(image.parent.pid))
+                reader = ImageReader(
+                    image,
+                    self._run_id,
+                    above,
+                    is_child=bool(image.parent.pid),
+                    long_enough=self._long_enough,
+                )
             except DamagedError as error:
                 self.errors.append(error)
                 self._places.setdefault(image.writer, {})  # its children wait no more
@@ -96,6 +104,10 @@ class Joining:
     def _keep(self, reader: ImageReader) -> None:
         self.files += 1
         _collect(self._loops, ((loop.path, loop) for loop in reader.loops))
+        for loop in reader.loops:
+            worst = self._loops[loop.path].worst
+            if len(worst) == WORST_TICKS_KEPT:
+                self._long_enough[loop.path] = worst[-1].duration_ns
         _collect(self._gauges, ((gauge.name, gauge) for gauge in reader.gauges))
         _collect(self._writers, ((writer.id, writer) for writer in reader.writers))
         self._facts.append(reader.facts)
