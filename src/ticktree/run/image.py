@@ -22,9 +22,7 @@ from ticktree.errors import TicktreeError
 from ticktree.run import layout
 from ticktree.run.copying import copy_of
 
-Record = TypeVar(
-    "Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge
-)
+Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge)
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
@@ -161,6 +159,7 @@ class Image:
     def path(self, ref: int) -> layout.Path:
         """The critical path stored at a reference."""
         return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
+
     def refs(self, newest: int, kind: type[Record]) -> list[int]:
         """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
         found = []

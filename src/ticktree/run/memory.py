@@ -25,7 +25,9 @@ from ticktree.run.manifest import MANIFEST_NAME
 
 HOMELESS_NAME = "homeless"
 _FILE_NAME = re.compile(r"(\d+)-(\d+)(?:-\d+)?\.tt")
-_CHANNELS = re.compile(r"channels\.ttc(?:\.\d+)?")  # with a number: one that was being made when its process died
+_CHANNELS = re.compile(
+    r"channels\.ttc(?:\.\d+)?"
+)  # with a number: one that was being made when its process died
 _FINISHED = ".finished"
 
 
