@@ -303,9 +303,11 @@ cdef class Recorder:
         if is_main:
             self.core.header.role = self._text(text)
         elif self.core.recording:
+            self.core.role_of_new = self._text(text)
             thread = tt_thread_here(self.core)
             if thread != NULL:
-                tt_thread_role(self.core, thread, self._text(text))
+                tt_thread_role(self.core, thread, self.core.role_of_new)
+            self.core.role_of_new = 0
 
     def note_time(self):
         """Reads the clock for the file: this process's last sign of life, for now."""
