@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import ticktree
 from ticktree.live.reading import Reading
-from ticktree.profile import Profile
+from ticktree.profile import Node, Profile, Share, Writer
 
 MS = 1_000_000
 US = 1_000
@@ -82,3 +82,99 @@ def robot() -> list[Reading]:
     """Two readings, ten seconds apart."""
     arm = Robot()
     return [running(arm.play(3000), 1), running(arm.play(900), 11)]
+
+
+def ended(status: int | None = 0) -> list[Reading]:
+    """A run that ends between its third reading and the fourth."""
+    arm = Robot()
+    watched = [running(arm.play(3000), 1), running(arm.play(900), 11), running(arm.play(90), 12)]
+    last = running(arm.play(30), 13, state="ended", exit_status=status, running_ns=None)
+    return [*watched, last]
+
+
+def hostile() -> list[Reading]:
+    """Names that would move a cursor, paint, turn the line round or fill the screen."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    names = [
+        "\x1b[31mred", "[red]red[/red]", "[/]", "\u202eevil", "a\nb\tc", "", "שלום", "日本語のセクション",
+        "x" * 120, "</script>", "a/b", "e\u0301\u200d\ufeff", "100% $PATH `ls`", "👩\u200d🚀 launch",
+    ]  # fmt: skip
+    readings = []
+    for at_s in (1, 11):
+        for place, name in enumerate(names):
+            with recorder.section(name), recorder.section("[b]inner"):
+                recorder.advance((len(names) - place) * MS)
+            recorder.gauge(name, place)
+        for _ in recorder.loop("\x07bell[blink]", range(3), hz=50, warmup=0):
+            recorder.advance(MS // 2)
+        readings.append(running(recorder.snapshot(), at_s, name="\x1b]0;title\x07[bold]run"))
+    return readings
+
+
+def many(count: int) -> list[Reading]:
+    """A tree as large as one may be, in two levels."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    readings = []
+    for at_s in (1, 11):
+        for group in range(count // 64):
+            with recorder.section(f"group {group:02}"):
+                for place in range(63):
+                    with recorder.section(f"section {place:02}"):
+                        recorder.advance(10 * US + place + group)
+        readings.append(running(recorder.snapshot(), at_s))
+    return readings
+
+
+def attributed(profile: Profile, writer: Writer, beside: bool) -> Profile:
+    """All of a profile as one writer's."""
+    built: dict[str, Node] = {}
+    for path, depth, node in reversed(list(profile.root.walk())):
+        below = {name: built.pop(f"{path}/{name}" if path else name) for name in node.children}
+        built[path] = replace(
+            node,
+            children=below,
+            by_writer={writer.id: Share(node.count, node.total_ns, node.own_ns)},
+            concurrent_ns=node.total_ns if beside and depth == 1 else node.concurrent_ns,
+        )
+    return replace(profile, root=built[""], writers={writer.id: writer})
+
+
+def trainer(actors: int = 3) -> list[Reading]:
+    """A learner and some actors, each a process, the last actor twice as slow as the first."""
+    recorders = [ticktree.Recorder(virtual_clock=True) for _ in range(actors + 1)]
+    readings = []
+    for at_s, rounds in ((1, 40), (11, 9)):
+        parts = [_learn(recorders[0], rounds)]
+        parts += [_act(recorders[1 + place], rounds, place, actors) for place in range(actors)]
+        facts = {"command": frozenset({"train.py --actors 3"})}
+        profile = Profile(metadata=facts).merge(*parts)
+        readings.append(running(profile, at_s, name="20260704-101500-train"))
+    return readings
+
+
+def _learn(recorder: ticktree.Recorder, rounds: int) -> Profile:
+    for _ in range(rounds):
+        with recorder.section("train"):
+            with recorder.section("wait for batch", wait=True):
+                recorder.advance(700 * MS)
+            with recorder.section("update"):
+                recorder.advance(380 * MS)
+    learner = Writer(
+        id="10-1/0", process_name="train.py", role="learner", is_main=True, started_ns=0, last_ns=1
+    )
+    return attributed(recorder.snapshot(), learner, beside=False)
+
+
+def _act(recorder: ticktree.Recorder, rounds: int, place: int, actors: int) -> Profile:
+    for _ in range(rounds):
+        with recorder.section("act"):
+            for _ in range(20):
+                with recorder.section("env step"):
+                    recorder.advance(round((20 + 20 * place / actors) * MS))
+                with recorder.section("policy"):
+                    recorder.advance(9 * MS)
+    name = f"Process-{place + 1}"
+    actor = Writer(
+        id=f"{20 + place}-1/0", process_name=name, role="actor", is_main=True, started_ns=5, last_ns=6
+    )
+    return attributed(recorder.snapshot(), actor, beside=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder, install, uninstall
 from ticktree.run import layout
 from ticktree.run.image import Image
 from ticktree.run.reader import read_images
@@ -17,6 +19,16 @@ def recorder_on(path: Any = None, **options: Any) -> Recorder:
     recorder.open(path, **options)
     recorder.enable()
     return recorder
+
+
+@contextmanager
+def following_threads(recorder: Recorder) -> Iterator[None]:
+    """Threads started meanwhile hang under the section that is open where they are started."""
+    install(recorder)
+    try:
+        yield
+    finally:
+        uninstall(recorder)
 
 
 def busy_image() -> bytes:

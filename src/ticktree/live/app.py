@@ -18,10 +18,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ticktree.live.columns import NS_PER_SECOND
+from ticktree.live.frame import Now
 from ticktree.live.keys import ACTIONS, Action
 from ticktree.live.reading import Reading
 from ticktree.live.recent import Recent, Span
-from ticktree.live.screen import Now, Picture, drawn
+from ticktree.live.screen import Picture, drawn
 from ticktree.live.source import Source
 from ticktree.live.steering import steered
 from ticktree.live.view import View
@@ -29,8 +30,6 @@ from ticktree.profile import Profile
 
 # Reading is to take at most a fifth of a core, and that at the lowest priority.
 REST_PER_READING = 4
-# Nobody wants to wait long for the first rates.
-FIRST_PAUSE_NS = NS_PER_SECOND // 2
 
 
 class Board(Widget):
@@ -71,6 +70,7 @@ class Top(App[None]):
         every_s: how often to read it, in seconds.
         last_s: how many of the last seconds to show the rates of.
         explain: why a profile holds nothing; None where it holds something.
+        first_s: how soon to read it a second time: nobody wants to wait long for the first rates.
     """
 
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
@@ -83,11 +83,13 @@ class Top(App[None]):
         every_s: float = 1.0,
         last_s: float = 10.0,
         explain: Callable[[Profile], str | None] = lambda _: None,
+        first_s: float = 0.5,
     ) -> None:
         super().__init__(ansi_color=True)  # the terminal's own colours, as `report` uses them
         self._source = source
         self._recent = Recent(round(last_s * NS_PER_SECOND))
         self._explain = explain
+        self._first_ns = round(first_s * NS_PER_SECOND)
         self._board = Board(self._drawn)
         self._reading = False
         self.now = Now(every_ns=round(every_s * NS_PER_SECOND))
@@ -137,7 +139,7 @@ class Top(App[None]):
             self.set_timer(pause_ns / NS_PER_SECOND, self.look)
 
     def _pause_ns(self, reading: Reading, span: Span | None) -> int:
-        every_ns = self.now.every_ns if span else min(self.now.every_ns, FIRST_PAUSE_NS)
+        every_ns = self.now.every_ns if span else min(self.now.every_ns, self._first_ns)
         return max(every_ns, REST_PER_READING * reading.took_ns)
 
     def on_key(self, event: events.Key) -> None:

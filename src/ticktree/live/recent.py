@@ -9,8 +9,8 @@ from ticktree.live.difference import difference
 from ticktree.live.subtraction import NotLaterError
 from ticktree.profile import Profile
 
-# However often it is read: profiles of thousands of nodes take megabytes.
-MOST_KEPT = 12
+# However often it is read, so many readings a window are kept: profiles of thousands of nodes take megabytes.
+KEPT_IN_A_WINDOW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Recent:
         span = self._since_the_oldest(at_ns, profile)
         if span is None:
             self._kept.clear()
-        if len(self._kept) < 2 or at_ns - self._kept[-2][0] >= self._length_ns // (MOST_KEPT - 2):
+        if len(self._kept) < 2 or at_ns - self._kept[-2][0] >= self._length_ns // KEPT_IN_A_WINDOW:
             self._kept.append((at_ns, profile))
         else:  # read so often that the one before is not needed
             self._kept[-1] = (at_ns, profile)

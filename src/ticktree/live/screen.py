@@ -10,16 +10,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ticktree.live import columns
-from ticktree.live.keys import KEYS
-from ticktree.live.reading import Reading, ending
-from ticktree.live.recent import Span
+from ticktree.live.frame import Now, fitted, footer, header, help_page, over, waiting
 from ticktree.live.rows import Row, place_in, rows_of
 from ticktree.live.table import Column, Table
 from ticktree.live.view import View
 from ticktree.live.writers import parties_of
 from ticktree.outputs import formatting
-from ticktree.outputs.grid import GAP, SEPARATOR, cut
-from ticktree.outputs.headline import losses
+from ticktree.outputs.grid import cut
 from ticktree.outputs.rows import Kind
 from ticktree.outputs.visible import visible
 from ticktree.profile import Profile
@@ -39,27 +36,6 @@ _STYLES: dict[Kind, str] = {
 }
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """All that there is to show.
-
-    Attributes:
-        reading: the last one that could be read; None before the first.
-        span: the last seconds; None where nothing is known of them.
-        state: the last reading, whether or not it found a profile; None before the first.
-        every_ns: how often the run is read.
-        slowed_ns: how often it is read instead, because reading takes long; 0 where it does not.
-        reason: why nothing was recorded; "" where something was, or where it is not known.
-    """
-
-    reading: Reading | None = None
-    span: Span | None = None
-    state: Reading | None = None
-    every_ns: int = columns.NS_PER_SECOND
-    slowed_ns: int = 0
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +60,12 @@ class Picture:
 def drawn(now: Now, view: View, width: int, height: int) -> Picture:
     """Return the screen for a terminal of that size."""
     if view.helping:
-        lines = [*_header(now, view, width), *_help(width)]
-        return Picture(_fitted(lines, _footer(view, width), height), (), 0, 0, view)
+        lines = [*header(now, view, width), *help_page(width)]
+        return Picture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     profile = None if now.reading is None else now.reading.profile
     if profile is None or not (profile.root.children or profile.gauges):
-        lines = [*_header(now, view, width), *_waiting(now, width)]
-        return Picture(_fitted(lines, _footer(view, width), height), (), 0, 0, view)
+        lines = [*header(now, view, width), *waiting(now, width)]
+        return Picture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     return _Board(now, profile, view, width, height).picture()
 
 
@@ -100,8 +76,12 @@ class _Board:
         self._profile, self._span, self._view = profile, now.span, view
         self._width, self._height = width, height
         self._gap = [Text()] if height >= ROOMY_LINES else []
-        self._header = list(_header(now, view, width))
+        self._header = list(header(now, view, width))
         self._rows = rows_of(profile, now.span, view)
+        # All of them, in sight or not: columns are to stay where they are when somebody scrolls.
+        self._needed = max(
+            (cell_len(row.guide + row.name + _mark(row)) for row in self._rows), default=NAME_CELLS
+        )
 
     def picture(self) -> Picture:
         # The header, the tree's two headings and the last line are always there.
@@ -116,7 +96,7 @@ class _Board:
         lines += gauges
         first_line = len(above) + 2
         return Picture(
-            _fitted(lines, _footer(view, self._width, self._span is not None), self._height),
+            fitted(lines, footer(view, self._width, self._span is not None), self._height),
             self._rows,
             first_line,
             room,
@@ -141,7 +121,7 @@ class _Board:
         headings = list(table.headings(""))
         if len(shown) < len(self._rows):
             where = f"rows {view.top + 1} to {view.top + len(shown)} of {formatting.count(len(self._rows))}"
-            headings[1] = _over(headings[1], Text(cut(where, table.name_cells), "dim"), table.name_cells)
+            headings[1] = over(headings[1], Text(cut(where, table.name_cells), "dim"), table.name_cells)
         yield from headings
         if not self._rows:
             yield Text(cut(f"No section's name holds {visible(view.filter)!r}.", self._width), "dim")
@@ -161,7 +141,7 @@ class _Board:
         name_cells = min(NAME_CELLS, self._width // 2)
         for _ in range(2):  # once more when it is known how many there is no room for
             beside = columns.of_parties(self._span, parties[first:], group, rank)
-            table = Table([*own, *beside], self._width, name_cells)
+            table = Table([*own, *beside], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
             group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
         return table
@@ -172,9 +152,7 @@ class _Board:
 
     def _gauges(self, room: int) -> list[Text]:
         gauges = columns.gauges_of(self._profile, self._span)
-        return self._panel(
-            "gauges", columns.of_gauges(self._span), gauges, room, lambda now: visible(now.whole.name)
-        )
+        return self._panel("gauges", columns.of_gauges(self._span), gauges, room, _gauge_name)
 
     def _panel(
         self,
@@ -182,20 +160,18 @@ class _Board:
         shown: Sequence[Column[Item]],
         items: Sequence[Item],
         room: int,
-        name_of: Callable[[Item], str | Text],
+        name_of: Callable[[Item], Text],
     ) -> list[Text]:
         """Return a small table, as long as there is room for; nothing where there is none."""
         most = room - 2 - len(self._gap)
         if not items or most < 1:
             return []
         left_out = 0 if len(items) <= most else len(items) - most + 1
-        table = Table(shown, self._width, min(NAME_CELLS, self._width // 2))
+        table = Table(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
         lines = [*self._gap, *table.headings(title)]
         for item in items[: len(items) - left_out]:
             name = name_of(item)
-            lines.append(
-                table.line(item, _cut(name if isinstance(name, Text) else Text(name), table.name_cells))
-            )
+            lines.append(table.line(item, Text(cut(name.plain, table.name_cells), name.style)))
         if left_out:
             lines.append(Text(f"{formatting.count(left_out)} more", "dim"))
         return lines
@@ -203,9 +179,7 @@ class _Board:
 
 def _name(row: Row, cells: int) -> Text:
     style = "bold" if row.kind == "section" and not row.guide else _STYLES[row.kind]
-    mark = f" ({row.mark})" if row.mark else ""
-    mark += f" +{formatting.count(row.folded)}" if row.folded else ""
-    guide = row.guide
+    mark, guide = _mark(row), row.guide
     most = cells // 2
     if len(guide) > most:  # of a deep tree only the end of its lines
         guide = "…" + guide[len(guide) - most + 1 :] if most else ""
@@ -216,134 +190,15 @@ def _name(row: Row, cells: int) -> Text:
     return Text.assemble((guide, "dim"), (name, style if row.matched else "dim"), (mark, "dim"))
 
 
+def _mark(row: Row) -> str:
+    mark = f" ({row.mark})" if row.mark else ""
+    return mark + (f" +{formatting.count(row.folded)}" if row.folded else "")
+
+
 def _loop_name(now: columns.LoopNow) -> Text:
     recent = now.recent or now.whole
     return Text(visible(now.whole.path), "red" if recent.missed else "")
 
 
-def _cut(name: Text, cells: int) -> Text:
-    return Text(cut(name.plain, cells), name.style)
-
-
-def _header(now: Now, view: View, width: int) -> Iterator[Text]:
-    """Yield what is watched and what has become of it, and on further lines how, and what is wrong."""
-    state = _state(now.state)
-    room = max(0, width - cell_len(state.plain) - len(GAP))
-    name = visible(now.state.name) if now.state else "ticktree"
-    title = Text(cut(name, room), "bold")
-    command = _command(now)
-    if command and cell_len(name) + 12 < room:
-        title.append(GAP + cut(command, room - cell_len(name) - len(GAP)), "dim")
-    title.truncate(room, pad=True)
-    yield Text.assemble(title, GAP, state) if room else state
-    how = Text.assemble(*_pieces(now, view))
-    how.truncate(width, overflow="ellipsis")
-    yield how
-    wrong = [now.state.trouble] if now.state and now.state.trouble else []
-    lost = losses(now.reading.profile) if now.reading and now.reading.profile else []
-    if wrong:
-        yield Text(cut(visible(wrong[0]), width), "red")
-    if lost:
-        yield Text(cut(", ".join(lost), width), "yellow")
-
-
-def _state(reading: Reading | None) -> Text:
-    if reading is None:
-        return Text("reading", "dim")
-    if reading.state == "running":
-        age = "" if reading.running_ns is None else f" for {formatting.time(reading.running_ns)}"
-        return Text(f"running{age}", "green")
-    if reading.state == "lost":
-        return Text("cannot be read", "bold red")
-    if reading.state == "saved":
-        return Text("saved profile", "bold")
-    how = ending(reading.exit_status)
-    said = "run ended" if reading.state == "ended" else "finished run"
-    return Text(f"{said}, {how}" if how else said, "bold" if not reading.exit_status else "bold red")
-
-
-def _command(now: Now) -> str:
-    profile = None if now.reading is None else now.reading.profile
-    values = profile.metadata.get("command", ()) if profile else ()
-    return ", ".join(visible(str(value)) for value in sorted(map(str, values)))
-
-
-def _pieces(now: Now, view: View) -> Iterator[tuple[str, str]]:
-    """Yield how the run is watched, piece by piece, each with its style."""
-    if view.paused:
-        yield "paused", "bold yellow"
-    elif now.state is None or not now.state.is_last:
-        if now.slowed_ns:
-            took = formatting.time(now.state.took_ns if now.state else 0)
-            yield f"every {formatting.time(now.slowed_ns)}, because reading takes {took}", "yellow"
-        else:
-            yield f"every {formatting.time(now.every_ns)}", "dim"
-    else:
-        yield "nothing changes any more", "dim"
-    yield f"{SEPARATOR}sorted by {view.order}", "dim"
-    if view.filter and not view.typing:
-        yield f"{SEPARATOR}only names with ", "dim"
-        yield visible(view.filter), "bold"
-
-
-def _waiting(now: Now, width: int) -> Iterator[Text]:
-    yield Text()
-    if now.state is None:
-        return
-    if now.reading is None:
-        said = "Nothing could be read of it yet."
-    elif now.state.state == "running":
-        said = "Nothing is recorded yet: no section was entered."
-    else:
-        said = f"Nothing was recorded: {visible(now.reason)}." if now.reason else "Nothing was recorded."
-    yield from _wrapped(said, width)
-
-
-def _wrapped(said: str, width: int) -> Iterator[Text]:
-    line = ""
-    for word in said.split(" "):
-        if line and cell_len(line) + 1 + cell_len(word) > width:
-            yield Text(cut(line, width))
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    yield Text(cut(line, width))
-
-
-def _help(width: int) -> Iterator[Text]:
-    yield Text()
-    for key in KEYS:
-        line = Text.assemble((f"{key.shown:>8}", "bold"), f"   {key.says}")
-        line.truncate(width, overflow="ellipsis")
-        yield line
-
-
-def _footer(view: View, width: int, watching: bool = True) -> Text:
-    """Return the last line: the keys, or the letters that are being typed."""
-    if view.typing:
-        line = Text.assemble(("/", "bold"), visible(view.filter), ("▏", "bold"))
-        line.append("  Enter keeps it, Esc shows all", "dim")
-    else:
-        line = Text()
-        for key in KEYS:
-            if key.label and not (key.action == "pause" and not watching):
-                line.append(f"{key.shown} ", "bold").append(f"{_label(key.label, view)}  ", "dim")
-    line.rstrip()
-    line.truncate(width, overflow="ellipsis")
-    return line
-
-
-def _label(label: str, view: View) -> str:
-    return "go on" if label == "pause" and view.paused else label
-
-
-def _over(line: Text, start: Text, cells: int) -> Text:
-    """Return `line` with its first cells, which are empty, taken by `start`."""
-    start.truncate(cells, pad=True)
-    return start + line[cells:]
-
-
-def _fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
-    """Return exactly as many lines as the terminal has, the last of them at the bottom."""
-    shown = list(lines[: max(0, height - 1)])
-    return [*shown, *[Text()] * (height - 1 - len(shown)), last][-height:]
+def _gauge_name(now: columns.GaugeNow) -> Text:
+    return Text(visible(now.whole.name))

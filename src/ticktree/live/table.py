@@ -45,15 +45,19 @@ class Table(Generic[Item]):
         columns: in their order.
         width: cells of a line.
         name_cells: what the names are to have at least.
+        needed_cells: what they take up; more than that they do not get.
     """
 
-    def __init__(self, columns: Sequence[Column[Item]], width: int, name_cells: int) -> None:
+    def __init__(
+        self, columns: Sequence[Column[Item]], width: int, name_cells: int, needed_cells: int
+    ) -> None:
         shown = list(columns)
         while shown and name_cells + sum(len(GAP) + column.cells for column in shown) > width:
             worst = max(range(len(shown)), key=lambda at: (shown[at].rank, at))
             del shown[worst]
         self.columns: Sequence[Column[Item]] = shown
-        self.name_cells = max(0, width - sum(len(GAP) + column.cells for column in shown))
+        left = max(0, width - sum(len(GAP) + column.cells for column in shown))
+        self.name_cells = min(left, max(name_cells, needed_cells))
 
     def headings(self, name: str) -> Iterator[Text]:
         """Yield the two lines above the rows: which stretch the numbers are of, and what they are."""
@@ -98,15 +102,24 @@ def padded(text: str, cells: int) -> str:
 
 def _number(text: str, cells: int, style: str) -> Text:
     """Return a cell: numbers end below one another, units begin below one another."""
-    number, space, unit = text.partition(" ")
-    behind = (space + unit).ljust(min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
-    return Text.assemble((number.rjust(cells - cell_len(behind)), style), (behind, "dim"))
+    number, space, unit = cut(text, cells).partition(" ")
+    behind = padded(space + unit, min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
+    before = " " * (cells - cell_len(number) - cell_len(behind))
+    return Text.assemble((before + number, style), (behind, "dim"))
 
 
 def _brace(group: str, cells: int) -> str:
-    """Return a line over a group's columns with its name in the middle."""
-    name = f" {cut(group, max(0, cells - 2))} "
-    if cell_len(name) + 2 > cells:
-        return padded(cut(group, cells), cells)
+    """Return a line over a group's columns with its name in the middle, or as many words of that as fit."""
+    words = group.split(" ")
+    while len(words) > 1 and cell_len(" ".join(words)) > cells:
+        words.pop()
+    name = cut(" ".join(words), cells)
+    if cells - cell_len(name) < 4:  # no room for a line that is seen as one
+        return " " * (cells - cell_len(name)) + name
     left = (cells - cell_len(name)) // 2
-    return "─" * left + name + "─" * (cells - cell_len(name) - left)
+    right = cells - cell_len(name) - left
+    return f"{_rule(left)[::-1]}{name}{_rule(right)}"
+
+
+def _rule(cells: int) -> str:
+    return " " + "─" * (cells - 1)

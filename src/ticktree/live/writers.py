@@ -49,12 +49,15 @@ def _chief(members: Sequence[Writer]) -> Writer:
 
 
 def _named(groups: Mapping[Writer, Sequence[Writer]], kind: str) -> list[Party]:
-    """Return the groups in order: by what they do, then by number or age; alike ones are numbered."""
+    """Return the groups in order: one of a kind first, then by name, number and age; alike ones are numbered."""
     names = {chief: _name(chief, kind) for chief in groups}
-    ordered = sorted(groups, key=lambda chief: (names[chief], _number(chief, kind), _age(chief), chief.id))
     alike, so_far = Counter(names.values()), Counter[str]()
+
+    def order(chief: Writer) -> tuple[bool, str, int, int, str]:
+        return alike[names[chief]] > 1, names[chief], _number(chief, kind), _age(chief), chief.id
+
     result = []
-    for chief in ordered:
+    for chief in sorted(groups, key=order):
         name = names[chief]
         title = visible(name)
         if alike[name] > 1:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from ticktree.profile.histogram import Histogram
 from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
-from ticktree.profile.merging import largest, present, smallest
+from ticktree.profile.merging import present, smallest
 from ticktree.profile.node import Node
 from ticktree.profile.share import Share
 from ticktree.profile.stats import Stats
@@ -38,13 +38,15 @@ class StatsTally:
         sum_ns: int,
         min_ns: int | None,
         max_ns: int | None,
-        buckets: Iterable[tuple[int, int]],
+        buckets: Iterable[tuple[int, int]] = (),
     ) -> None:
         """Add one part that was never made a `Stats`, field by field."""
         self._count += count
         self._sum_ns += sum_ns
-        self._min_ns = smallest(self._min_ns, min_ns)
-        self._max_ns = largest(self._max_ns, max_ns)
+        if min_ns is not None and (self._min_ns is None or min_ns < self._min_ns):
+            self._min_ns = min_ns
+        if max_ns is not None and (self._max_ns is None or max_ns > self._max_ns):
+            self._max_ns = max_ns
         so_far = self._buckets
         for bucket, counted in buckets:
             so_far[bucket] = so_far.get(bucket, 0) + counted

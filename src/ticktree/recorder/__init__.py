@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction, copy_settled
+from ticktree.recorder._native import (
+    Channel,
+    Loop,
+    Origin,
+    Recorder,
+    Section,
+    TimedFunction,
+    Wait,
+    copy_settled,
+    silence,
+)
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import PARENT_VARIABLE, RUN_VARIABLE, lead_children, leave_children
 from ticktree.recorder.hooks import install, uninstall
@@ -12,15 +22,19 @@ __all__ = [
     "OFF_FOR_GOOD",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "Channel",
     "Loop",
+    "Origin",
     "Recorder",
     "Section",
     "TimedFunction",
+    "Wait",
     "calibrate",
     "copy_settled",
     "install",
     "lead_children",
     "leave_children",
+    "silence",
     "timed",
     "uninstall",
 ]

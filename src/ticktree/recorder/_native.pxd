@@ -7,6 +7,7 @@ cdef extern from "Python.h":
         pass
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
+    object PyObject_Call(object function, object args, PyObject* kwargs)
 
 cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref
@@ -123,7 +124,8 @@ cdef extern from "core/builtins.h" nogil:
     uint64_t tt_hash(uint64_t, const void*, size_t)
     uint64_t tt_hash_end(uint64_t)
     bint tt_hushed(tt_recorder*)
-    void tt_hush(tt_recorder*, bint)
+    tt_thread* tt_thread_known(tt_recorder*)
+    int tt_silent
     void tt_forget_places(tt_recorder*)
     void tt_forget_threads(tt_recorder*)
     void tt_recorder_unlink(tt_recorder*)

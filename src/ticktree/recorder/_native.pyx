@@ -21,8 +21,8 @@ import time
 
 include "native/names.pxi"
 include "native/section.pxi"
-include "native/signals.pxi"
 include "native/recorder.pxi"
+include "native/signals.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"

@@ -4,6 +4,7 @@
         run.json                 what run this is (manifest.py), for whoever finds the directory without the
         run homeless                 since when the run's own directory is missing (abandoned.py)
         PID-STARTED.tt           one file a process, written by the recorder
+        channels.ttc             signals between processes, left where all of them find them (core/channel.h)
 
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
 next store to such a page stalls the program that is being measured. tmpfs is memory: what lies here must be
@@ -24,6 +25,7 @@ from ticktree.run.manifest import MANIFEST_NAME
 
 HOMELESS_NAME = "homeless"
 _FILE_NAME = re.compile(r"(\d+)-(\d+)(?:-\d+)?\.tt")
+_CHANNELS = re.compile(r"channels\.ttc(?:\.\d+)?")  # with a number: one that was being made when its process died
 _FINISHED = ".finished"
 
 
@@ -69,7 +71,8 @@ def remove_memory(directory: Path) -> None:
     aside = directory
     if not directory.name.endswith(_FINISHED):
         aside = directory.rename(directory.with_name(directory.name + _FINISHED))
-    for path in [*memory_files(aside), aside / MANIFEST_NAME, aside / HOMELESS_NAME]:
+    channels = [path for path in aside.iterdir() if _CHANNELS.fullmatch(path.name)]
+    for path in [*memory_files(aside), *channels, aside / MANIFEST_NAME, aside / HOMELESS_NAME]:
         path.unlink(missing_ok=True)
     with suppress(OSError):
         aside.rmdir()

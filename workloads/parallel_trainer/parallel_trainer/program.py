@@ -13,9 +13,11 @@ import ticktree
 
 from .env_manager import SubprocessEnvManager, WorkerError
 from .messages import Spec
+from .optimizer import prepare_torch
 from .options import Options, parse
 from .policy import TorchPolicy
 from .ppo_trainer import PPOTrainer
+from .timers import write_timers
 from .trainer_controller import TrainerController
 from .trajectory import Episode
 
@@ -27,6 +29,7 @@ BACKLOG = 2  # trajectories a worker may have waiting for a learner in a thread
 def main(arguments: list[str] | None = None) -> int:
     """Run the program with this command line and return its exit status."""
     options = parse(arguments)
+    ticktree.role("actor" if options.threaded else "learner")  # a learner in a thread is one by the thread's name
     ticktree.enable()  # the timers are a result of a run like its weights, even without `ticktree run`
     torch.set_num_threads(1)
     torch.manual_seed(options.plan.seed)
@@ -39,11 +42,15 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("parallel_trainer: interrupted", file=sys.stderr)
         return INTERRUPTED
+    finally:
+        written = write_timers(options.timers)
+        print(f"timers: {options.timers}" if written else "timers: none, ticktree is off", flush=True)
     return 0
 
 
 def _run_training(options: Options) -> None:
     with ticktree.section("run_training.setup"):
+        prepare_torch()
         env_manager = SubprocessEnvManager(options.plan)
         controller = TrainerController(
             lambda spec: _trainer(options, spec), options.settings.horizon, options.weights

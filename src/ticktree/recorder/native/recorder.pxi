@@ -55,6 +55,8 @@ cdef class Recorder:
         """
         global scale_of_clock
         if self.core.header != NULL:
+            if identity[0]:  # it had memory before it had a run: now there is who it belongs to
+                self._sign(identity)
             return
         if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
             scale_of_clock = tt_clock_scale(self.core.clock)
@@ -340,55 +342,24 @@ cdef class Recorder:
             self.core.header.gc_pauses += 1
             gc_began = 0
 
-    def timed_section(self, name, site, *, memory=False, cpu=False):
+    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
-        cdef Section section = new_section(self, text, self._name_id(text), TT_NODE_TIMED, frame_flags)
+        cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
+        cdef Section section = new_section(self, text, self._name_id(text), node_flags, frame_flags)
         section.site = site
         return section
 
-    def wait_enter(self, Section section):
-        """Begins a call that may block, as a call of `section` where that is to have a row.
+    @property
+    def knows_thread(self):
+        """Whether the calling thread has recorded anything here."""
+        return self.core.recording and not self.core.forked and tt_thread_known(self.core) != NULL
 
-        Returns:
-            What to end it with; None where it is part of another wait, or nothing records: then nothing need be ended.
-        """
-        cdef tt_wait wait = tt_wait_enter(&section.core)
-        return (wait.since << 1) | wait.row if wait.counts else None
-
-    def wait_leave(self, Section section, token):
-        """Ends such a call: what it waited for did not come, or nobody in particular let it go on."""
-        cdef tt_wait wait = tt_wait(token >> 1, 1, token & 1)
-        tt_wait_leave(&section.core, wait, NULL, 0, 0)
-
-    def wait_over(self, Section section, token, name, key, own=False):
-        """Ends such a call: the last `signal` of this name and key let it go on."""
-        cdef tt_wait wait = tt_wait(token >> 1, 1, token & 1)
-        cdef tt_channels* channels = NULL
-        if ready(self):
-            channels = channels_of(self, own)
-        tt_wait_leave(&section.core, wait, channels, channel_of(name, key), channel_id(self, name))
-
-    def auto_signal(self, name, key, own=False):
-        """`signal` for libraries: not inside a wait, which signals as a whole.
-
-        Args:
-            name: The channel's name.
-            key: Which of that name.
-            own: Whether only this process's threads can be waiting for it.
-        """
-        if self.core.recording and not tt_hushed(self.core):
-            leave_signal(self, channel_of(name, key), own)
-
-    def hush(self, begin):
-        """From here on this thread's instrumented calls are parts of a larger one; with False, no longer."""
-        tt_hush(self.core, begin)
-
-    def start_from(self, name, key):
+    def start_from(self, Channel channel, key):
         """In a new process: its path goes on from its starter's signal."""
         if ready(self):
-            tt_start_from(self.core, channels_of(self, False), channel_of(name, key))
+            tt_start_from(self.core, channels_of(self, False), channel.at(key))
 
     def alias(self, key, value=None):
         """Notes a number under a key for all processes of the run, or looks one up: 0 where none is known."""
