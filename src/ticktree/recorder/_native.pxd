@@ -80,7 +80,7 @@ cdef extern from "core/builtins.h" nogil:
         bint recording
         bint forked
         bint fork_noted
-        tt_ref fork_node
+        tt_ref fork_node, role_of_new
         uint32_t generation
         int clock
         uint64_t virtual_now
