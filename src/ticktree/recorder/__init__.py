@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ticktree.recorder._native import Loop, Origin, Recorder, Section, TimedFunction, copy_settled
+from ticktree.recorder._native import (
+    Block,
+    Entered,
+    Loop,
+    Origin,
+    Recorder,
+    Section,
+    TimedFunction,
+    copy_settled,
+    make_block,
+)
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import PARENT_VARIABLE, RUN_VARIABLE, lead_children, leave_children
 from ticktree.recorder.hooks import install, uninstall
@@ -12,6 +22,8 @@ __all__ = [
     "OFF_FOR_GOOD",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "Block",
+    "Entered",
     "Loop",
     "Origin",
     "Recorder",
@@ -22,6 +34,7 @@ __all__ = [
     "install",
     "lead_children",
     "leave_children",
+    "make_block",
     "timed",
     "uninstall",
 ]
