@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
@@ -23,11 +24,22 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
     path = path.resolve()  # A link is followed, not replaced.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with _new_file(temporary) as file:
             file.write(data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+def _new_file(path: Path) -> BinaryIO:
+    """A file nobody else has made: what lies there was left by a process killed under our number, or is a trap."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.fdopen(os.open(path, flags, 0o666), "wb")
+    except FileExistsError:
+        path.unlink()
+        return os.fdopen(os.open(path, flags, 0o666), "wb")

@@ -31,6 +31,14 @@ class DamagedError(TicktreeError):
     """A memory file that says what cannot be."""
 
 
+class GoneError(DamagedError):
+    """A memory file that is not there any more: it has been folded, or its run finished."""
+
+
+class UnbegunError(DamagedError):
+    """A memory file in which nothing has been written yet."""
+
+
 class Image:
     """One process's memory file at one moment.
 
@@ -49,11 +57,13 @@ class Image:
         self.origin = origin
         self.unsettled = unsettled
         self.data = data
+        if not any(memoryview(data)[: ctypes.sizeof(layout.Header)]):
+            raise UnbegunError(f"{self.origin} has not been begun")
         if len(data) < ctypes.sizeof(layout.Header):
             raise self.damaged("it is cut short")
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
-            raise self.damaged("it is not one")
+            raise self._not_one()
         if self.header.format != layout.FORMAT:
             raise self.damaged(f"its format {self.header.format} is not {layout.FORMAT}")
         if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
@@ -74,6 +84,8 @@ class Image:
             with path.open("rb") as file:
                 for _ in range(_MOST_COPIES):
                     size = os.fstat(file.fileno()).st_size
+                    if not size:
+                        raise UnbegunError(f"{path} has not been begun")
                     if size < ctypes.sizeof(layout.Header):
                         raise DamagedError(f"{path}: it is cut short")
                     with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
@@ -81,6 +93,8 @@ class Image:
                     if copy.is_whole:
                         break
                 return cls(copy.data, str(path), copy.unsettled)
+        except FileNotFoundError:
+            raise GoneError(f"{path} is not there any more") from None
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
 
@@ -90,6 +104,12 @@ class Image:
         if self.header.clock_kind and monotonic_ns > last.monotonic_ns:
             ticks = ((monotonic_ns - last.monotonic_ns) << 32) // self.header.ns_per_tick
             self.header.last = layout.Anchor(last.ticks + ticks, monotonic_ns, last.wall_ns)
+
+    def _not_one(self) -> DamagedError:
+        """The error for a file without the mark that is written last when one is begun."""
+        if self.header.magic == 0 and self.header.format == layout.FORMAT and not self.header.nodes:
+            return UnbegunError(f"{self.origin} has only just been begun")
+        return self.damaged("it is not one")
 
     def damaged(self, why: str) -> DamagedError:
         """The error that says what is wrong with this file."""

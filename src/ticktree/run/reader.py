@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile, ProfileError
 from ticktree.run.branches import Branch
+from ticktree.run.gathering import gather
 from ticktree.run.image import DamagedError, Image
 from ticktree.run.layout import HeaderFlag
+from ticktree.run.places import Places
 from ticktree.run.records import ImageReader
 
 if TYPE_CHECKING:
@@ -28,17 +30,13 @@ def read_run(run: RunDirectory) -> Profile:
     Raises:
         DamagedError: No file could be read; it says what is wrong with the first.
     """
-    images: list[Image] = []
-    errors: list[DamagedError] = []
-    for path in run.memory_files():
-        try:
-            images.append(_image_of(path, run))
-        except DamagedError as error:
-            errors.append(error)
-    whole = read_images(images, run.id, errors)
-    if errors and not images:
+    found = gather(run, lambda path: _image_of(path, run))
+    errors = list(found.errors.values())
+    folded = found.folded
+    whole = read_images(found.images.values(), run.id, errors, Places(folded.places))
+    if errors and not (found.images or folded.files):
         raise errors[0]
-    return whole
+    return whole + folded.profile
 
 
 def _image_of(path: Path, run: RunDirectory) -> Image:
@@ -63,18 +61,21 @@ def read_file(path: Path) -> Profile:
     return profile
 
 
-def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]) -> Profile:
+def read_images(
+    images: Iterable[Image], run_id: str, errors: list[DamagedError], known: Places | None = None
+) -> Profile:
     """One tree of several processes; each hangs under the node that was open where it was started.
 
     Args:
         images: One a process.
         run_id: What the profile calls this run.
         errors: Files found damaged are added to it, and left out.
+        known: Where the nodes of processes are that are not among the images.
     """
     images = list(images)
     while True:
         try:
-            profile = _joined(images, run_id)
+            profile = _joined(images, run_id, known or Places())
             break
         except _FoundDamagedError as found:
             images.remove(found.image)
@@ -91,13 +92,15 @@ class _FoundDamagedError(Exception):
         self.error = error
 
 
-def _joined(images: list[Image], run_id: str) -> Profile:
+def _joined(images: list[Image], run_id: str, known: Places) -> Profile:
     root = Branch("root", "")
     places: dict[tuple[int, int], dict[int, Branch]] = {}
     parts = []
     for image in _parents_first(images):
         header = image.header
-        above = places.get((header.parent_pid, header.parent_start), {}).get(header.parent_node, root)
+        above = places.get((header.parent_pid, header.parent_start), {}).get(header.parent_node)
+        if above is None:
+            above = root.at(known.path((header.parent_pid, header.parent_start), header.parent_node))
         try:
             reader = ImageReader(image, run_id)
             _check(image, reader)
