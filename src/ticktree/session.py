@@ -11,12 +11,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
 from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.recorder.imports import when_imported
 from ticktree.recorder.timed import Function
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ RUN_VARIABLE = "TICKTREE_RUN"
 
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4
+# What a program may spend at its end on what others left.
+_SWEEP_WITHIN_S = 0.25
 
 
 class Recorder(native.Recorder):
@@ -108,6 +112,8 @@ class Session:
             self.recorder.open()
         self.recorder.set_costs(*native.calibrate())
         atexit.register(self._finish)
+        # Its workers end by os._exit: for them this is the end of the program.
+        when_imported("multiprocessing.util", self._await_end)
 
     def _open(self, run: RunDirectory) -> None:
         path, limit, identity = _file_in(run)
@@ -118,10 +124,16 @@ class Session:
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )
 
+    def _await_end(self, util: Any) -> None:
+        util.register_after_fork(
+            self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
+        )
+
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
         if os.getpid() != self._pid:
-            return  # a forked child that ends in good order: the run is its parent's
+            self._fold()  # a forked child that ends in good order: the run is its parent's
+            return
         self.disable()
         if self.run is None:
             return
@@ -131,8 +143,22 @@ class Session:
             if self._finishes:
                 _describe(self.run)
                 self.run.finish()
+                _sweep()
         except Exception as error:  # whatever it is, the program is over and did nothing wrong
             _say(f"the run in {self.run.path} is not saved: {error}")
+        if not self._finishes:
+            self._fold()
+
+    def _fold(self) -> None:
+        """Gives back the memory of siblings that have ended, where there are many and no supervisor does it."""
+        if self.run is None:
+            return
+        with suppress(Exception):  # whoever ends next may do better, and the run is whole with or without
+            manifest = self.run.manifest
+            if not manifest.supervised or not manifest.owner.is_alive():
+                from ticktree.run.folding import fold_if_many
+
+                fold_if_many(self.run)
 
 
 # The program's own: what the public functions act on.
@@ -193,7 +219,9 @@ def arm() -> None:
     try:
         from ticktree.run.directory import RunDirectory
 
-        current.enable(RunDirectory.open(Path(os.environ[RUN_VARIABLE])))
+        run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
+        if not run.is_finished():  # it is over, and we are what outlived it
+            current.enable(run)
     except Exception as error:
         _say(f"cannot record: {error}")
 
@@ -211,7 +239,7 @@ def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
 
     owner = Owner.current()
     space = os.statvfs(run.memory_dir)
-    claimed = sum(file.stat().st_size for file in run.memory_files())
+    claimed = sum(map(_size, run.memory_files()))
     limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
     again = 1
@@ -226,6 +254,13 @@ def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int,
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
         return None, 0, (os.getpid(), 0, "")
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # it has just been folded
+        return 0
 
 
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:
@@ -244,6 +279,12 @@ def _describe(run: RunDirectory) -> None:
     from ticktree.run.facts import describe_program
 
     run.describe(describe_program())
+
+
+def _sweep() -> None:
+    from ticktree.run.abandoned import finish_abandoned
+
+    finish_abandoned(_SWEEP_WITHIN_S)
 
 
 def _print(profile: Profile) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -13,10 +14,12 @@ import click
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.folding import fold_if_many
 from ticktree.run.program import Program
 from ticktree.run.supervisor import end_like, supervise
 
-_FOLD_EVERY_S = 30.0
+_SAVE_EVERY_S = 30.0
+_LOOK_EVERY_S = 2.0
 
 
 @click.command(
@@ -75,23 +78,34 @@ def run_program(program: Program, name: str | None, out: Path, quiet: bool) -> N
 
 
 class _Keeper:
-    """Keeps the run's files while the program runs: its facts once, what was recorded every now and then."""
+    """Keeps the run's files while the program runs.
+
+    Its facts are written once, what was recorded every now and then; and what is left of processes that have ended
+    is folded as soon as it is much.
+    """
 
     def __init__(self, run: RunDirectory, program: Program) -> None:
         self._run = run
         self._program = program
         self._described = False
+        self._save_at = time.monotonic() + _SAVE_EVERY_S
 
     def __call__(self) -> float:
         # Whatever goes wrong here, a mistake of ours included, the program goes on. What cannot be saved
         # now may be at the end, and if it still cannot be then, that is said.
         with suppress(Exception):
-            if self._described:
-                self._run.fold()
-            else:
-                self._described = True
-                self._describe()
-        return _FOLD_EVERY_S
+            self._keep()
+        return _LOOK_EVERY_S
+
+    def _keep(self) -> None:
+        if not self._described:
+            self._described = True
+            self._describe()
+            return
+        fold_if_many(self._run)
+        if time.monotonic() >= self._save_at:
+            self._save_at = time.monotonic() + _SAVE_EVERY_S
+            self._run.fold()
 
     def _describe(self) -> None:
         from ticktree.run.facts import describe_program  # slow to import, and now the program runs

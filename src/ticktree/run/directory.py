@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
-_PASSING = re.compile(r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.\d+\.tmp")
+_PASSING = re.compile(r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp")
 
 
 class RunDirectory:
@@ -187,7 +187,7 @@ class RunDirectory:
         Raises:
             OSError: The directory cannot be written.
         """
-        write_atomically(self.path / name, image)
+        write_atomically(self.path / name, image, follow=False)
 
     def is_finished(self) -> bool:
         """Whether its profile is on disk for good: it has no memory left, or none that we may read."""
@@ -241,7 +241,9 @@ class RunDirectory:
     def tidy(self) -> None:
         """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
         for file in self.path.iterdir():
-            if _is_passing(file.name):
+            match = _PASSING.fullmatch(file.name)
+            # Two may finish a run at the same time, and the other be still writing.
+            if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
                 file.unlink(missing_ok=True)
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
@@ -275,23 +277,18 @@ class RunDirectory:
         return _annotated(folded.profile, {**self.manifest.metadata, "unfinished": True})
 
     def _save(self, profile: Profile) -> None:
-        write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True)
+        write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)
 
     def _write_manifest(self) -> None:
         data = self.manifest.to_json().encode()
-        write_atomically(self.path / MANIFEST_NAME, data)
+        write_atomically(self.path / MANIFEST_NAME, data, follow=False)
         with suppress(OSError):  # a copy for whoever finds the memory; a full tmpfs must not cost the run
-            write_atomically(self.memory_dir / MANIFEST_NAME, data)
+            write_atomically(self.memory_dir / MANIFEST_NAME, data, follow=False)
 
     def _outliving(self) -> int:
         """How many recorded processes go on and will be recorded in vain."""
         writers = {writer_of(file) for file in self.memory_files()}
         return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
-
-
-def _is_passing(name: str) -> bool:
-    """Whether a file in a run's directory is there only until the run is finished."""
-    return bool(_PASSING.fullmatch(name))
 
 
 def _remove_empty(path: Path) -> None:

@@ -104,7 +104,7 @@ class Folded:
         Raises:
             OSError: The directory does not allow it; what was folded before still counts.
         """
-        write_atomically(folder / FOLDED, self.to_text().encode(), durable=True)
+        write_atomically(folder / FOLDED, self.to_text().encode(), durable=True, follow=False)
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:

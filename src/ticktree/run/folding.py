@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,6 @@ from ticktree.run.owner import dead_among
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.folded import Folded
     from ticktree.run.gathering import Gathered
     from ticktree.run.image import Image
     from ticktree.run.places import Places, Process
@@ -68,7 +67,9 @@ def _fold(run: RunDirectory) -> int:
     ended = set(_finished(run, run.memory_files()))
     found = gather(run)
     if run.path / FOLDED in found.errors:
-        raise found.errors[run.path / FOLDED]  # what is in it may yet be saved by hand: it is not replaced
+        raise found.errors[
+            run.path / FOLDED
+        ]  # replaced by another, what it held would be lost without a word
     _delete(path for path in run.memory_files() if path.name in found.folded.files)
     # Processes that ended before they began to record have left nothing but their files.
     _delete(path for path in found.unbegun if path in ended)
@@ -137,7 +138,7 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _finished(run: RunDirectory, files: list[Path]) -> list[Path]:
+def _finished(run: RunDirectory, files: Sequence[Path]) -> list[Path]:
     """Those of `files` whose processes have ended, seen from here."""
     dead = dead_among(run.manifest.owner, {writer_of(file) for file in files})
     return [file for file in files if writer_of(file) in dead]

@@ -69,7 +69,7 @@ def require_memory(directory: Path) -> None:
 def memory_files(directory: Path) -> list[Path]:
     """The memory files in a run's memory directory, in the order of their names."""
     try:
-        return sorted(directory / name for name in os.listdir(directory) if _FILE_NAME.fullmatch(name))
+        return sorted(path for path in directory.iterdir() if _FILE_NAME.fullmatch(path.name))
     except FileNotFoundError:
         return []
 
@@ -84,8 +84,8 @@ def writer_of(file: Path) -> tuple[int, int]:
 
 def owner_of(directory: Path) -> Owner | None:
     """Who made a memory directory, as far as its own mark says."""
-    for name in os.listdir(directory):
-        match = _OWNER_NAME.fullmatch(name)
+    for path in directory.iterdir():
+        match = _OWNER_NAME.fullmatch(path.name)
         if match:
             return Owner(int(match[1]), int(match[2]), match[4], int(match[3]))
     return None
@@ -98,21 +98,21 @@ def remove_memory(directory: Path) -> None:
     missing. Only what belongs there is deleted: a damaged `run.json` must not make us delete other things.
     """
     aside = directory
-    if not directory.name.endswith(_FINISHED):
+    if not is_aside(directory):
         try:
             aside = directory.rename(directory.with_name(directory.name + _FINISHED))
         except FileNotFoundError:  # somebody else finished the run at the same time
             return
     with suppress(FileNotFoundError):
         # run.json last: while it is there, it can be found out what this was.
-        for name in [*filter(_belongs, os.listdir(aside)), MANIFEST_NAME]:
-            (aside / name).unlink(missing_ok=True)
+        for path in [*filter(_belongs, list(aside.iterdir())), aside / MANIFEST_NAME]:
+            path.unlink(missing_ok=True)
     with suppress(OSError):
         aside.rmdir()
 
 
 def all_memory() -> Iterator[Path]:
-    """Every memory directory of this user on this machine; those half removed are removed on the way."""
+    """Every memory directory of this user on this machine; also those half removed, which `is_aside` tells."""
     for base in {memory_base(), Path("/dev/shm"), _temporary()}:
         root = base / f"ticktree-{os.geteuid()}"
         try:
@@ -120,12 +120,12 @@ def all_memory() -> Iterator[Path]:
             found = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
         except (OSError, TicktreeError):
             continue
-        for directory in found:
-            if directory.name.endswith(_FINISHED):
-                with suppress(OSError):
-                    remove_memory(directory)
-            else:
-                yield directory
+        yield from found
+
+
+def is_aside(directory: Path) -> bool:
+    """Whether a memory directory is that of a finished run, and was to be removed."""
+    return directory.name.endswith(_FINISHED)
 
 
 def memory_base() -> Path:
@@ -149,5 +149,5 @@ def _mark(directory: Path, owner: Owner) -> None:
     os.close(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _belongs(name: str) -> bool:
-    return bool(_FILE_NAME.fullmatch(name) or _OURS.fullmatch(name))
+def _belongs(path: Path) -> bool:
+    return bool(_FILE_NAME.fullmatch(path.name) or _OURS.fullmatch(path.name))
