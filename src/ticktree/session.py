@@ -106,7 +106,7 @@ class Session:
         try:
             self.run = run or _new_run()
             self._open(self.run)
-        except (OSError, TicktreeError, MemoryError) as error:
+        except Exception as error:
             _say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open()

@@ -62,6 +62,7 @@ import importlib, os, pkgutil, subprocess, tempfile, numpy, ticktree
 for module in pkgutil.walk_packages(ticktree.__path__, "ticktree."):
     if module.name.split(".")[1] in ("recorder", "run", "profile", "session"):
         importlib.import_module(module.name)
+"".encode("ascii"), "".encode("idna")
 os.setgroups([]), os.setgid({user}), os.setuid({user})
 """
 
