@@ -20,9 +20,10 @@ MAY_IMPORT = {
     "run": {"recorder", "profile"},
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
+    "live": {"run", "profile", "analysis", "outputs"},
     "session": {"recorder", "run", "profile", "outputs"},
     "demo": {""},
-    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "session", "demo"},
+    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo"},
     "__main__": {"cli"},
     "__init__": {"session", "profile", "run"},
 }

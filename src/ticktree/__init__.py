@@ -24,6 +24,7 @@ __all__ = [
     "loop",
     "record",
     "reset",
+    "role",
     "section",
     "snapshot",
     "stage",
@@ -39,6 +40,7 @@ tick = current.recorder.tick
 record = current.recorder.record
 gauge = current.recorder.gauge
 reset = current.recorder.reset
+role = current.recorder.role
 
 
 def __getattr__(name: str) -> Any:

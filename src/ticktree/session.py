@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
-from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.recorder import OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.timed import Function
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.directory import RunDirectory
-
-RUN_VARIABLE = "TICKTREE_RUN"
 
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4
@@ -75,45 +73,102 @@ class Session:
         self.armed = False
         self._pid = 0
         self._finishes = False
+        self._announced = False
         self._lock = threading.Lock()
 
-    def enable(self, run: RunDirectory | None = None) -> None:
+    def enable(self, run: RunDirectory | None = None, parent: str | None = None) -> None:
         """Starts recording, or goes on with it.
 
         Args:
             run: The run to record into; by default a new one, which this process finishes when it ends.
+            parent: The place that this process hangs under, as whoever started it said.
         """
         with self._lock:
             if self.recorder.recording or OFF_FOR_GOOD:
                 return
             if not self._pid:
-                self._begin(run)
-            self.recorder.enable()
+                self._begin(run, parent)
+            if not self.recorder.recording:
+                self.recorder.enable()
             native.install(self.recorder)
+            self._lead_children()
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
         self.recorder.disable()
         native.uninstall(self.recorder)
+        native.leave_children()
+        if self._announced:
+            self._announced = False
+            os.environ.pop(RUN_VARIABLE, None)
+
+    def _lead_children(self) -> None:
+        """Processes that are started from now on record into the same run."""
+        if self.run is None:
+            return
+        native.lead_children(self.recorder, str(self.run.path))
+        if (
+            RUN_VARIABLE not in os.environ
+        ):  # for those that are started past us: through a shell, by other libraries
+            os.environ[RUN_VARIABLE] = str(self.run.path)
+            self._announced = True
 
     def snapshot(self) -> Profile:
         """What this process has recorded so far."""
         return _profile_of(self.recorder, self.run.id if self.run else "session")
 
-    def _begin(self, run: RunDirectory | None) -> None:
+    def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
-        self._finishes = run is None
+        self.recorder.name_process(_program_name())
+        atexit.register(self._finish)
+        # Its workers end by os._exit: for them this is the end of the program.
+        when_imported("multiprocessing.util", self._await_end)
         try:
             self.run = run or _new_run()
+            # Its owner may be a program that this process ran before (exec): then it is up to us.
+            self._finishes = not self.run.manifest.supervised and _owns(self.run)
+            if run is not None and self._is_child(run, parent):
+                self._begin_later(run)
+                return
             self._open(self.run)
         except Exception as error:
             _say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open()
         self.recorder.set_costs(*native.calibrate())
-        atexit.register(self._finish)
-        # Its workers end by os._exit: for them this is the end of the program.
-        when_imported("multiprocessing.util", self._await_end)
+
+    def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
+        """Whether others of the run came before this process; if so, where it hangs is noted."""
+        from ticktree.run.lineage import parent_of_process
+
+        with suppress(ValueError):  # the environment may say anything
+            if parent:
+                self.recorder.child_of(parent)
+                return True
+        parent = parent_of_process(run)
+        if parent:
+            self.recorder.child_of(parent)
+        return parent is not None
+
+    def _begin_later(self, run: RunDirectory) -> None:
+        """Many a process records nothing, fork servers above all: those leave no file."""
+        costs = (
+            native.calibrate()
+        )  # now, not in the way of the first section; processes forked from this one have it
+
+        def opening() -> None:
+            try:
+                self._open(run)
+            except (
+                OSError,
+                TicktreeError,
+                MemoryError,
+            ):  # the run is over: it was outlived, and this is for nobody
+                self.run = None
+                self.recorder.open()
+            self.recorder.set_costs(*costs)
+
+        self.recorder.begin_later(opening)
 
     def _open(self, run: RunDirectory) -> None:
         path, limit, identity = _file_in(run)
@@ -138,8 +193,9 @@ class Session:
         if self.run is None:
             return
         try:
-            if self.recorder.is_private:
-                self.run.keep_image(_file_in(self.run)[0].name, self.recorder.image())
+            image = self.recorder.image() if self.recorder.is_private else b""
+            if image:
+                self.run.keep_image(_file_in(self.run)[0].name, image)
             if self._finishes:
                 _describe(self.run)
                 self.run.finish()
@@ -219,9 +275,11 @@ def arm() -> None:
     try:
         from ticktree.run.directory import RunDirectory
 
+        # The word is for this process: those that it starts are told by it.
+        parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
-        if not run.is_finished():  # it is over, and we are what outlived it
-            current.enable(run)
+        if not run.is_finished():  # else it has outlived its run, which is nobody's concern here
+            current.enable(run, parent)
     except Exception as error:
         _say(f"cannot record: {error}")
 
@@ -233,7 +291,19 @@ def _new_run() -> RunDirectory:
     return RunDirectory.create(script)
 
 
-def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
+def _program_name() -> str:
+    from ticktree.run.program import name_of_command
+
+    return name_of_command(sys.orig_argv)
+
+
+def _owns(run: RunDirectory) -> bool:
+    from ticktree.run.owner import Owner
+
+    return run.manifest.owner == Owner.current()
+
+
+def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str, int]]:
     """Where this process writes, how much it may claim there, and who it is."""
     from ticktree.run.owner import Owner
 
@@ -242,18 +312,18 @@ def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
     claimed = sum(map(_size, run.memory_files()))
     limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
-    again = 1
+    incarnation = 1
     while path.exists():  # this process was another program before (exec), whose records stay
-        again += 1
-        path = run.memory_dir / f"{owner.pid}-{owner.started}-{again}.tt"
-    return path, limit, (owner.pid, owner.started, owner.boot_id)
+        incarnation += 1
+        path = run.memory_dir / f"{owner.pid}-{owner.started}-{incarnation}.tt"
+    return path, limit, (owner.pid, owner.started, owner.boot_id, incarnation)
 
 
-def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int, str]]:
+def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int, str, int]]:
     try:
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
-        return None, 0, (os.getpid(), 0, "")
+        return None, 0, (os.getpid(), 0, "", 1)
 
 
 def _size(file: Path) -> int:

@@ -83,14 +83,17 @@ def python(program, user=None, **variables):
 
 def armed(path, user=None, **variables):
     """A program that is told in the environment to record into the run kept in a path."""
-    program = """
+    # Said in the program itself: where ticktree is installed, an interpreter told at its start is armed at once.
+    program = f"""
+        import os
+        os.environ["TICKTREE_RUN"] = {str(path)!r}
         from ticktree import session
         session.arm()
         import ticktree
         with ticktree.section("x"): pass
         print("program")
     """
-    done = python(program, user, TICKTREE_RUN=str(path), **variables)
+    done = python(program, user, **variables)
     assert done.stdout == "program\n"
     return done.stderr
 
@@ -201,7 +204,8 @@ def test_two_users_share_a_machine_and_see_nothing_of_each_other(shared, tmp_pat
     for user in (NOBODY, 0):
         (shared / str(user)).mkdir()
         os.chown(shared / str(user), user, user)
-        python(program, user, TICKTREE_MEMORY_DIR=str(shared), CWD=str(shared / str(user)))
+        done = python(program, user, TICKTREE_MEMORY_DIR=str(shared), CWD=str(shared / str(user)))
+        assert done.stderr == ""
     theirs = shared / f"ticktree-{NOBODY}"
     before = sorted(path.name for path in theirs.rglob("*"))
     assert [stat.S_IMODE(path.stat().st_mode) for path in theirs.rglob("*.tt")] == [0o600]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ticktree.analysis.roles import By
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note, show, view_options
@@ -31,6 +32,11 @@ _STANDARD_OUTPUT = Path("-")
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
 @click.option("--all", "everything", is_flag=True, help="Show every row, however small.")
+@click.option(
+    "--by",
+    type=click.Choice(["process", "thread", "role"]),
+    help="Give each a column of its own, or where they are many min, median, max and the slowest.",
+)
 @click.option("--call-sites", is_flag=True, help="Show where each section is entered.")
 @click.option("--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's.")
 def command(
@@ -38,6 +44,7 @@ def command(
     format_name: str | None,
     output: Path | None,
     everything: bool,
+    by: By | None,
     call_sites: bool,
     width: int | None,
 ) -> None:
@@ -47,7 +54,9 @@ def command(
     program that still runs is shown as it is at this moment.
     """
     profile = _read(run)
-    options = replace(view_options(sys.stdout), all=everything, call_sites=call_sites)
+    if by is not None and not profile.writers:
+        raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
+    options = replace(view_options(sys.stdout), all=everything, by=by, call_sites=call_sites)
     if width is not None:
         options = replace(options, width=width)
     if output == _STANDARD_OUTPUT:

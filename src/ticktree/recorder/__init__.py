@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction, copy_settled
 from ticktree.recorder.calibration import calibrate
+from ticktree.recorder.children import PARENT_VARIABLE, RUN_VARIABLE, lead_children, leave_children
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
 __all__ = [
     "OFF_FOR_GOOD",
+    "PARENT_VARIABLE",
+    "RUN_VARIABLE",
     "Loop",
     "Recorder",
     "Section",
@@ -16,6 +19,8 @@ __all__ = [
     "calibrate",
     "copy_settled",
     "install",
+    "lead_children",
+    "leave_children",
     "timed",
     "uninstall",
 ]

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
 
 from ticktree.profile import Node
 from ticktree.profile import path as paths
+from ticktree.profile.tally import NodeTally
 
 
-@dataclass(eq=False)
 class Branch:
-    """A place in the tree, and every record of it.
+    """A place in the tree, and the sum of every record of it.
 
-    Attributes:
+    Args:
         name: Of the section.
         path: From the root.
+
+    Attributes:
         children: By name.
-        parts: One node without children for each record of this place.
+        tally: What was recorded here.
     """
 
-    name: str
-    path: str
-    children: dict[str, Branch] = field(default_factory=dict)
-    parts: list[Node] = field(default_factory=list)
+    __slots__ = ("children", "name", "path", "tally")
+
+    def __init__(self, name: str, path: str) -> None:
+        self.name = name
+        self.path = path
+        self.children: dict[str, Branch] = {}
+        self.tally = NodeTally(name)
 
     def child(self, name: str) -> Branch:
         """The branch of this name below this one, made at need."""
@@ -41,14 +43,11 @@ class Branch:
         return branch
 
     def to_node(self) -> Node:
-        """The finished tree from here on; the merge of all records at every place."""
+        """The finished tree from here on."""
         finished: dict[str, Node] = {}
         for branch in reversed(list(self._walk())):
-            own = (
-                reduce(add, branch.parts, Node(name=branch.name)) if branch.parts else Node(name=branch.name)
-            )
             children = {name: finished.pop(child.path) for name, child in branch.children.items()}
-            finished[branch.path] = replace(own, children=children)
+            finished[branch.path] = branch.tally.total(children)
         return finished[self.path]
 
     def _walk(self) -> Iterator[Branch]:

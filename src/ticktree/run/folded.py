@@ -23,8 +23,7 @@ from typing import Any
 from ticktree.profile import Profile, ProfileError
 from ticktree.profile.codec import from_text
 from ticktree.run.atomic import write_atomically
-from ticktree.run.image import DamagedError
-from ticktree.run.places import Process
+from ticktree.run.image import DamagedError, Writer
 
 FOLDED = "folded.json"
 FORMAT = "ticktree-folded/1"
@@ -47,12 +46,12 @@ class Folded:
     """
 
     profile: Profile = field(default_factory=Profile)
-    files: Mapping[str, Process] = field(default_factory=dict)
-    places: Mapping[Process, Mapping[int, str]] = field(default_factory=dict)
+    files: Mapping[str, Writer] = field(default_factory=dict)
+    places: Mapping[Writer, Mapping[int, str]] = field(default_factory=dict)
     version: Version | None = None
 
     def with_more(
-        self, profile: Profile, files: Mapping[str, Process], places: Mapping[Process, Mapping[int, str]]
+        self, profile: Profile, files: Mapping[str, Writer], places: Mapping[Writer, Mapping[int, str]]
     ) -> Folded:
         """This and what comes to it."""
         return Folded(self.profile + profile, {**self.files, **files}, {**self.places, **places})
@@ -133,6 +132,6 @@ def read_folded(folder: Path, known: Folded | None = None) -> Folded:
         return Folded.from_text(file.read().decode(errors="replace"), version)
 
 
-def _process(numbers: list[Any]) -> Process:
-    pid, start = numbers
-    return int(pid), int(start)
+def _process(numbers: list[Any]) -> Writer:
+    pid, start, incarnation = numbers
+    return Writer(int(pid), int(start), int(incarnation))

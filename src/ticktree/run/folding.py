@@ -21,8 +21,8 @@ from ticktree.run.owner import dead_among
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.gathering import Gathered
-    from ticktree.run.image import Image
-    from ticktree.run.places import Places, Process
+    from ticktree.run.image import Image, Writer
+    from ticktree.run.places import Places
 
 # Fewer are left to lie: reading them takes less than folding does.
 MANY_FILES = 64
@@ -87,11 +87,11 @@ def _fold(run: RunDirectory) -> int:
 
 def _merged(
     run: RunDirectory, found: Gathered, ended: set[Path], places: Places
-) -> tuple[Profile, Mapping[Path, Process], Places]:
+) -> tuple[Profile, Mapping[Path, Writer], Places]:
     """The profile of the files that can be folded now, and whose they are."""
     from ticktree.profile import Profile
     from ticktree.run.image import DamagedError
-    from ticktree.run.places import parents_first, process_of
+    from ticktree.run.places import parents_first
     from ticktree.run.reader import read_images
 
     paths = {id(image): path for path, image in found.images.items()}
@@ -107,7 +107,7 @@ def _merged(
                 continue
             places.add(image)
             if path in ended:
-                whole, files[path] = whole + part, process_of(image)
+                whole, files[path] = whole + part, image.writer
     return whole, files, places
 
 
@@ -117,14 +117,12 @@ def _has_its_place(run: RunDirectory, image: Image, places: Places) -> bool:
     A parent that is alive may yet leave its own file, if it records in private memory; one whose file is there and
     not known could not be read.
     """
-    from ticktree.run.places import parent_of
-
-    parent = parent_of(image)
-    if not parent[0] or parent in places:
+    if not image.parent.pid or image.parent in places:
         return True
-    if not dead_among(run.manifest.owner, [parent]):
-        return False
-    return parent not in map(writer_of, run.memory_files())
+    owner, parent = run.manifest.owner, image.parent[:2]
+    if run.manifest.supervised and parent == (owner.pid, owner.started):
+        return True  # a supervisor records nothing
+    return bool(dead_among(owner, [parent])) and parent not in map(writer_of, run.memory_files())
 
 
 def _are_many(files: list[Path]) -> bool:

@@ -13,9 +13,10 @@ import struct
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ticktree.errors import TicktreeError
 from ticktree.run import layout
@@ -25,6 +26,7 @@ Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, 
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
+_WORD = struct.Struct("<I")
 
 
 class DamagedError(TicktreeError):
@@ -37,6 +39,25 @@ class GoneError(DamagedError):
 
 class UnbegunError(DamagedError):
     """A memory file in which nothing has been written yet."""
+
+
+class Writer(NamedTuple):
+    """One program that one process runs: what a memory file is written by.
+
+    Attributes:
+        pid: The process.
+        start: When it was started, as in `Owner.started`.
+        incarnation: Which of the programs that it has run, from 1.
+    """
+
+    pid: int
+    start: int
+    incarnation: int
+
+    def __str__(self) -> str:
+        """As memory files are named, and processes in profiles."""
+        again = f"-{self.incarnation}" if self.incarnation > 1 else ""
+        return f"{self.pid}-{self.start}{again}"
 
 
 class Image:
@@ -64,8 +85,8 @@ class Image:
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
             raise self._not_one()
-        if self.header.format != layout.FORMAT:
-            raise self.damaged(f"its format {self.header.format} is not {layout.FORMAT}")
+        if self.header.format not in layout.FORMATS:
+            raise self.damaged(f"its format {self.header.format} is none of {layout.FORMATS}")
         if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
             raise self.damaged("its records have other sizes")
         if self.header.used_bytes > len(data):
@@ -98,6 +119,18 @@ class Image:
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
 
+    @property
+    def writer(self) -> Writer:
+        """Who writes it."""
+        header = self.header
+        return Writer(header.pid, header.process_start, header.incarnation or 1)
+
+    @property
+    def parent(self) -> Writer:
+        """Who started its process; its pid is 0 where nobody did, or nobody knows."""
+        header = self.header
+        return Writer(header.parent_pid, header.parent_start, header.parent_incarnation or 1)
+
     def go_on_to(self, monotonic_ns: int) -> None:
         """Takes the image to be of this moment of CLOCK_MONOTONIC: its process lives, and just did not say so."""
         last = self.header.last
@@ -107,7 +140,7 @@ class Image:
 
     def _not_one(self) -> DamagedError:
         """The error for a file without the mark that is written last when one is begun."""
-        if self.header.magic == 0 and self.header.format == layout.FORMAT and not self.header.nodes:
+        if self.header.magic == 0 and self.header.format in layout.FORMATS and not self.header.nodes:
             return UnbegunError(f"{self.origin} has only just been begun")
         return self.damaged("it is not one")
 
@@ -135,6 +168,41 @@ class Image:
         """Every gauge with its reference."""
         return self._chain(self.header.gauges, layout.Gauge)
 
+    def refs(self, newest: int, kind: type[Record]) -> list[int]:
+        """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
+        found = []
+        size, next_at = ctypes.sizeof(kind), kind.next.offset
+        ref = newest
+        while ref:
+            offset = self._offset(ref, size)
+            found.append(ref)
+            (following,) = _WORD.unpack_from(self.data, offset + next_at)
+            if following >= ref:
+                raise self._circle()
+            ref = following
+        found.reverse()
+        return found
+
+    def records(self, refs: ArrayLike, kind: np.dtype[np.void]) -> NDArray[np.void]:
+        """A copy of the records at some references, as an array."""
+        lines = np.asarray(refs, np.int64)
+        if not len(lines):
+            return np.empty(0, kind)
+        for ref in (lines.min(), lines.max()):
+            self._offset(int(ref), kind.itemsize)
+        count = (len(self.data) - kind.itemsize) // layout.LINE + 1
+        everywhere: NDArray[np.void] = np.ndarray((count,), kind, self.data, strides=(layout.LINE,))
+        return everywhere[lines]
+
+    def open_frames(self) -> dict[int, layout.Frame]:
+        """Every frame of an open call, by its reference."""
+        serial_at = layout.Frame.serial.offset
+        found = {}
+        for ref in self.refs(self.header.frames, layout.Frame):
+            if any(self.data[ref * layout.LINE + serial_at : ref * layout.LINE + serial_at + 8]):
+                found[ref] = layout.Frame.from_buffer_copy(self.data, ref * layout.LINE)
+        return found
+
     def text(self, ref: int) -> str:
         """The text stored at a reference."""
         offset = self._offset(ref, 4)
@@ -159,6 +227,9 @@ class Image:
             raise self.damaged("a reference leads out of it")
         return offset
 
+    def _circle(self) -> DamagedError:
+        return self.damaged("a chain of records leads in a circle")
+
     def _chain(self, newest: int, kind: type[Record]) -> list[tuple[int, Record]]:
         found = list(self._follow(newest, kind))
         found.reverse()
@@ -172,5 +243,5 @@ class Image:
             yield ref, record
             # Records are linked newest first and laid down in order: a chain only ever leads back.
             if record.next >= ref:
-                raise self.damaged("a chain of records leads in a circle")
+                raise self._circle()
             ref = record.next

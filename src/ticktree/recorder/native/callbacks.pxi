@@ -14,8 +14,12 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
             origin = <Origin?>given
             if origin.recorder.core == core and origin.core.generation == core.generation:
                 facts.spawn_node = origin.core.node
+                facts.path = origin.core.path
     except Exception:
         pass
+
+
+INSTRUMENTS = "ticktree.instrument."
 
 
 cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
@@ -29,8 +33,11 @@ cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexc
             frame = tt_calling_frame()
             if frame == NULL:
                 return
-            code = (<object>frame).f_code
-            site = (code.co_filename, (<object>frame).f_lineno, getattr(code, "co_qualname", code.co_name))
+            calling = <object>frame
+            while calling.f_back is not None and calling.f_globals.get("__name__", "").startswith(INSTRUMENTS):
+                calling = calling.f_back  # who called the library's function, not who wrapped it
+            code = calling.f_code
+            site = (code.co_filename, calling.f_lineno, getattr(code, "co_qualname", code.co_name))
         node.site_file = store_text(core, recorder.texts, site[0])
         node.site_function = store_text(core, recorder.texts, site[2])
         node.site_line = site[1] or 0
@@ -81,6 +88,10 @@ cdef bint rearm(tt_recorder* core) noexcept:
         return False
 
 
+cdef void before_fork() noexcept nogil:
+    tt_before_fork()
+
+
 cdef void after_fork() noexcept nogil:
     tt_after_fork()
 
@@ -103,7 +114,7 @@ def _install():
     if tt_register_thread_key() != 0:
         raise ImportError("ticktree: no thread-specific data left in this process")
     # Before any hook of Python's own: another library's may already enter a section.
-    pthread_atfork(NULL, NULL, after_fork)
+    pthread_atfork(before_fork, NULL, after_fork)
 
 
 def _check_layout():

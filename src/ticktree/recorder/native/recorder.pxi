@@ -15,10 +15,12 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
-    cdef dict by_name, by_ask, name_ids, texts, gauges
+    cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef Section nameless
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
+    cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
+    cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False):
@@ -28,6 +30,7 @@ cdef class Recorder:
         self.core.arena.fd = -1
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
+        self.channel_ids = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
@@ -42,7 +45,8 @@ cdef class Recorder:
             path: The file to make, on tmpfs; None for memory of the process's own.
             file_limit: How many bytes of tmpfs the file may claim.
             run_began_ns: CLOCK_MONOTONIC when the run began, in ns; 0 for now.
-            identity: Who writes: (pid, process start in clock ticks after boot, boot id).
+            identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
+                another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
 
         Raises:
@@ -64,6 +68,7 @@ cdef class Recorder:
         scale = (1 << 32) if self.core.clock == TT_CLOCK_VIRTUAL else scale_of_clock
         tt_header_write(self.core, scale, run_began_ns, node_cap)
         self._sign(identity)
+        self._introduce()
 
     def __dealloc__(self):
         if self.core == NULL:
@@ -75,9 +80,10 @@ cdef class Recorder:
         tt_recorder_free(self.core)
 
     def _sign(self, identity):
-        pid, started, boot = identity
+        pid, started, boot, *later = identity
         self.core.header.pid = pid
         self.core.header.process_start = started
+        self.core.header.incarnation = later[0] if later else 1
         encoded = boot.encode()[:39]
         memset(self.core.header.boot_id, 0, 40)
         memcpy(self.core.header.boot_id, <const char*>encoded, len(encoded))
@@ -138,6 +144,34 @@ cdef class Recorder:
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
+    def signal(self, name, key=None):
+        """Leaves word that whoever waits for this may go on: say it right before what lets them.
+
+        Args:
+            name: What is signalled, e.g. "batch".
+            key: Which one of that name: None, an int, a str, bytes, or a tuple of these. Anything else is not
+                recorded, and counted as a loss.
+        """
+        leave_signal(self, channel_of(name, key), False)
+
+    def unblocked_by(self, name, key=None):
+        """Says what ended the wait that is open here: the last `signal` of this name and key, in any process.
+
+        Call it inside the section with `wait=True`, once the wait is over. It was blocked if the signal came after
+        the section was entered; else it is counted as a wait of no time.
+
+        Args:
+            name: As it was signalled.
+            key: As it was signalled.
+        """
+        cdef uint64_t at = channel_of(name, key)
+        if not ready(self):
+            return
+        if not at:
+            tt_lose(self.core, TT_LOSS_BAD_VALUES)
+            return
+        tt_unblocked(self.core, channels_of(self, False), at, channel_id(self, name))
+
     def enable(self):
         """Starts recording, or goes on with it; the calling thread's sections are the run's own."""
         if self.core.forked:
@@ -147,9 +181,21 @@ cdef class Recorder:
         if not tt_enable(self.core):
             raise MemoryError("no memory for the recorder")
 
+    def begin_later(self, opening):
+        """Starts recording, but takes no memory before there is something to record.
+
+        Args:
+            opening: Called then; calls `open`.
+        """
+        if self.core.header == NULL and not self.core.recording:
+            self.opening = opening
+            self.core.forked = self.core.recording = True  # as a forked child, it gets a file when it needs one
+
     def disable(self):
         """Stops recording; what is open is left at this moment, without counting as completed."""
-        if self._ready():
+        if self.core.header == NULL:
+            self.core.recording = False
+        elif self._ready():
             tt_disable(self.core)
 
     def reset(self):
@@ -207,6 +253,79 @@ cdef class Recorder:
         cdef tt_node* node = tt_node_at(self.core, section.core.cached_node)
         return node.stats.count, node.stats.sum
 
+    def place(self):
+        """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
+        cdef tt_origin origin
+        if not self.core.recording:
+            return None
+        if self.core.forked:  # it has recorded nothing itself, and may never: what it starts hangs where it would
+            known = self.core.header != NULL and self.core.header.pid
+            return self.said_parent or (place_text(self.core.header, self.core.fork_node) if known else None)
+        if not self.core.header.pid:
+            return None
+        tt_origin_capture(self.core, &origin)
+        return place_text(self.core.header, origin.node)
+
+    def child_of(self, text):
+        """Says what this process hangs under: a `place()` of the process that started it.
+
+        Raises:
+            ValueError: If it is none.
+        """
+        pid, start, incarnation, node = place_numbers(text)
+        if self.core.header == NULL or self.core.forked:
+            self.said_parent = text
+            return
+        self.core.header.parent_pid, self.core.header.parent_start = pid, start
+        self.core.header.parent_incarnation, self.core.header.parent_node = incarnation, node
+
+    def name_process(self, name):
+        """Says what this process is called; processes forked from it are called the same until they are named."""
+        self.said_name = name_text(name)
+        if self.core.header != NULL and not self.core.forked:
+            self.core.header.process_name = self._text(self.said_name)
+
+    def role(self, name):
+        """Says what the calling thread does, on the main thread what the process does: "actor", "learner".
+
+        Views group processes and threads by role. Where nothing is said, it is their name without its number.
+
+        Args:
+            name: The role. On a thread other than the main one it is for what the thread records from now on.
+        """
+        text = name_text(name)
+        is_main = threading.get_ident() == threading.main_thread().ident
+        if self.core.header == NULL and not self.core.forked:
+            self.said_role = text if is_main else self.said_role
+            return
+        if self.core.forked and not rearm(self.core):
+            return
+        if is_main:
+            self.core.header.role = self._text(text)
+        elif self.core.recording:
+            thread = tt_thread_here(self.core)
+            if thread != NULL:
+                tt_thread_role(self.core, thread, self._text(text))
+
+    def note_time(self):
+        """Reads the clock for the file: this process's last sign of life, for now."""
+        if self.core.header != NULL and not self.core.forked:
+            tt_anchor_renew(self.core)
+
+    def _text(self, str text):
+        cdef bint cut = False
+        return store_text(self.core, self.texts, name_bytes(text, &cut).decode()) if text else 0
+
+    def _introduce(self):
+        """A new file says who this is. Children are called like their parent, but what it does they may not do."""
+        if self.said_name:
+            self.core.header.process_name = self._text(self.said_name)
+        if self.said_role:
+            self.core.header.role = self._text(self.said_role)
+        parent, self.said_role, self.said_parent = self.said_parent, None, None
+        if parent:
+            self.child_of(parent)
+
     def gc_pause(self, begin):
         """Notes that the garbage collector begins, or has ended; returns nothing."""
         global gc_began
@@ -226,6 +345,58 @@ cdef class Recorder:
         cdef Section section = new_section(self, text, self._name_id(text), TT_NODE_TIMED, frame_flags)
         section.site = site
         return section
+
+    def wait_enter(self, Section section):
+        """Begins a call that may block, as a call of `section` where that is to have a row.
+
+        Returns:
+            What to end it with; None where it is part of another wait, or nothing records: then nothing need be ended.
+        """
+        cdef tt_wait wait = tt_wait_enter(&section.core)
+        return (wait.since << 1) | wait.row if wait.counts else None
+
+    def wait_leave(self, Section section, token):
+        """Ends such a call: what it waited for did not come, or nobody in particular let it go on."""
+        cdef tt_wait wait = tt_wait(token >> 1, 1, token & 1)
+        tt_wait_leave(&section.core, wait, NULL, 0, 0)
+
+    def wait_over(self, Section section, token, name, key, own=False):
+        """Ends such a call: the last `signal` of this name and key let it go on."""
+        cdef tt_wait wait = tt_wait(token >> 1, 1, token & 1)
+        cdef tt_channels* channels = NULL
+        if ready(self):
+            channels = channels_of(self, own)
+        tt_wait_leave(&section.core, wait, channels, channel_of(name, key), channel_id(self, name))
+
+    def auto_signal(self, name, key, own=False):
+        """`signal` for libraries: not inside a wait, which signals as a whole.
+
+        Args:
+            name: The channel's name.
+            key: Which of that name.
+            own: Whether only this process's threads can be waiting for it.
+        """
+        if self.core.recording and not tt_hushed(self.core):
+            leave_signal(self, channel_of(name, key), own)
+
+    def hush(self, begin):
+        """From here on this thread's instrumented calls are parts of a larger one; with False, no longer."""
+        tt_hush(self.core, begin)
+
+    def start_from(self, name, key):
+        """In a new process: its path goes on from its starter's signal."""
+        if ready(self):
+            tt_start_from(self.core, channels_of(self, False), channel_of(name, key))
+
+    def alias(self, key, value=None):
+        """Notes a number under a key for all processes of the run, or looks one up: 0 where none is known."""
+        cdef uint64_t at = channel_of("alias", key)
+        if not ready(self) or channels_of(self, False) == NULL:
+            return 0
+        if value is None:
+            return tt_alias_get(self.core.shared, at)
+        tt_alias_put(self.core.shared, at, value)
+        return value
 
     # -- sections by name --------------------------------------------------------------------------------------
 
@@ -306,11 +477,13 @@ cdef class Recorder:
         cdef bint was_recording = self.core.recording
         self.core.forked = False
         if self.core.header == NULL:
-            return False
+            opening, self.opening, self.core.recording = self.opening, None, False
+            if opening is not None:
+                opening()
+            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
         if self.core.arena.fd < 0 and self.child_file is None:
             return was_recording  # memory of the process's own was copied by the fork: it goes on
         cdef tt_header old = self.core.header[0]
-        cdef tt_ref node = tt_node_open_here(self.core)
         self.core.recording = False
         path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
         encoded = os.fsencode(path) if path is not None else b""
@@ -324,9 +497,14 @@ cdef class Recorder:
         tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
         self._sign(identity)
         self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
-        self.core.header.parent_node = node
+        self.core.header.parent_incarnation = old.incarnation
+        self.core.header.parent_node = self.core.fork_node
+        self._introduce()
         self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        return bool(was_recording and tt_enable(self.core))
+        if not was_recording or not tt_enable(self.core):
+            return False
+        tt_path_of_fork(self.core)
+        return True
 
 
 cdef uint64_t gc_began = 0

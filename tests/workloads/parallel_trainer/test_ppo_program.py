@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import NamedTuple
+
+import psutil
+import pytest
+from trainer_run import SCRIPT, Ended, environment, run_trainer
+
+import ticktree
+
+START = "TrainerController.start_learning"
+ADVANCE = f"{START}/TrainerController.advance"
+WORKER = f"{START}/workers/worker_root"
+UPDATE = "_update_policy/TorchPPOOptimizer.update"
+ENV_STEP = (
+    "SubprocessEnvManager._take_step/TorchPolicy.evaluate",
+    "communicator.exchange/step_async",
+    "communicator.exchange/step_wait",
+    "process_steps/trajectory_queue.put",
+)
+LEARNING = (
+    "process_trajectory/value_estimates",
+    "process_trajectory/get_gae",
+    *(f"{UPDATE}/{part}" for part in ("forward", "loss", "backward", "step")),
+)
+
+STATS = (
+    "Environment.CumulativeReward",
+    "Environment.EpisodeLength",
+    "Losses.PolicyLoss",
+    "Losses.ValueLoss",
+    "Policy.Entropy",
+    "Policy.LearningRate",
+    "Policy.Epsilon",
+    "Policy.Beta",
+    "Policy.ExtrinsicReward",
+    "Policy.ExtrinsicValueEstimate",
+    "Step",
+)
+
+
+class Trained(NamedTuple):
+    """A run that several tests look at: 1,500 steps of two workers."""
+
+    ended: Ended
+    threaded: bool
+    profile: ticktree.Profile
+
+
+def _train(folder, threaded, start_method):
+    asked = ["--steps", "1500", "--workers", "2", "--start-method", start_method, "--run-id", "first"]
+    ended = run_trainer(folder, *asked, *(["--threaded"] if threaded else []))
+    return Trained(ended, threaded, ended.profile())
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        (False, "spawn"),
+        (True, "spawn"),
+        pytest.param((False, "fork"), marks=pytest.mark.slow),
+        pytest.param((True, "forkserver"), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def trained(request, tmp_path_factory):
+    return _train(tmp_path_factory.mktemp("trained"), *request.param)
+
+
+def test_the_tree_of_all_processes_has_every_part_and_adds_up(trained):
+    root = trained.profile.root
+    learner = f"{START}/trainer_threads/thread_root" if trained.threaded else ADVANCE
+    for path in (
+        *(f"{ADVANCE}/env_step/{part}" for part in ENV_STEP),
+        *(f"{learner}/trainer_advance/{part}" for part in LEARNING),
+        f"{START}/TrainerController._reset_env",
+        f"{START}/TrainerController._save_models/RLTrainer._checkpoint",
+        "run_training.setup",
+        "SubprocessEnvManager.close",
+    ):
+        assert root.at(path).count > 0
+    for path in (f"{WORKER}/request", f"{ADVANCE}/env_step/communicator.exchange/step_wait"):
+        assert root.at(path).wait
+    assert root.at(WORKER).concurrent_ns > 0
+    assert root.at(f"{START}/workers").parallel
+
+
+def test_workers_sections_are_counted_under_the_node_they_were_started_from_exactly(trained):
+    worker = trained.profile.root.at(WORKER)
+    assert worker.count == 2
+    assert worker.at("env.make").count == 2
+    assert worker.at("env.step").count == 1500
+    assert worker.at("env.reset").count == 2 + trained.ended.number(r"episodes: (\d+)")
+    assert worker.at("reply").count == 2 + 1500  # to the first reset of each, and to every step
+    take_step = trained.profile.root.at(f"{ADVANCE}/env_step/SubprocessEnvManager._take_step")
+    assert take_step.count == 1500
+
+
+def test_the_learner_and_the_workers_are_known_by_what_they_do(trained):
+    profile = trained.profile
+    roles = sorted(writer.role for writer in profile.writers.values())
+    assert roles == sorted(["learner", "env worker", "env worker", *(["actor"] if trained.threaded else [])])
+    workers = [key for key, writer in profile.writers.items() if writer.role == "env worker"]
+    shares = profile.root.at(f"{WORKER}/env.step").by_writer
+    assert sorted(shares) == sorted(workers)
+    assert sum(share.count for share in shares.values()) == 1500
+
+
+def test_rewards_and_losses_are_gauges_under_the_names_of_timers_files(trained):
+    gauges = trained.profile.gauges
+    for name in STATS:
+        assert gauges[f"InvertedPendulum-v5.{name}.mean"].count == trained.ended.stdout.count("\nstep ")
+    assert gauges["InvertedPendulum-v5.Step.mean"].last == trained.ended.number(r"step (\d+):")
+
+
+def test_weights_are_saved_under_the_run_s_name(trained):
+    import torch
+
+    weights = torch.load(trained.ended.folder / "results" / "first.pt")
+    assert set(weights) == {"actor", "critic"}
+    assert weights["actor"]["normalizer.mean"].shape == (4,)
+
+
+def test_a_straggler_s_steps_are_slower_than_the_others(tmp_path):
+    profile = run_trainer(
+        tmp_path, "--steps", "300", "--workers", "3", "--lockstep", "--slow-worker", "1=20"
+    ).profile()
+    shares = profile.root.at(f"{WORKER}/env.step").by_writer
+    assert [share.count for share in shares.values()] == [100] * 3
+    slow = [share for share in shares.values() if share.total_ns >= 100 * 20_000_000]
+    assert slow == [max(shares.values(), key=lambda share: share.total_ns)]
+
+
+@pytest.mark.parametrize(
+    "asked", [["--workers", "1"], pytest.param(["--workers", "3", "--lockstep"], marks=pytest.mark.slow)]
+)
+def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path):
+    found = []
+    for name, recorded, variables in (
+        ("recorded", True, {}),
+        ("off", False, {"TICKTREE_OFF": "1"}),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        found.append(run_trainer(folder, "--steps", "2500", *asked, recorded=recorded, **variables))
+    assert found[0].fingerprint == found[1].fingerprint
+    assert found[0].stdout.count("\nstep ") == 2  # it has learned in between
+    assert not (tmp_path / "off" / "ticktree-runs").exists()
+
+
+def _workers_of(process):
+    """Its environment processes, once it has learned from all of them."""
+    assert any(line.startswith("step ") for line in process.stdout), process.stderr.read()
+    # Spawn starts a process of its own that watches over resources; it has no environment.
+    return [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "resource_tracker" not in " ".join(child.cmdline())
+    ]
+
+
+@pytest.fixture
+def training(tmp_path):
+    """Starts a trainer that would go on for long, and ends what is left of it."""
+    started = []
+
+    def start(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-u", SCRIPT, "--steps", "1000000", "--workers", "3", *arguments],
+            cwd=tmp_path,
+            env=environment(tmp_path, TICKTREE_OFF="1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(("threaded", "start_method"), [(False, "spawn"), (True, "fork")])
+def test_a_worker_that_dies_ends_the_run_with_one_line_and_leaves_its_weights(
+    threaded, start_method, training, tmp_path
+):
+    process = training("--start-method", start_method, *(["--threaded"] if threaded else []))
+    workers = _workers_of(process)
+    assert len(workers) == 3
+    workers[1].kill()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    (line,) = errors.splitlines()
+    assert line.startswith("parallel_trainer: env worker ")
+    assert line.endswith(" was killed by SIGKILL")
+    assert (tmp_path / "results" / "ppo.pt").is_file()
+    assert not psutil.wait_procs(workers, timeout=60)[1]
+
+
+@pytest.mark.parametrize("start_method", ["spawn", "fork"])
+def test_workers_end_when_their_trainer_is_killed(start_method, training):
+    process = training("--start-method", start_method)
+    workers = _workers_of(process)
+    assert len(workers) == 3
+    process.kill()
+    assert not psutil.wait_procs(workers, timeout=60)[1]
+
+
+def test_an_interrupted_training_ends_in_order_and_keeps_what_it_learned(training, tmp_path):
+    process = training()
+    workers = _workers_of(process)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines() == ["parallel_trainer: interrupted"]
+    assert (tmp_path / "results" / "ppo.pt").is_file()
+    assert not psutil.wait_procs(workers, timeout=60)[1]
