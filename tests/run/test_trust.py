@@ -58,11 +58,11 @@ def as_nobody(act):
 
 # The interpreter may lie where the other user cannot read: all is imported before we become him.
 BECOME = """
-import importlib, os, pkgutil, subprocess, tempfile, numpy, ticktree
+import codecs, importlib, os, pkgutil, subprocess, tempfile, numpy, ticktree
 for module in pkgutil.walk_packages(ticktree.__path__, "ticktree."):
     if module.name.split(".")[1] in ("recorder", "run", "profile", "session"):
         importlib.import_module(module.name)
-"".encode("ascii"), "".encode("idna")
+codecs.lookup("ascii"), codecs.lookup("idna")
 os.setgroups([]), os.setgid({user}), os.setuid({user})
 """
 
