@@ -44,6 +44,13 @@ class Branch:
             self.children[name] = Branch(name, paths.child(self.path, name), self)
         return self.children[name]
 
+    def at(self, path: str) -> Branch:
+        """The branch at a path below this one, made at need."""
+        branch = self
+        for name in paths.split(path):
+            branch = branch.child(name)
+        return branch
+
     def to_node(self) -> Node:
         """The finished tree from here on."""
         finished: dict[str, Node] = {}

@@ -13,6 +13,7 @@ from ticktree.profile.metadata import Metadata
 from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
+from ticktree.run.places import Places
 from ticktree.run.records import ImageReader
 from ticktree.run.wakes import WakesTally
 
@@ -24,16 +25,18 @@ class Joining:
 
     Args:
         run_id: What the profile calls this run.
+        known: Where the nodes of processes are whose files are there no more.
 
     Attributes:
         files: How many files have become part of it.
         errors: What is wrong with those that were left out.
     """
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, known: Places | None = None) -> None:
         self.files = 0
         self.errors: list[DamagedError] = []
         self._run_id = run_id
+        self._known = known or Places()
         self._root = Branch("root", "")
         self._places: dict[Writer, dict[int, Branch]] = {}
         self._waiting: dict[Writer, list[Image]] = {}
@@ -47,7 +50,7 @@ class Joining:
 
     def add(self, image: Image) -> None:
         """Takes one process's file; a child's is set aside until its parent's has come."""
-        if image.parent.pid and image.parent not in self._places:
+        if image.parent.pid and image.parent not in self._places and image.parent not in self._known:
             self._waiting.setdefault(image.parent, []).append(image)
         else:
             self._take(image)
@@ -82,8 +85,7 @@ class Joining:
         ready = [image]
         while ready:
             image = ready.pop()
-            # Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
-            above = self._places.get(image.parent, {}).get(image.header.parent_node, self._root)
+            above = self._above(image)
             try:
                 reader = ImageReader(
                     image,
@@ -100,6 +102,16 @@ class Joining:
                 self._wakes.add(image.writer, reader, self._places[image.writer])
                 self._keep(reader)
             ready.extend(self._waiting.pop(image.writer, ()))
+
+    def _above(self, image: Image) -> Branch:
+        """What a process's root stands for.
+
+        Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
+        """
+        parent, node = image.parent, image.header.parent_node
+        if parent in self._places:
+            return self._places[parent].get(node, self._root)
+        return self._root.at(self._known.path(parent, node))
 
     def _keep(self, reader: ImageReader) -> None:
         self.files += 1
