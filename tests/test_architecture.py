@@ -21,9 +21,12 @@ MAY_IMPORT = {
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
     "live": {"run", "profile", "analysis", "outputs"},
-    "session": {"recorder", "run", "profile", "outputs"},
+    # An armed process installs instruments; one that is installed by hand asks for the program's own recorder.
+    "instrument": {"recorder", "session"},
+    "session": {"recorder", "run", "profile", "outputs", "instrument"},
+    "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},
-    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo"},
+    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"},
     "__main__": {"cli"},
     "__init__": {"session", "profile", "run"},
 }

@@ -26,11 +26,13 @@ __all__ = [
     "reset",
     "role",
     "section",
+    "signal",
     "snapshot",
     "stage",
     "summary",
     "tick",
     "timed",
+    "unblocked_by",
 ]
 
 section = current.recorder.section
@@ -39,6 +41,8 @@ loop = current.recorder.loop
 tick = current.recorder.tick
 record = current.recorder.record
 gauge = current.recorder.gauge
+signal = current.recorder.signal
+unblocked_by = current.recorder.unblocked_by
 reset = current.recorder.reset
 role = current.recorder.role
 

@@ -73,6 +73,7 @@ class Session:
         self.armed = False
         self._pid = 0
         self._finishes = False
+        self._unsaved = False
         self._announced = False
         self._lock = threading.Lock()
 
@@ -84,7 +85,7 @@ class Session:
             parent: The place that this process hangs under, as whoever started it said.
         """
         with self._lock:
-            if self.recorder.recording or OFF_FOR_GOOD:
+            if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
                 return
             if not self._pid:
                 self._begin(run, parent)
@@ -92,6 +93,19 @@ class Session:
                 self.recorder.enable()
             native.install(self.recorder)
             self._lead_children()
+
+    def enable_unsaved(self) -> None:
+        """Starts recording in private memory, without a run, unless anybody has started it before.
+
+        For libraries that need the recorder for what they show themselves: nothing is written anywhere. A later
+        `enable` makes a run of it, which then holds what was recorded before as well.
+        """
+        with self._lock:
+            if not (OFF_FOR_GOOD or self._pid or self._unsaved):
+                self._unsaved = True
+                self.recorder.child_file = _no_file  # a forked child begins anew, as it does in a run
+                self.recorder.enable()
+                native.install(self.recorder)
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
@@ -174,7 +188,7 @@ class Session:
         path, limit, identity = _file_in(run)
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
-        if self.recorder.is_private:
+        if self.recorder.is_private and not self._unsaved:
             _say(
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )
@@ -278,8 +292,13 @@ def arm() -> None:
         # The word is for this process: those that it starts are told by it.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
-        if not run.is_finished():  # else it has outlived its run, which is nobody's concern here
+        if run.is_finished():  # it has outlived its run, or was started by what has: a run of its own is a new one
+            del os.environ[RUN_VARIABLE]
+        else:
             current.enable(run, parent)
+            from ticktree.instrument import install_from_environment
+
+            install_from_environment()
     except Exception as error:
         _say(f"cannot record: {error}")
 
@@ -323,7 +342,11 @@ def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int,
     try:
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
-        return None, 0, (os.getpid(), 0, "", 1)
+        return _no_file()
+
+
+def _no_file() -> tuple[None, int, tuple[int, int, str, int]]:
+    return None, 0, (os.getpid(), 0, "", 1)
 
 
 def _size(file: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +15,7 @@ import click
 from ticktree.cli.chores import Chores
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
+from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.program import Program
 from ticktree.run.supervisor import end_like, supervise
@@ -42,6 +44,14 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     help="Where runs are kept.",
 )
 @click.option(
+    "--auto",
+    metavar="LIB,...",
+    default=",".join(KNOWN),
+    show_default=True,
+    help="Libraries to record by themselves.",
+)
+@click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
+@click.option(
     "--summary-every",
     type=float,
     metavar="SECONDS",
@@ -55,6 +65,8 @@ def command(
     is_module: bool,
     name: str | None,
     out: Path,
+    auto: str,
+    no_auto: bool,
     summary_every: float | None,
     quiet: bool,
     program: str,
@@ -68,11 +80,17 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every)
+    libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries)
 
 
 def run_program(
-    program: Program, name: str | None, out: Path, quiet: bool, summary_every_s: float | None = None
+    program: Program,
+    name: str | None,
+    out: Path,
+    quiet: bool,
+    summary_every_s: float | None = None,
+    libraries: Sequence[str] = KNOWN,
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -89,7 +107,7 @@ def run_program(
     program.check()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
-        environment = {**os.environ, "TICKTREE_RUN": str(run.path)}
+        environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
         status = supervise(program.command(), environment, Chores(run, program, summary_every_s))
     except TicktreeError:
         run.finish()

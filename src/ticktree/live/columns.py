@@ -222,7 +222,8 @@ def _missed(loop: Loop | None) -> str:
     if loop is None or not loop.hz:
         return formatting.ABSENT
     share = formatting.share(loop.missed / loop.stats.count) if loop.stats.count else ""
-    return f"{formatting.count(loop.missed)} ({share})" if loop.missed else "0"
+    number = formatting.count(loop.missed) if loop.missed < 100_000 else formatting.scaled(loop.missed, "")
+    return f"{number} ({share})" if loop.missed else "0"
 
 
 def _tick(now: LoopNow, name: str) -> str:

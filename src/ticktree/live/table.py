@@ -102,9 +102,10 @@ def padded(text: str, cells: int) -> str:
 
 def _number(text: str, cells: int, style: str) -> Text:
     """Return a cell: numbers end below one another, units begin below one another."""
-    number, space, unit = text.partition(" ")
-    behind = (space + unit).ljust(min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
-    return Text.assemble((number.rjust(cells - cell_len(behind)), style), (behind, "dim"))
+    number, space, unit = cut(text, cells).partition(" ")
+    behind = padded(space + unit, min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
+    before = " " * (cells - cell_len(number) - cell_len(behind))
+    return Text.assemble((before + number, style), (behind, "dim"))
 
 
 def _brace(group: str, cells: int) -> str:

@@ -38,7 +38,7 @@ class StatsTally:
         sum_ns: int,
         min_ns: int | None,
         max_ns: int | None,
-        buckets: Iterable[tuple[int, int]],
+        buckets: Iterable[tuple[int, int]] = (),
     ) -> None:
         """Add one part that was never made a `Stats`, field by field."""
         self._count += count

@@ -7,6 +7,7 @@ cdef extern from "Python.h":
         pass
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
+    object PyObject_Call(object function, object args, PyObject* kwargs)
 
 cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref
@@ -79,7 +80,7 @@ cdef extern from "core/builtins.h" nogil:
         bint recording
         bint forked
         bint fork_noted
-        tt_ref fork_node
+        tt_ref fork_node, role_of_new
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -123,7 +124,8 @@ cdef extern from "core/builtins.h" nogil:
     uint64_t tt_hash(uint64_t, const void*, size_t)
     uint64_t tt_hash_end(uint64_t)
     bint tt_hushed(tt_recorder*)
-    void tt_hush(tt_recorder*, bint)
+    tt_thread* tt_thread_known(tt_recorder*)
+    int tt_silent
     void tt_forget_places(tt_recorder*)
     void tt_forget_threads(tt_recorder*)
     void tt_recorder_unlink(tt_recorder*)
@@ -134,7 +136,9 @@ cdef extern from "core/builtins.h" nogil:
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":
-    PyMethodDef tt_enter_def, tt_exit_def
+    PyMethodDef tt_enter_def, tt_exit_def, tt_block_enter_def
+    PyObject* (*tt_block_enter)(PyObject*) noexcept
+    tt_ref tt_node_open_here(tt_recorder*)
     bint tt_add_methods(PyTypeObject*) except 0
     PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
     PyObject* tt_calling_frame()

@@ -21,11 +21,12 @@ import time
 
 include "native/names.pxi"
 include "native/section.pxi"
-include "native/signals.pxi"
 include "native/recorder.pxi"
+include "native/signals.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"
+include "native/block.pxi"
 include "native/process.pxi"
 include "native/copying.pxi"
 include "native/callbacks.pxi"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
 
-from ticktree.profile import Node
+from ticktree.profile import Histogram, Node
 from ticktree.profile import path as paths
 from ticktree.profile.tally import NodeTally
+from ticktree.run.histograms import HistogramSums
 
 
 class Branch:
@@ -15,24 +18,30 @@ class Branch:
     Args:
         name: Of the section.
         path: From the root.
+        above: What it hangs under; None for the root.
 
     Attributes:
         children: By name.
-        tally: What was recorded here.
+        tally: What was recorded here, but for histograms.
+        histograms: Those of the whole tree.
+        slot: In which of them are those of the calls here after warm-up; in the next, of those before that.
     """
 
-    __slots__ = ("children", "name", "path", "tally")
+    __slots__ = ("_taken", "children", "histograms", "name", "path", "slot", "tally")
 
-    def __init__(self, name: str, path: str) -> None:
+    def __init__(self, name: str, path: str, above: Branch | None = None) -> None:
         self.name = name
         self.path = path
         self.children: dict[str, Branch] = {}
         self.tally = NodeTally(name)
+        self._taken: Iterator[int] = above._taken if above else count(0, 2)
+        self.slot = next(self._taken)
+        self.histograms: HistogramSums = above.histograms if above else HistogramSums()
 
     def child(self, name: str) -> Branch:
         """The branch of this name below this one, made at need."""
         if name not in self.children:
-            self.children[name] = Branch(name, paths.child(self.path, name))
+            self.children[name] = Branch(name, paths.child(self.path, name), self)
         return self.children[name]
 
     def at(self, path: str) -> Branch:
@@ -47,8 +56,16 @@ class Branch:
         finished: dict[str, Node] = {}
         for branch in reversed(list(self._walk())):
             children = {name: finished.pop(child.path) for name, child in branch.children.items()}
-            finished[branch.path] = branch.tally.total(children)
+            finished[branch.path] = branch._total(children)
         return finished[self.path]
+
+    def _total(self, children: Mapping[str, Node]) -> Node:
+        node = self.tally.total(children)
+        steady = replace(node.steady, histogram=Histogram(self.histograms.buckets(self.slot)))
+        if node.warmup is None:
+            return replace(node, steady=steady)
+        warmup = replace(node.warmup, histogram=Histogram(self.histograms.buckets(self.slot + 1)))
+        return replace(node, steady=steady, warmup=warmup)
 
     def _walk(self) -> Iterator[Branch]:
         waiting = [self]

@@ -21,7 +21,7 @@ _PATIENCE = 50
 # What a process may add to its file while it is copied, without that everything must be copied again.
 _ROOM = 1 << 16
 
-_Record = layout.Node | layout.Loop | layout.Gauge
+_Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge
 _Parts = list[tuple[int, int]]
 
 
@@ -49,10 +49,13 @@ def copy_of(memory: mmap.mmap) -> Copy:
     header = layout.Header.from_buffer_copy(copy.data)
     if header.magic != layout.MAGIC:
         return copy
+    # Before the nodes: these may then have later marks, never earlier ones.
+    _settle_paths(memory, copy.data, _chain(copy.data, header.trees, layout.Tree))
     loops = _chain(copy.data, header.loops, layout.Loop)
     _settle_nodes(memory, copy, _chain(copy.data, header.nodes, layout.Node))
     _settle_all(memory, copy, loops, layout.Loop)
     _settle_all(memory, copy, _chain(copy.data, header.gauges, layout.Gauge), layout.Gauge)
+    _settle_all(memory, copy, _chain(copy.data, header.edges, layout.Edge), layout.Edge)
     now = layout.Header.from_buffer_copy(memory)
     if now.nodes != header.nodes:
         # A worst tick's breakdown may name a node that is not in the copied chain.
@@ -65,7 +68,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
     return copy
 
 
-def _chain(data: bytearray, newest: int, kind: type[_Record]) -> list[int]:
+def _chain(data: bytearray, newest: int, kind: type[_Record | layout.Tree]) -> list[int]:
     """The references of a chain's records, as far as they lie within the copy."""
     refs = []
     ref, size, next_at = newest, ctypes.sizeof(kind), kind.next.offset
@@ -77,6 +80,15 @@ def _chain(data: bytearray, newest: int, kind: type[_Record]) -> list[int]:
             break
         ref = following
     return refs
+
+
+def _settle_paths(memory: mmap.mmap, data: bytearray, trees: list[int]) -> None:
+    """Copies the critical paths of threads, each by itself."""
+    size = ctypes.sizeof(layout.Path)
+    for ref in trees:
+        at = layout.Tree.from_buffer_copy(data, ref * layout.LINE).path * layout.LINE
+        if at and at + size <= len(data):
+            copy_settled(memory, data, at, [(at, at + size)], _TRIES)
 
 
 def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:

@@ -8,12 +8,14 @@ from typing import TypeVar
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile import Writer as Thread
 from ticktree.profile import metadata as meta
-from ticktree.profile.merging import Addable
+from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
+from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.places import Places
 from ticktree.run.records import ImageReader
+from ticktree.run.wakes import WakesTally
 
 Part = TypeVar("Part", bound=Addable)
 
@@ -38,7 +40,9 @@ class Joining:
         self._root = Branch("root", "")
         self._places: dict[Writer, dict[int, Branch]] = {}
         self._waiting: dict[Writer, list[Image]] = {}
+        self._wakes = WakesTally()
         self._loops: dict[str, Loop] = {}
+        self._long_enough: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
         self._writers: dict[str, Thread] = {}
         self._facts: list[Metadata] = []
@@ -58,7 +62,8 @@ class Joining:
             self._take_children_of(parent)
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
-        losses = dict(self._losses)
+        self._wakes.file()
+        losses = sums(self._losses, self._wakes.losses)
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(
@@ -68,6 +73,7 @@ class Joining:
             metadata=meta.merged(*self._facts),
             losses=losses,
             writers=dict(self._writers),
+            critical=self._wakes.critical(),
         )
 
     def _take_children_of(self, parent: Writer) -> None:
@@ -81,12 +87,19 @@ class Joining:
             image = ready.pop()
             above = self._above(image)
             try:
-                reader = ImageReader(image, self._run_id, above, is_child=bool(image.parent.pid))
+                reader = ImageReader(
+                    image,
+                    self._run_id,
+                    above,
+                    is_child=bool(image.parent.pid),
+                    long_enough=self._long_enough,
+                )
             except DamagedError as error:
                 self.errors.append(error)
                 self._places.setdefault(image.writer, {})  # its children wait no more
             else:
                 self._places[image.writer] = {0: above, **reader.grow()}
+                self._wakes.add(image.writer, reader, self._places[image.writer])
                 self._keep(reader)
             ready.extend(self._waiting.pop(image.writer, ()))
 
@@ -103,6 +116,10 @@ class Joining:
     def _keep(self, reader: ImageReader) -> None:
         self.files += 1
         _collect(self._loops, ((loop.path, loop) for loop in reader.loops))
+        for loop in reader.loops:
+            worst = self._loops[loop.path].worst
+            if len(worst) == WORST_TICKS_KEPT:
+                self._long_enough[loop.path] = worst[-1].duration_ns
         _collect(self._gauges, ((gauge.name, gauge) for gauge in reader.gauges))
         _collect(self._writers, ((writer.id, writer) for writer in reader.writers))
         self._facts.append(reader.facts)

@@ -6,6 +6,7 @@
         homeless                 since when the run's own directory is missing (abandoned.py)
         folding.lock             held by who folds finished files (folding.py)
         PID-STARTED.tt           one file a process, written by the recorder
+        channels.ttc             signals between processes, left where all of them find them (core/channel.h)
 
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
 next store to such a page stalls the program that is being measured. tmpfs is memory: what lies here must be
@@ -29,7 +30,9 @@ HOMELESS_NAME = "homeless"
 LOCK_NAME = "folding.lock"
 _FILE_NAME = re.compile(r"(\d+)-(\d+)(?:-\d+)?\.tt")
 _OWNER_NAME = re.compile(r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)")
-_OURS = re.compile(rf"{HOMELESS_NAME}|{LOCK_NAME}|owner-[0-9a-f-]+|\.{MANIFEST_NAME}\.\d+\.tmp")
+# Signals between processes; with a number: a table that was being made when its process died.
+_CHANNELS = r"channels\.ttc(\.\d+)?"
+_OURS = re.compile(rf"{HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|\.{MANIFEST_NAME}\.\d+\.tmp")
 _FINISHED = ".finished"
 
 

@@ -14,37 +14,36 @@ from ticktree.run.image import Image
 from ticktree.run.layout import NodeFlag
 from ticktree.run.table import NodeRow, Pairs, node_table
 
+# As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
+_NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
+_MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), int(NodeFlag.WAIT)
 _NEVER = (1 << 64) - 1
 _WIDEST_SHIFT = 48
 _OTHER_SITES = CallSite("", 0, "")
-DEVICE_UNSUPPORTED = "unsupported: this version has no device clock"
+_DEVICE_UNSUPPORTED = "unsupported: this version has no device clock"
 
 
 class Calls(NamedTuple):
-    """Completed calls of one phase, as `Stats` holds them."""
+    """Completed calls of one phase, as `Stats` holds them; of its histogram, how many it holds."""
 
     completed: int
     sum_ns: int
     min_ns: int | None
     max_ns: int | None
-    buckets: Pairs
-
-    def to_stats(self) -> Stats:
-        """The same as a part of a profile."""
-        return Stats(self.completed, self.sum_ns, self.min_ns, self.max_ns, Histogram(dict(self.buckets)))
+    filed: int
 
     def may_be(self) -> bool:
         """Whether these could be so: the rules of `Stats.problems`."""
         if self.min_ns is None or self.max_ns is None:
             return self.completed == 0
         return (
-            sum(count for _, count in self.buckets) == self.completed
+            self.filed == self.completed
             and 0 <= self.min_ns <= self.max_ns
             and self.completed * (self.min_ns - 1) <= self.sum_ns <= self.completed * (self.max_ns + 1)
         )
 
 
-_NO_CALLS = Calls(0, 0, None, None, [])
+_NO_CALLS = Calls(0, 0, None, None, 0)
 
 
 @dataclass(slots=True)
@@ -58,7 +57,7 @@ class Part:
         depth: How many nodes are above it in this file.
         is_root: Whether it is a tree's root, which stands for the node that its thread was started under.
         name: Of the section; "" for a root.
-        own_ns, concurrent_ns, recorder_ns, open: As in `Node`.
+        own_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady, warm: Completed calls, warm-up apart.
         window_counts, window_totals: Its windows.
         total_ns: Own time and the children's, of its own tree.
@@ -74,6 +73,7 @@ class Part:
     concurrent_ns: int
     recorder_ns: int
     open: Open | None
+    call_sites: dict[CallSite, int] | None
     steady: Calls
     warm: Calls
     window_counts: Pairs
@@ -98,14 +98,24 @@ class Part:
     @property
     def is_phased(self) -> bool:
         """Whether its loop has a warm-up."""
-        return bool(self.row.flags & NodeFlag.PHASED)
+        return bool(self.row.flags & _PHASED)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits, rather than works."""
+        return bool(self.row.flags & _WAIT)
+
+    @property
+    def device(self) -> str | None:
+        """Why its device time is unsupported, where it was asked for."""
+        return _DEVICE_UNSUPPORTED if self.row.flags & _DEVICE else None
 
     @property
     def is_measured(self) -> bool:
         """Whether more than times is known of it."""
         row = self.row
         work = row.work_bytes or row.work_flops or row.work_items
-        return bool(work or row.cpu_samples or row.memory_samples or self.open or row.flags & NodeFlag.DEVICE)
+        return bool(work or row.cpu_samples or row.memory_samples or self.open or row.flags & _DEVICE)
 
     def work(self) -> Work | None:
         """What work it said it did."""
@@ -144,6 +154,7 @@ class PartsReader:
     Attributes:
         parts: One a node, parents before their children.
         index: Where the part of each node is, by its reference.
+        histograms: Of their calls.
         torn: Nodes caught in a write whose counts had to be taken from their histograms.
 
     Raises:
@@ -155,6 +166,7 @@ class PartsReader:
         self._clock = clock
         self._accounts = accounts
         self._table = table = node_table(image)
+        self.histograms = table.histograms
         self._names: dict[int, str] = {}
         self.torn = 0
         self.index = {ref: place for place, ref in enumerate(table.refs)}
@@ -168,27 +180,25 @@ class PartsReader:
         """Whether of the record there parts of one call may be there and others not."""
         return bool(sequence & 1) or ref in self._image.unsettled
 
-    def call_sites(self, part: Part) -> dict[CallSite, int]:
-        """How often each line entered a node."""
-        row = part.row
-        if not row.site_file or not part.count:
-            return {}
-        site = CallSite(self._text(row.site_file), row.site_line, self._text(row.site_function))
-        # Past the first only the fact is kept that there were others: an empty place stands for them.
-        others = {_OTHER_SITES: 1} if row.flags & NodeFlag.MANY_SITES else {}
-        return {site: part.count, **others}
+    def stats(self, place: int) -> Stats:
+        """The completed calls of the node at `place` after its warm-up."""
+        calls = self.parts[place].steady
+        if not calls.completed:
+            return Stats()
+        histogram = Histogram(self.histograms.buckets(2 * place))
+        return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
 
     def _calls_below(self) -> dict[int, int]:
         """How many calls each node's children made: what they cost unseen is in its own time."""
         calls: dict[int, int] = {}
         for row in self._table.rows:
-            if not row.flags & (NodeFlag.ROOT | NodeFlag.NS):
+            if not row.flags & (_ROOT | _NS):
                 calls[row.parent] = calls.get(row.parent, 0) + row.completed + row.warm_completed
         return calls
 
     def _part(self, place: int, calls_below: int) -> Part:
         row, ref = self._table.rows[place], self._table.refs[place]
-        is_root = bool(row.flags & NodeFlag.ROOT)
+        is_root = bool(row.flags & _ROOT)
         above = self._above(place, row, is_root=is_root)
         torn = self.is_torn(ref, row.sequence)
         steady, warm = self._phases(place, row, torn=torn)
@@ -209,6 +219,7 @@ class PartsReader:
             concurrent_ns=0,
             recorder_ns=min(own_ns, self._recorder_ns(row, count, calls_below)),
             open=self._open(ref),
+            call_sites=self._call_sites(row, count),
             steady=steady,
             warm=warm,
             window_counts=counts,
@@ -224,30 +235,26 @@ class PartsReader:
         return above
 
     def _ns(self, row: NodeRow, amount: int) -> int:
-        return amount if row.flags & NodeFlag.NS or not amount else self._clock.ns(amount)
+        return amount if row.flags & _NS or not amount else self._clock.ns(amount)
 
     def _phases(self, place: int, row: NodeRow, *, torn: bool) -> tuple[Calls, Calls]:
-        steady = (row.completed, row.sum, row.minimum, row.maximum, self._table.steady[place])
-        warm = (row.warm_completed, row.warm_sum, row.warm_minimum, row.warm_maximum, self._table.warm[place])
+        filed = self._table.histograms.filed
+        steady = (row.completed, row.sum, row.minimum, row.maximum, filed[2 * place])
+        warm = (row.warm_completed, row.warm_sum, row.warm_minimum, row.warm_maximum, filed[2 * place + 1])
         if torn:
             return self._mended(row, *steady), self._mended(row, *warm)
-        return self._calls(row, *steady), self._calls(row, *warm)
+        return self._calls(row, *steady), self._calls(row, *warm) if row.warm_completed else _NO_CALLS
 
-    def _calls(
-        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, buckets: Pairs
-    ) -> Calls:
+    def _calls(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
         if not count or minimum == _NEVER:
             return _NO_CALLS
-        return Calls(count, self._ns(row, total), self._ns(row, minimum), self._ns(row, maximum), buckets)
+        return Calls(count, self._ns(row, total), self._ns(row, minimum), self._ns(row, maximum), filed)
 
-    def _mended(
-        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, buckets: Pairs
-    ) -> Calls:
+    def _mended(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
         """A phase of a node caught in a write, put right by its histogram."""
-        filed = sum(counted for _, counted in buckets)
         if filed != count and row.sequence & 1:
             self.torn += 1
-        calls = self._calls(row, filed, total, minimum, maximum, buckets)
+        calls = self._calls(row, filed, total, minimum, maximum, filed)
         if calls.min_ns is None or calls.max_ns is None:
             return calls
         high = max(calls.min_ns, calls.max_ns)
@@ -261,10 +268,18 @@ class PartsReader:
         return self._table.window_counts[place], [pair for pair in totals if pair[1]]
 
     def _recorder_ns(self, row: NodeRow, count: int, calls_below: int) -> int:
-        if row.flags & NodeFlag.NS or not (count or calls_below):
+        if row.flags & _NS or not (count or calls_below):
             return 0
         header = self._image.header
         return self._clock.ns(header.inner_cost * count + header.outer_cost * calls_below) >> 8
+
+    def _call_sites(self, row: NodeRow, count: int) -> dict[CallSite, int] | None:
+        if not row.site_file or not count:
+            return None
+        site = CallSite(self._text(row.site_file), row.site_line, self._text(row.site_function))
+        # Past the first only the fact is kept that there were others: an empty place stands for them.
+        others = {_OTHER_SITES: 1} if row.flags & _MANY_SITES else {}
+        return {site: count, **others}
 
     def _open(self, ref: int) -> Open | None:
         ages = self._accounts.ages.get(ref)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
@@ -12,12 +14,13 @@ from ticktree.run import layout
 from ticktree.run.accounts import leave_virtually
 from ticktree.run.branches import Branch
 from ticktree.run.clock import Clock
+from ticktree.run.critical import critical_path
+from ticktree.run.edges import Edge, Place, edges_of
 from ticktree.run.gauges import gauges_of
 from ticktree.run.image import Image
-from ticktree.run.layout import NodeFlag
 from ticktree.run.loops import LoopsReader
-from ticktree.run.parts import DEVICE_UNSUPPORTED, Part, PartsReader
-from ticktree.run.writers import writer_id, writers_of
+from ticktree.run.parts import Part, PartsReader
+from ticktree.run.writers import WritersReader, writer_id
 
 
 class ImageReader:
@@ -29,15 +32,27 @@ class ImageReader:
         above: What the process's own root stands for.
         is_child: Whether that is a node of another process. The root's own time is then nobody's, and all time of the
             sections under it is concurrent to the node they hang under.
+        long_enough: How long a tick must be, by its loop's path, to be among the worst there are.
 
     Attributes:
         loops, gauges, writers, facts, losses: What the file says beside its nodes.
+        edges: Whose signals its nodes waited for.
+        critical: Of a process that no other started, the critical path that led to its last moment.
+        writer_ids: Whose each node is, by reference.
 
     Raises:
         DamagedError: The file says what cannot be.
     """
 
-    def __init__(self, image: Image, run_id: str, above: Branch, *, is_child: bool) -> None:
+    def __init__(
+        self,
+        image: Image,
+        run_id: str,
+        above: Branch,
+        *,
+        is_child: bool,
+        long_enough: Mapping[str, int] | None = None,
+    ) -> None:
         self._image = image
         self._run_id = run_id
         self._above = above
@@ -46,11 +61,18 @@ class ImageReader:
         self._nodes = PartsReader(image, clock, leave_virtually(image))
         self._parts = self._nodes.parts
         self._paths = self._paths_below(above.path)
-        self.loops: Sequence[Loop] = LoopsReader(image, clock, self._nodes, self._paths).loops()
+        self.loops: Sequence[Loop] = LoopsReader(
+            image, clock, self._nodes, self._paths, long_enough or {}
+        ).loops()
         self.gauges: Sequence[Gauge] = gauges_of(image)
-        self.writers: Sequence[Writer] = writers_of(image, clock, self._parents(), run_id)
+        self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
         self.losses = _losses(image.header, self._nodes.torn)
+        # An edge may be younger than the copy of the chain of nodes.
+        self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
+        self.critical: Mapping[Place, int] = {} if is_child else critical_path(image)
+        ids = {part.tree: writer_id(image, part.tree) for part in self._parts if part.is_root}
+        self.writer_ids = {ref: ids[self._parts[at].tree] for ref, at in self._nodes.index.items()}
         self._check()
 
     def grow(self) -> dict[int, Branch]:
@@ -65,9 +87,11 @@ class ImageReader:
         places: list[Branch] = []
         for part in self._parts:
             place = places[part.above] if part.above >= 0 else above
-            places.append(place if part.is_root else place.child(part.name))
+            place = place if part.is_root else place.child(part.name)
+            places.append(place)
             if not (is_child and part.is_root):
-                self._add(places[-1].tally, part, is_child=is_child)
+                self._add(place.tally, part, is_child=is_child)
+        self._add_histograms(above, places, is_child=is_child)
         self._share_out(places, is_child=is_child)
         return dict(zip(self._nodes.index, places, strict=True))
 
@@ -75,32 +99,38 @@ class ImageReader:
         tally.own_ns += part.own_ns
         tally.concurrent_ns += part.total_ns if is_child and self._is_on_top(part) else part.concurrent_ns
         tally.recorder_ns += part.recorder_ns
-        tally.steady.add_calls(*part.steady)
+        tally.steady.add_calls(*part.steady[:4])
         if part.is_phased:
-            tally.with_warmup().add_calls(*part.warm)
+            tally.with_warmup().add_calls(*part.warm[:4])
         tally.windows.add_series(part.window_ns, part.window_counts, part.window_totals)
         tally.windows_known = tally.windows_known and part.windows_known
-        flags = part.row.flags
-        tally.wait = tally.wait or bool(flags & NodeFlag.WAIT)
+        tally.wait = tally.wait or part.waits
         if part.is_measured:
-            device = DEVICE_UNSUPPORTED if flags & NodeFlag.DEVICE else None
-            tally.add_measures(part.work(), part.cpu(), part.memory(), device, part.open)
-        tally.add_call_sites(self._nodes.call_sites(part))
+            tally.add_measures(part.work(), part.cpu(), part.memory(), part.device, part.open)
+        if part.call_sites:
+            tally.add_call_sites(part.call_sites)
         if part.count:
             tally.add_run(self._run_id, part.count, part.steady.sum_ns + part.warm.sum_ns)
+
+    def _add_histograms(self, above: Branch, places: Sequence[Branch], *, is_child: bool) -> None:
+        slots: list[int] = []
+        for part, place in zip(self._parts, places, strict=True):
+            counts = not (is_child and part.is_root)
+            slots.append(place.slot if counts and part.steady.completed else -1)
+            slots.append(place.slot + 1 if counts and part.is_phased and part.warm.completed else -1)
+        self._nodes.histograms.add_to(above.histograms, np.array(slots, np.int64))
 
     def _is_on_top(self, part: Part) -> bool:
         return self._parts[part.above].is_root
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
         """Tells each place what of it is whose."""
-        ids = {part.tree: writer_id(self._image, part.tree) for part in self._parts if part.is_root}
-        for part, place in zip(self._parts, places, strict=True):
+        for part, place, writer in zip(self._parts, places, self.writer_ids.values(), strict=True):
             if part.is_root and (is_child or not (part.count or part.total_ns or part.own_ns)):
                 continue
-            place.tally.add_share(ids[part.tree], part.count, part.total_ns, part.own_ns)
+            place.tally.add_share(writer, part.count, part.total_ns, part.own_ns)
             if part.is_root and part.total_ns:
-                self._pass_up(part, ids[part.tree], places)
+                self._pass_up(part, writer, places)
 
     def _pass_up(self, root: Part, writer: str, places: Sequence[Branch]) -> None:
         """Counts what a thread covered of the node that its tree hangs under as its own further up, too."""

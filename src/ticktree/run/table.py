@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.run import layout
+from ticktree.run.histograms import Histograms
 from ticktree.run.image import Image
 
 Pairs = list[tuple[int, int]]
@@ -54,16 +55,14 @@ class NodeTable(NamedTuple):
     Attributes:
         refs: Where each lies.
         rows: What each says in single numbers.
-        steady: Its histogram, as pairs of bucket and count, in ascending order.
-        warm: That of its warm-up.
+        histograms: Those of their calls.
         window_counts: Pairs of window and calls.
         window_totals: Pairs of window and ticks.
     """
 
     refs: list[int]
     rows: list[NodeRow]
-    steady: list[Pairs]
-    warm: list[Pairs]
+    histograms: Histograms
     window_counts: list[Pairs]
     window_totals: list[Pairs]
 
@@ -76,27 +75,14 @@ def node_table(image: Image) -> NodeTable:
     """
     refs = image.refs(image.header.nodes, layout.Node)
     records = image.records(refs, _NODE)
-    histograms = _histograms(image, records["octaves"])
     windows = records["windows"]
     return NodeTable(
         refs,
         [NodeRow._make(row) for row in records[_SINGLE].tolist()],
-        histograms[0::2],
-        histograms[1::2],
+        Histograms(image, records["octaves"]),
         _sparse(windows[:, :, 0]),
         _sparse(windows[:, :, 1]),
     )
-
-
-def _histograms(image: Image, octaves: NDArray[np.uint32]) -> list[Pairs]:
-    """Two lists of pairs a node: the buckets of its calls, and of its warm-up's."""
-    owners, columns = np.nonzero(octaves)
-    counts = image.records(octaves[owners, columns], _OCTAVE)["counts"]
-    rows, subs = np.nonzero(counts)
-    owners, columns = owners[rows], columns[rows]
-    phases, octave_numbers = np.divmod(columns, layout.OCTAVES)
-    buckets = octave_numbers * layout.SUB_BUCKETS + subs
-    return _split(2 * owners + phases, 2 * len(octaves), buckets, counts[rows, subs])
 
 
 def _sparse(table: NDArray[np.uint64]) -> list[Pairs]:
@@ -142,4 +128,3 @@ def _place(name: str) -> tuple[int, int, bool]:
 
 _NODE = _node_type()
 _SINGLE = list(NodeRow._fields)
-_OCTAVE = np.dtype([("counts", "<u8", (layout.SUB_BUCKETS,))])

@@ -176,23 +176,18 @@ static tt_thread *tt_thread_known(const tt_recorder *recorder)
     return thread;
 }
 
+/* A thread whose waits and signals are a library's own affair: the thread that puts them through signals for it. */
+static __thread int tt_silent;
+
 /* Whether this thread is inside a wait that is recorded as a whole. */
 static int tt_hushed(const tt_recorder *recorder)
 {
     const tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
-    return thread && thread->hushed;
-}
-
-static void tt_hush(tt_recorder *recorder, int begin)
-{
-    tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
-    if (!thread) return;
-    if (begin) thread->hushed++;
-    else if (thread->hushed) thread->hushed--;
+    return tt_silent || (thread && thread->hushed);
 }
 
 /* A call that may block begins. It is a row of its own inside an open section, or on the main thread, but not inside
- * another wait. `since`: its call's serial if it has a row, else when it began. */
+ * another wait; it has no call site, for who called is mostly the library itself. `since`: its call's serial if it has a row, else when it began. */
 typedef struct {
     uint64_t since;
     int counts, row;
@@ -202,7 +197,7 @@ static tt_wait tt_wait_enter(tt_section *section)
 {
     tt_recorder *recorder = section->recorder;
     tt_wait wait = {0, 0, 0};
-    if (!recorder->recording) return wait;
+    if (!recorder->recording || tt_silent) return wait;
     tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
     if (thread && thread->hushed) return wait;
     wait.counts = 1;
@@ -212,7 +207,7 @@ static tt_wait tt_wait_enter(tt_section *section)
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return wait;
     stack->thread->hushed++;
-    tt_pyframe *wrapper = tt_pyframe_now(state), *caller = wrapper ? tt_pyframe_python_caller(wrapper) : NULL;
+    tt_pyframe *wrapper = tt_pyframe_now(state);
     tt_frame *around = tt_frame_around(recorder, stack, wrapper);
     int is_main = stack->thread->base.parent != NULL;
     if (around ? around->flags & TT_FRAME_WAITING || !around->node : !is_main) {
@@ -221,7 +216,6 @@ static tt_wait tt_wait_enter(tt_section *section)
     }
     tt_frame *frame = tt_push(recorder, stack, around, section, wrapper, TT_FRAME_CALL, wait.since);
     if (!frame) return wait;
-    if (frame->node && caller) tt_site_check(recorder, tt_node_at(recorder, frame->node), section, caller);
     wait.row = 1;
     wait.since = frame->serial;
     return wait;

@@ -19,9 +19,6 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
         pass
 
 
-INSTRUMENTS = "ticktree.instrument."
-
-
 cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
     """Where a section is entered from: file, line and function, once a node."""
     cdef Recorder recorder
@@ -33,11 +30,8 @@ cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexc
             frame = tt_calling_frame()
             if frame == NULL:
                 return
-            calling = <object>frame
-            while calling.f_back is not None and calling.f_globals.get("__name__", "").startswith(INSTRUMENTS):
-                calling = calling.f_back  # who called the library's function, not who wrapped it
-            code = calling.f_code
-            site = (code.co_filename, calling.f_lineno, getattr(code, "co_qualname", code.co_name))
+            code = (<object>frame).f_code
+            site = (code.co_filename, (<object>frame).f_lineno, getattr(code, "co_qualname", code.co_name))
         node.site_file = store_text(core, recorder.texts, site[0])
         node.site_function = store_text(core, recorder.texts, site[2])
         node.site_line = site[1] or 0
@@ -103,11 +97,13 @@ def _note_manager(int at, kind, name):
 
 def _install():
     global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
+    global tt_block_enter
     _note_manager(0, contextlib._GeneratorContextManager, "__enter__")
     _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
     tt_describe_thread = describe_thread
     tt_site_note = note_site
     tt_section_make = section_make
+    tt_block_enter = block_enter
     tt_section_ask = section_ask
     tt_origin_of_object = origin_of_object
     tt_rearm = rearm

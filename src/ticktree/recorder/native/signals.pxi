@@ -51,11 +51,6 @@ cdef uint64_t channel_of(object name, object key) noexcept:
     return 0
 
 
-def channel(name, key=None):
-    """The channel of a name and a key, as it is in every process: 64 bits; 0 where the key is none."""
-    return channel_of(name, key)
-
-
 cdef tt_channels* channels_of(Recorder recorder, bint own) noexcept:
     """Where signals are left: the run's table, or the process's own. Opened when first needed; NULL without memory."""
     cdef tt_recorder* core = recorder.core
@@ -102,3 +97,92 @@ cdef uint32_t channel_id(Recorder recorder, object name) noexcept:
         return known
     except Exception:
         return TT_NAMELESS
+
+
+@cython.no_gc_clear
+cdef class Channel:
+    """What libraries signal by themselves: many things of one name, told apart by key.
+
+    Args:
+        recorder: Where it is recorded.
+        name: What readers call it.
+        own: Whether only threads of this process can wait for it.
+    """
+
+    cdef readonly Recorder recorder
+    cdef readonly str name
+    cdef readonly bint own
+    cdef uint64_t begun
+    cdef uint32_t name_id
+
+    def __cinit__(self, Recorder recorder, str name, *, bint own=False):
+        self.recorder, self.name, self.own = recorder, name, own
+        self.begun = TT_HASH_BEGIN
+        hash_key(name, &self.begun, 0)
+        self.name_id = channel_id(recorder, name)
+
+    cdef uint64_t at(self, object key) noexcept:
+        cdef uint64_t hash = self.begun
+        try:
+            return tt_hash_end(hash) if hash_key(key, &hash, 0) else 0
+        except Exception:
+            return 0
+
+    def signal(self, key):
+        """Whoever waits for this may go on; not inside a wait that is recorded as a whole, and signals as one."""
+        if self.recorder.core.recording and not tt_hushed(self.recorder.core):
+            leave_signal(self.recorder, self.at(key), self.own)
+
+    def hash(self, key):
+        """Of this name and key, as it is in every process: 64 bits; 0 where the key is none."""
+        return self.at(key)
+
+
+@cython.no_gc_clear
+cdef class Wait:
+    """Calls of a library that may block, recorded from outside.
+
+    Args:
+        channel: What lets them go on.
+        name: Of their row.
+    """
+
+    cdef readonly Section section
+    cdef readonly Channel channel
+
+    def __cinit__(self, Channel channel, str name):
+        self.channel = channel
+        self.section = channel.recorder.section(name, wait=True)
+
+    def call(self, function, tuple args, key=None, came=None):
+        """Calls what may block; a row of its own inside an open section and on the main thread, unless part of a wait.
+
+        Args:
+            function: What blocks.
+            args: Its arguments.
+            key: Of the channel; None where it cannot be told.
+            came: Called with the result: whether that is what was waited for; by default, whatever it is.
+        """
+        cdef tt_section* section = &self.section.core
+        cdef tt_wait wait = tt_wait_enter(section)
+        cdef uint64_t at = 0
+        if not wait.counts:
+            return PyObject_Call(function, args, NULL)
+        try:
+            result = PyObject_Call(function, args, NULL)
+            if key is not None and (came is None or came(result)):
+                at = self.channel.at(key)
+        except BaseException:
+            tt_wait_leave(section, wait, NULL, 0, 0)
+            raise
+        cdef tt_channels* channels = NULL
+        if at and ready(self.channel.recorder):
+            channels = channels_of(self.channel.recorder, self.channel.own)
+        tt_wait_leave(section, wait, channels, at, self.channel.name_id)
+        return result
+
+
+def silence():
+    """From here on nothing that the calling thread waits for or signals is recorded, but by its own `with` and calls."""
+    global tt_silent
+    tt_silent = 1
