@@ -24,6 +24,7 @@ MAY_IMPORT = {
     # An armed process installs instruments; one that is installed by hand asks for the program's own recorder.
     "instrument": {"recorder", "session"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
+    "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},
     "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"},
     "__main__": {"cli"},

@@ -10,16 +10,10 @@ import click
 
 from ticktree.analysis.roles import By
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.progress import progress
+from ticktree.cli.files import STANDARD_OUTPUT, read, write
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
-from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import find_run, load
-
-_STANDARD_OUTPUT = Path("-")
 
 
 @click.command("report", short_help="The tree, loops and gauges of a run.")
@@ -50,16 +44,16 @@ def command(
 ) -> None:
     """Show a run: where its time went, its loops and its gauges.
 
-    RUN is a run's directory, a profile saved as JSON, or nothing: the newest run in ./ticktree-runs. A
-    program that still runs is shown as it is at this moment.
+    RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
+    newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.
     """
-    profile = _read(run)
+    profile = read(run)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     options = replace(view_options(sys.stdout), all=everything, by=by, call_sites=call_sites)
     if width is not None:
         options = replace(options, width=width)
-    if output == _STANDARD_OUTPUT:
+    if output == STANDARD_OUTPUT:
         output = None
     if output is not None:
         options = replace(options, color=False)
@@ -70,23 +64,10 @@ def command(
     if output is None:
         show(document, sys.stdout)
     else:
-        _write(output, document)
-
-
-def _read(path: Path | None) -> Profile:
-    with progress("reading"):
-        finish_abandoned()
-        return find_run(None).profile() if path is None else load(path)
+        write(output, document)
 
 
 def _format_of(output: Path | None) -> str:
     """The format whose files end like this one; the terminal's where none does."""
     suffix = "" if output is None else output.suffix.lower()
     return next((name for name, form in OUTPUTS.items() if form.suffix == suffix), "terminal")
-
-
-def _write(path: Path, document: bytes) -> None:
-    try:
-        write_atomically(path, document)
-    except OSError as error:
-        raise TicktreeError(f"cannot write {path}: {error.strerror}") from None

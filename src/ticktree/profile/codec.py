@@ -43,8 +43,13 @@ def from_text(text: str | bytes) -> Profile:
     Raises:
         ProfileError: `text` is not JSON, not a profile, or one of a version not known here.
     """
+    return from_value(value_in(text))
+
+
+def from_value(value: Any) -> Profile:
+    """Return the profile in `value`, as `value_in` gives it; see `from_text`."""
     with _collector_paused():
-        fields = Fields(_value_in(text), "profile")
+        fields = Fields(value, "profile")
         schema = fields.text("schema")
         if schema != SCHEMA:
             raise ProfileError(f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r}")
@@ -69,13 +74,19 @@ def _written(node: dict[str, Any]) -> Iterator[str]:
             waiting.extend([",", child] if place else [child])
 
 
-def _value_in(text: str | bytes) -> Any:
+def value_in(text: str | bytes) -> Any:
+    """Return what JSON has in `text`, however deep.
+
+    Raises:
+        ProfileError: `text` is not JSON, or holds what is no number.
+    """
     try:
         text = text if isinstance(text, str) else text.decode()
-        try:
-            return _DECODER.decode(text)
-        except RecursionError:
-            return nested.loads(text, _DECODER)
+        with _collector_paused():
+            try:
+                return _DECODER.decode(text)
+            except RecursionError:
+                return nested.loads(text, _DECODER)
     except ProfileError:
         raise
     except ValueError as error:  # bad JSON, bad UTF-8, or a number of thousands of digits

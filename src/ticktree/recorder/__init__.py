@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ticktree.recorder._native import (
+    Block,
     Channel,
+    Entered,
     Loop,
+    Origin,
     Recorder,
     Section,
     TimedFunction,
     Wait,
     copy_settled,
+    make_block,
     silence,
 )
 from ticktree.recorder.calibration import calibrate
@@ -21,8 +25,11 @@ __all__ = [
     "OFF_FOR_GOOD",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "Block",
     "Channel",
+    "Entered",
     "Loop",
+    "Origin",
     "Recorder",
     "Section",
     "TimedFunction",
@@ -32,6 +39,7 @@ __all__ = [
     "install",
     "lead_children",
     "leave_children",
+    "make_block",
     "silence",
     "timed",
     "uninstall",

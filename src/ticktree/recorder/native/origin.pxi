@@ -12,6 +12,11 @@ cdef class Origin:
         self.recorder = recorder
         tt_origin_capture(recorder.core, &self.core)
 
+    @property
+    def node(self):
+        """The reference of the node that was open, or of its tree's root; 0 where nothing is being recorded."""
+        return self.core.node
+
     def __dealloc__(self):
         free(self.core.path)
 
