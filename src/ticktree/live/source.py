@@ -51,7 +51,7 @@ class RunSource:
         run = RunDirectory.open(self._path)
         # Asked before it is read: what is recorded until the end is then in the last reading.
         live = run.is_live()
-        at_ns = self._clock()  # files are copied first and understood afterwards
+        at_ns = self._clock()  # as near as can be to the copying of the files
         profile = run.profile()
         run = RunDirectory.open(self._path)  # anew: its end may have been written in the meantime
         self._was_running = self._was_running or live
