@@ -168,7 +168,11 @@ def test_a_place_held_for_too_long_is_taken(tmp_path):
     recorder.signal("batch")
     at = place_of(tmp_path / "channels.ttc", recorder, "batch")
     data = (tmp_path / "channels.ttc").read_bytes()
-    write(tmp_path / "channels.ttc", at, struct.pack("<I", os.getppid()) + data[at + 4 : at + 8] + struct.pack("<Q", 1))
+    write(
+        tmp_path / "channels.ttc",
+        at,
+        struct.pack("<I", os.getppid()) + data[at + 4 : at + 8] + struct.pack("<Q", 1),
+    )
     recorder.signal("batch")
     assert losses(recorder) == 0
     recorder.disable()
@@ -269,6 +273,8 @@ def test_a_forked_child_goes_on_from_its_parents_path(tmp_path):
         for ref, node in image.nodes()
         if node.name
     }
-    found = {names[place.process, place.node]: ns for place, ns in critical_path(Image(recorder.image())).items()}
+    found = {
+        names[place.process, place.node]: ns for place, ns in critical_path(Image(recorder.image())).items()
+    }
     recorder.disable()
     assert found == {"before": 100, "child": 50, "wait": 10}

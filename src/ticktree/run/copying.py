@@ -68,7 +68,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
     return copy
 
 
-def _chain(data: bytearray, newest: int, kind: type[_Record] | type[layout.Tree]) -> list[int]:
+def _chain(data: bytearray, newest: int, kind: type[_Record | layout.Tree]) -> list[int]:
     """The references of a chain's records, as far as they lie within the copy."""
     refs = []
     ref, size, next_at = newest, ctypes.sizeof(kind), kind.next.offset
