@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -117,6 +118,36 @@ def test_rewards_and_losses_are_gauges_under_the_names_of_timers_files(trained):
     assert gauges["InvertedPendulum-v5.Step.mean"].last == trained.ended.number(r"step (\d+):")
 
 
+def _nodes_of(timers, path=""):
+    yield path, timers
+    for name, child in timers.get("children", {}).items():
+        yield from _nodes_of(child, f"{path}/{name}" if path else name)
+
+
+def test_the_timers_file_has_the_whole_run_in_the_shape_that_its_users_know(trained):
+    timers = json.loads((trained.ended.folder / "results" / "first_timers.json").read_text())
+    assert (timers["name"], timers["count"]) == ("root", 1)
+    assert timers["metadata"]["timer_format_version"] == "0.1.0"
+    assert "train.py" in timers["metadata"]["command_line_arguments"]
+    assert set(timers["gauges"]["InvertedPendulum-v5.Step.mean"]) == {"value", "min", "max", "count"}
+    nodes = dict(_nodes_of(timers))
+    for path, node in nodes.items():
+        assert {"total", "count", "self"} <= set(node)
+        inside = sum(
+            below["total"] for below in node.get("children", {}).values() if "is_parallel" not in below
+        )
+        # In order there is nothing but self and children; what runs beside a node takes none of its time.
+        if "is_parallel" not in node:
+            assert node["total"] == pytest.approx(node["self"] + inside, abs=1e-6), path
+        assert node["self"] >= 0.0
+    assert nodes[f"{WORKER}/env.step"]["count"] == 1500
+    assert nodes[WORKER]["is_parallel"] is True
+    assert "is_parallel" not in nodes[f"{ADVANCE}/env_step"]
+    # It was written while the program ran: what came later is in the run itself.
+    for path in (f"{ADVANCE}/env_step", f"{WORKER}/env.step"):
+        assert nodes[path]["total"] == pytest.approx(trained.profile.root.at(path).total_ns / 1e9)
+
+
 def test_weights_are_saved_under_the_run_s_name(trained):
     import torch
 
@@ -149,7 +180,9 @@ def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path
         found.append(run_trainer(folder, "--steps", "2500", *asked, recorded=recorded, **variables))
     assert found[0].fingerprint == found[1].fingerprint
     assert found[0].stdout.count("\nstep ") == 2  # it has learned in between
-    assert not (tmp_path / "off" / "ticktree-runs").exists()
+    assert "\ntimers: none, ticktree is off" in found[1].stdout
+    assert sorted(path.name for path in (tmp_path / "off").iterdir()) == ["results"]
+    assert [path.name for path in (tmp_path / "off" / "results").iterdir()] == ["ppo.pt"]
 
 
 def _workers_of(process):
