@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from typing import NamedTuple
 
 import psutil
@@ -12,6 +13,7 @@ import pytest
 from trainer_run import SCRIPT, Ended, environment, run_trainer
 
 import ticktree
+from ticktree.analysis import findings
 
 START = "TrainerController.start_learning"
 ADVANCE = f"{START}/TrainerController.advance"
@@ -111,6 +113,24 @@ def test_the_learner_and_the_workers_are_known_by_what_they_do(trained):
     assert sum(share.count for share in shares.values()) == 1500
 
 
+def test_the_run_knows_who_ended_whose_waits(trained):
+    profile = trained.profile
+    doing = {key: writer.role for key, writer in profile.writers.items()}
+    acting = "actor" if trained.threaded else "learner"
+    waits = {
+        f"{ADVANCE}/env_step/communicator.exchange/step_wait": (acting, "env worker"),
+        f"{WORKER}/request": ("env worker", acting),
+    }
+    if trained.threaded:
+        queue = f"{START}/trainer_threads/thread_root/trainer_advance/process_trajectory/trajectory_queue.get"
+        waits[queue] = ("learner", "actor")
+    for path, (waiting, by) in waits.items():
+        wakers = profile.root.at(path).wakers
+        assert {(doing[waker.writer], doing[waker.by]) for waker in wakers} == {(waiting, by)}
+        assert sum(wakes.waited_ns for wakes in wakers.values()) > 0
+    assert profile.critical
+
+
 def test_rewards_and_losses_are_gauges_under_the_names_of_timers_files(trained):
     gauges = trained.profile.gauges
     for name in STATS:
@@ -156,14 +176,22 @@ def test_weights_are_saved_under_the_run_s_name(trained):
     assert weights["actor"]["normalizer.mean"].shape == (4,)
 
 
-def test_a_straggler_s_steps_are_slower_than_the_others(tmp_path):
+def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     profile = run_trainer(
         tmp_path, "--steps", "300", "--workers", "3", "--lockstep", "--slow-worker", "1=20"
     ).profile()
     shares = profile.root.at(f"{WORKER}/env.step").by_writer
     assert [share.count for share in shares.values()] == [100] * 3
-    slow = [share for share in shares.values() if share.total_ns >= 100 * 20_000_000]
-    assert slow == [max(shares.values(), key=lambda share: share.total_ns)]
+    slow = {writer for writer, share in shares.items() if share.total_ns >= 100 * 20_000_000}
+    assert [profile.writers[writer].process_name for writer in slow] == ["env worker 1"]
+    wakers = profile.root.at(f"{ADVANCE}/env_step/communicator.exchange/step_wait").wakers
+    waited = Counter()
+    for waker, wakes in wakers.items():
+        waited[waker.by] += wakes.waited_ns
+    assert slow == {max(waited, key=waited.get)}
+    (found,) = (finding for finding in findings(profile) if finding.rule == "straggler")
+    assert found.message.startswith("env worker 1 takes ")
+    assert "step_wait" in found.message
 
 
 @pytest.mark.parametrize(
