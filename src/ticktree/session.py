@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
 from ticktree.recorder import OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder.imports import when_imported
 from ticktree.recorder.timed import Function
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4
+# What a program may spend at its end on what others left.
+_SWEEP_WITHIN_S = 0.25
 
 
 class Recorder(native.Recorder):
@@ -118,9 +121,8 @@ class Session:
         if self.run is None:
             return
         native.lead_children(self.recorder, str(self.run.path))
-        if (
-            RUN_VARIABLE not in os.environ
-        ):  # for those that are started past us: through a shell, by other libraries
+        if RUN_VARIABLE not in os.environ:
+            # For those that are started past us: through a shell, by other libraries.
             os.environ[RUN_VARIABLE] = str(self.run.path)
             self._announced = True
 
@@ -132,6 +134,8 @@ class Session:
         self._pid = os.getpid()
         self.recorder.name_process(_program_name())
         atexit.register(self._finish)
+        # Its workers end by os._exit: for them this is the end of the program.
+        when_imported("multiprocessing.util", self._await_end)
         try:
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
@@ -140,7 +144,7 @@ class Session:
                 self._begin_later(run)
                 return
             self._open(self.run)
-        except (OSError, TicktreeError, MemoryError) as error:
+        except Exception as error:
             _say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open()
@@ -161,19 +165,14 @@ class Session:
 
     def _begin_later(self, run: RunDirectory) -> None:
         """Many a process records nothing, fork servers above all: those leave no file."""
-        costs = (
-            native.calibrate()
-        )  # now, not in the way of the first section; processes forked from this one have it
+        # Now, not in the way of the first section; and processes forked from this one need not.
+        costs = native.calibrate()
 
         def opening() -> None:
             try:
                 self._open(run)
-            except (
-                OSError,
-                TicktreeError,
-                MemoryError,
-            ):  # the run is over: it was outlived, and this is for nobody
-                self.run = None
+            except (OSError, TicktreeError, MemoryError):
+                self.run = None  # it is over, and was outlived: what is recorded now is for nobody
                 self.recorder.open()
             self.recorder.set_costs(*costs)
 
@@ -188,10 +187,16 @@ class Session:
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )
 
+    def _await_end(self, util: Any) -> None:
+        util.register_after_fork(
+            self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
+        )
+
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
         if os.getpid() != self._pid:
-            return  # a forked child that ends in good order: the run is its parent's
+            self._fold()  # a forked child that ends in good order: the run is its parent's
+            return
         self.disable()
         if self.run is None:
             return
@@ -202,8 +207,22 @@ class Session:
             if self._finishes:
                 _describe(self.run)
                 self.run.finish()
+                _sweep()
         except Exception as error:  # whatever it is, the program is over and did nothing wrong
             _say(f"the run in {self.run.path} is not saved: {error}")
+        if not self._finishes:
+            self._fold()
+
+    def _fold(self) -> None:
+        """Gives back the memory of siblings that have ended, where there are many and no supervisor does it."""
+        if self.run is None:
+            return
+        with suppress(Exception):  # whoever ends next may do better, and the run is whole with or without
+            manifest = self.run.manifest
+            if not manifest.supervised or not manifest.owner.is_alive():
+                from ticktree.run.folding import fold_if_many
+
+                fold_if_many(self.run)
 
 
 # The program's own: what the public functions act on.
@@ -266,10 +285,8 @@ def arm() -> None:
 
         # The word is for this process: those that it starts are told by it.
         parent = os.environ.pop(PARENT_VARIABLE, None)
-        run = RunDirectory.open(Path(os.environ[RUN_VARIABLE]))
-        if (
-            run.is_finished()
-        ):  # it has outlived its run, or was started by what has: a run of its own is a new one
+        run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
+        if run.is_finished():  # it has outlived its run, or was started by what has: a run of its own is a new one
             del os.environ[RUN_VARIABLE]
         else:
             current.enable(run, parent)
@@ -305,7 +322,7 @@ def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str, int]]:
 
     owner = Owner.current()
     space = os.statvfs(run.memory_dir)
-    claimed = sum(file.stat().st_size for file in run.memory_files())
+    claimed = sum(map(_size, run.memory_files()))
     limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
     incarnation = 1
@@ -326,6 +343,13 @@ def _no_file() -> tuple[None, int, tuple[int, int, str, int]]:
     return None, 0, (os.getpid(), 0, "", 1)
 
 
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # it has just been folded
+        return 0
+
+
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:
     data = recorder.image()  # first: what is imported below is not the program's time
     from ticktree.profile import Profile
@@ -342,6 +366,12 @@ def _describe(run: RunDirectory) -> None:
     from ticktree.run.facts import describe_program
 
     run.describe(describe_program())
+
+
+def _sweep() -> None:
+    from ticktree.run.abandoned import finish_abandoned
+
+    finish_abandoned(_SWEEP_WITHIN_S)
 
 
 def _print(profile: Profile) -> None:

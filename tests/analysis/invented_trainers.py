@@ -174,3 +174,8 @@ class Trainer:
 def straggling_trainer(**options) -> Profile:
     """Four workers of whom the last takes 2.3 times as long a step as the others."""
     return Trainer(slow={3: 8.5}, **options).profile()
+
+
+def crowded_trainer() -> Profile:
+    """A thousand workers, one of which is slow."""
+    return Trainer(workers=1000, slow={144: 8.5}, steps=20).profile()

@@ -58,6 +58,24 @@ def test_several_that_were_added_up_as_one_have_all_their_numbers():
     assert (role.units[0].name, role.count, role.equals) == ("task", 120, ())
 
 
+def test_started_together_they_are_in_the_order_of_the_numbers_in_their_names():
+    named_so = {3: "SpawnProcess-2", 5: "SpawnProcess-10", 9: "SpawnProcess-1"}
+    profile = of(*(writer(f"{n}-1/1", "actor", n, process_name=name) for n, name in named_so.items()))
+    (role,) = roles(profile, "process")
+    assert [(unit.name, unit.own_name) for unit in role.units] == [
+        ("actor 0", "SpawnProcess-1"),
+        ("actor 1", "SpawnProcess-2"),
+        ("actor 2", "SpawnProcess-10"),
+    ]
+
+
+def test_who_is_called_after_its_role_keeps_its_own_number():
+    profile = of(*(writer(f"{n}-1/1", "env worker", 0, process_name=f"env worker-{n}") for n in (4, 2)))
+    assert named(profile) == [["env worker 2", "env worker 4"]]
+    same = of(*(writer(f"{n}-1/1", "env worker", 0, process_name="env worker-7") for n in (4, 2)))
+    assert named(same) == [["env worker 0", "env worker 1"]]
+
+
 def test_by_role_all_of_one_role_are_one():
     profile = of(writer("1-1/1", "learner"), *(writer(f"{n}-1/1", "actor", n) for n in range(2, 6)))
     _, actors = roles(profile, "role")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import json
 import math
 import pickle
+import weakref
 from unittest import mock
 
 import pytest
@@ -401,3 +403,23 @@ def test_a_deep_recursion_is_written_without_one(virtual):
     while "children" in node:
         node, depth = node["children"]["level"], depth + 1
     assert depth == 200
+
+
+def test_a_timer_is_seen_at_the_line_that_enters_it(virtual):
+    with timers.hierarchical_timer("here"):
+        pass
+    site = virtual.recorder.snapshot().root.at("here").call_site
+    assert site.file == __file__
+    assert site.function == "test_a_timer_is_seen_at_the_line_that_enters_it"
+
+
+def test_a_stack_that_nobody_has_any_more_is_freed():
+    stack = timers.TimerStack()
+    with timers.hierarchical_timer("x", timer_stack=stack):
+        pass
+    stack.push("y")
+    recorder, stack = weakref.ref(stack.recorder), weakref.ref(stack)
+    gc.collect()
+    assert stack() is None
+    gc.collect()
+    assert recorder() is None

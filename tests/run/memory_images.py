@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,12 +44,11 @@ def busy_image() -> bytes:
             recorder.record("measured", 5e-7)
             recorder.gauge("gauge", tick - 2.5)
         recorder.section("unmatched").__exit__(None, None, None)
-        for channel in ("batch", "slot"):
-            with recorder.section("wait", wait=True):
-                recorder.advance(900)
-                recorder.signal(channel)
-                recorder.advance(100)
-                recorder.unblocked_by(channel)
+    with recorder.section("woken", wait=True):
+        signaller = threading.Thread(target=recorder.signal, args=("batch",))
+        signaller.start()
+        signaller.join()
+        recorder.unblocked_by("batch")
     recorder.section("open").__enter__()
     recorder.tick("ticking", hz=50)
     recorder.stage("stage")

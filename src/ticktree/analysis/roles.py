@@ -13,6 +13,8 @@ By: TypeAlias = Literal["process", "thread", "role"]
 
 NAMELESS = "process"
 
+_NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -20,6 +22,7 @@ class Unit:
 
     Attributes:
         name: its role, numbered where there are several: `actor 3`; as the program chose it.
+        own_name: what the program calls the process, or the thread; "" where it is of several.
         role: what it does.
         run: the run it belongs to; "" where it is of several.
         writers: the ids of the writers in it.
@@ -32,6 +35,7 @@ class Unit:
     role: str
     run: str
     writers: tuple[str, ...]
+    own_name: str = ""
     started_ns: int | None = None
     last_ns: int | None = None
     members: int = 1
@@ -78,11 +82,11 @@ def roles(profile: Profile, by: By) -> list[Role]:
     By "role", each has one unit, which is all of its threads.
     """
     groups: dict[str, list[Unit]] = {}
-    for unit in sorted(_nameless(profile, by), key=_order):
+    for unit in sorted(_nameless(profile, by), key=_age):
         groups.setdefault(unit.role, []).append(unit)
     if by == "role":
         return [Role(name, (_as_one(name, units),)) for name, units in groups.items()]
-    return [Role(name, tuple(_numbered(units))) for name, units in groups.items()]
+    return [Role(name, tuple(_numbered(sorted(units, key=_order)))) for name, units in groups.items()]
 
 
 def unit_of(found: Iterable[Role]) -> dict[str, Unit]:
@@ -119,12 +123,13 @@ def _nameless(profile: Profile, by: By) -> list[Unit]:
     for writer in profile.writers.values():
         key = writer.process if by == "process" else writer.id
         together.setdefault((writer.run, key), []).append(writer)
-    return [_unit(run, writers) for (run, _), writers in together.items()]
+    return [_unit(run, writers, by) for (run, _), writers in together.items()]
 
 
-def _unit(run: str, writers: list[Writer]) -> Unit:
+def _unit(run: str, writers: list[Writer], by: By) -> Unit:
     """Return some threads as one; a process does what its main thread does."""
     chief = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
+    is_process = by == "process" or chief.is_main  # of a main thread the name says nothing
     role = chief.role or chief.process_name or NAMELESS
     started = [writer.started_ns for writer in writers if writer.started_ns is not None]
     last = [writer.last_ns for writer in writers if writer.last_ns is not None]
@@ -133,23 +138,42 @@ def _unit(run: str, writers: list[Writer]) -> Unit:
         role=role,
         run=run,
         writers=tuple(sorted(writer.id for writer in writers)),
+        own_name=chief.process_name if is_process else chief.thread_name,
         started_ns=min(started, default=None),
         last_ns=max(last, default=None),
         members=max(writer.members for writer in writers),
     )
 
 
-def _order(unit: Unit) -> tuple[object, ...]:
+def _age(unit: Unit) -> tuple[object, ...]:
     """Return what units are ordered by: their start, then the numbers in their ids, which count up."""
     started_ns = unit.started_ns
-    numbers = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
-    return (unit.run, started_ns is None, started_ns or 0, numbers, unit.writers)
+    ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
+    return (unit.run, started_ns is None, started_ns or 0, ids, unit.writers)
+
+
+def _order(unit: Unit) -> tuple[object, ...]:
+    """Return what those of one role are ordered by: the numbers that the program gave them, then their start.
+
+    Processes that are started together show up in any order.
+    """
+    number = _own_number(unit)
+    return (unit.run, number is None, number or 0, _age(unit))
+
+
+def _own_number(unit: Unit) -> int | None:
+    """Return the number at the end of what the program calls it; None where there is none."""
+    found = _NUMBER.search(unit.own_name)
+    return int(found[1]) if found else None
 
 
 def _numbered(units: list[Unit]) -> list[Unit]:
-    """Return `units` with a number each; one that stands for several has all of theirs."""
+    """Return `units` with a number each, their own where all have one; who stands for several has all of theirs."""
     if len(units) == 1:
         return units
+    own = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
+    if len(own) == len(units) and max(unit.members for unit in units) == 1:
+        return [replace(unit, name=f"{unit.role} {_own_number(unit)}") for unit in units]
     numbered, number = [], 0
     for unit in units:
         last = number + unit.members - 1

@@ -27,6 +27,9 @@ LEAST_CALLS = 10
 IN_STEP_SHARE = 0.05
 # Somebody is there for as long as the others if it was alive for so much of the longest life.
 WHOLE_LIFE_SHARE = 0.8
+# Parents come before their children, and what is lost in a child is lost in the parent: of two that lose about the
+# same, the parent is where others meet it. In the child it may look like a little more, by chance.
+CLEARLY_MORE = 1.1
 # A node below that has so much of the excess tells better where it is.
 FILLED_SHARE = 0.8
 
@@ -86,7 +89,7 @@ def stragglers(role: Role, found: Sequence[Place]) -> list[Straggler]:
             if place.is_in_wait or place.node.wait:
                 continue
             for one in (*_slow_calls(place, crew), *_long_totals(place, crew)):
-                if one.unit not in worst or _weight(one) > _weight(worst[one.unit][0]):
+                if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
                     worst[one.unit] = one, place
     chosen = [replace(one, chief=_chief(one, place, role)) for one, place in worst.values()]
     return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))

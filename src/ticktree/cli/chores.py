@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from ticktree.cli.screen import one_line, show_at_once, view_options
 from ticktree.run.directory import RunDirectory
+from ticktree.run.folding import fold_if_many
 from ticktree.run.program import Program
 
 FOLD_EVERY_S = 30.0
+# For processes that have ended and left their files: a look at a directory.
+LOOK_EVERY_S = 2.0
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_CHORE = 4
 
@@ -48,6 +51,7 @@ class Chores:
         self._began_s = clock()
         self._chores = [
             _Chore(self._describe, math.inf, self._began_s),
+            _Chore(self._fold_finished, LOOK_EVERY_S, self._began_s + LOOK_EVERY_S),
             _Chore(self._run.fold, FOLD_EVERY_S, self._began_s + FOLD_EVERY_S),
         ]
         if summary_every_s is not None:
@@ -70,6 +74,9 @@ class Chores:
         from ticktree.run.facts import describe_program  # slow to import, and now the program runs
 
         self._run.describe(describe_program(self._program.argv, self._program.folder))
+
+    def _fold_finished(self) -> None:
+        fold_if_many(self._run)
 
     def _summarize(self) -> None:
         show_at_once(self._summary(), sys.stderr)

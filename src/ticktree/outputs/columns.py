@@ -128,17 +128,17 @@ GAUGES: tuple[Column[Gauge], ...] = (
 
 ROLES: tuple[Column[Presence], ...] = (
     Column("count", lambda one: formatting.count(one.role.count), 0),
-    Column("in sections", lambda one: formatting.time(one.in_sections_ns), 1),
-    Column("waiting", lambda one: formatting.share(one.waited_share), 0),
-    Column("imbalance", lambda one: formatting.share(one.imbalance.share) if one.imbalance else "", 0),
+    Column("in sections", lambda one: formatting.time(one.in_sections_ns), 3),
+    Column("waiting", lambda one: formatting.share(one.waited_share), 1),
+    Column("imbalance", lambda one: formatting.share(one.imbalance.share) if one.imbalance else "", 2),
     Column(
-        "busiest", lambda one: visible(one.imbalance.busiest.name) if one.imbalance else "", 2, words=True
+        "busiest", lambda one: visible(one.imbalance.busiest.name) if one.imbalance else "", 4, words=True
     ),
 )
 
 WAITS: tuple[Column[Waiting], ...] = (
     Column("waited", lambda one: formatting.time(one.waited_ns), 0),
-    Column("of its time", lambda one: formatting.share(one.share), 0),
+    Column("of its time", lambda one: formatting.share(one.share), 1),
     Column("waits", lambda one: formatting.count(one.calls), 5),
 )
 

@@ -13,6 +13,7 @@ from ticktree.profile import Profile
 STRETCHES_SHOWN = 6
 # Who has so much of a stretch that all of a role have together is worth a name.
 NAMED_SHARE = 0.5
+_BAR_RANK = 5  # before a name is cut
 BOUND = "Bounds, not forecasts: without one of these, another path may set the run's length."
 
 
@@ -28,7 +29,7 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
         share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
         entries.append(_folded(len(rest), share, ns))
     heads = [column.head for column in columns.CRITICAL]
-    return Table("critical path", "critical path", heads, entries, bars=True, remark=BOUND)
+    return Table("critical path", "critical path", heads, entries, bar_rank=_BAR_RANK, remark=BOUND)
 
 
 def _entry(one: Stretch) -> Entry:

@@ -58,7 +58,7 @@ class Table:
         noun: the same of one name, never "".
         heads: the columns.
         entries: the rows.
-        bars: whether an entry's share is drawn as well.
+        bar_rank: how soon the bars of the entries' shares are given up where there is no room; None for no bars.
         remark: what must be known to read it, in a sentence; "" where nothing must.
         narrower: the same in fewer columns, for where not all of these fit.
     """
@@ -67,7 +67,7 @@ class Table:
     noun: str
     heads: Sequence[Head]
     entries: Sequence[Entry]
-    bars: bool = False
+    bar_rank: int | None = None
     remark: str = ""
     narrower: Table | None = None
 

@@ -62,7 +62,7 @@ def _table(part: Table) -> Iterator[str]:
         yield from _table(part.narrower)
         return
     # The tree may have notes of any node at any time; elsewhere a column that is empty says nothing.
-    has_notes = part.bars or any(entry.notes for entry in part.entries)
+    has_notes = part.bar_rank is not None or any(entry.notes for entry in part.entries)
     titles = [part.noun, *(escaped(head.title) for head in part.heads), *([""] if has_notes else [])]
     rules = ["---", *("---" if head.words else "--:" for head in part.heads), *(["---"] if has_notes else [])]
     yield _row(titles)

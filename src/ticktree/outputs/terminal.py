@@ -19,6 +19,9 @@ from ticktree.outputs.parts import parts
 from ticktree.profile import Profile
 
 LEAST_WIDTH = 40
+WORDS_CELLS = (
+    18  # of a name among numbers: with a share and the least of a row's own name, it fits the least width
+)
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -75,9 +78,9 @@ def _wrapped(
 
 def _table(part: Table, width: int) -> Iterator[Text]:
     heads = [grid.Head(head.title, head.rank, left=head.words) for head in part.heads]
-    if part.bars:
-        heads.insert(0, grid.Head("", 4, left=True, style="cyan"))
-    lines = [_line(entry, part.bars) for entry in part.entries]
+    if part.bar_rank is not None:
+        heads.insert(0, grid.Head("", part.bar_rank, left=True, style="cyan"))
+    lines = [_line(part, entry) for entry in part.entries]
     if part.narrower is not None and not grid.fits(part.title, heads, lines, width):
         yield from _table(part.narrower, width)
         return
@@ -91,17 +94,25 @@ def _table(part: Table, width: int) -> Iterator[Text]:
         yield from _wrapped(part.remark.split(" "), " ", width, "dim", hang="")
 
 
-def _line(entry: Entry, bars: bool) -> grid.Line:
+def _line(part: Table, entry: Entry) -> grid.Line:
+    cells = [
+        cut(cell, WORDS_CELLS) if head.words else cell
+        for head, cell in zip(part.heads, entry.cells, strict=True)
+    ]
     return grid.Line(
         name=entry.name,
         mark=entry.mark,
-        cells=[bar(entry.share), *entry.cells] if bars else entry.cells,
+        cells=[*_bar(part, entry), *cells],
         notes=entry.notes,
         guide=entry.guide,
         trunk=entry.trunk,
         style=_STYLES[entry.tone],
         quiet=entry.tone in ("quiet", "faint"),
     )
+
+
+def _bar(part: Table, entry: Entry) -> list[str]:
+    return [] if part.bar_rank is None else [bar(entry.share)]
 
 
 def _advice(part: Advice, width: int) -> Iterator[Text]:

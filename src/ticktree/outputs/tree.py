@@ -11,6 +11,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.rows import Kind, Row, tree_rows
 from ticktree.profile import Profile
 
+_BAR_RANK = 4
 _TONES: dict[Kind, Tone] = {
     "section": "plain",
     "wait": "wait",
@@ -29,7 +30,7 @@ def tree_of(rows: Sequence[Row], shown: Sequence[Column[Row]], narrower: Table |
     """Return `rows` with the columns `shown`."""
     heads = [column.head for column in shown]
     entries = [_entry(row, [column.text(row) for column in shown]) for row in rows]
-    return Table("", "section", heads, entries, bars=True, narrower=narrower)
+    return Table("", "section", heads, entries, bar_rank=_BAR_RANK, narrower=narrower)
 
 
 def _entry(row: Row, cells: Sequence[str]) -> Entry:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ticktree.recorder._native import (
+    Block,
     Channel,
+    Entered,
     Loop,
     Origin,
     Recorder,
@@ -11,6 +13,7 @@ from ticktree.recorder._native import (
     TimedFunction,
     Wait,
     copy_settled,
+    make_block,
     silence,
 )
 from ticktree.recorder.calibration import calibrate
@@ -22,7 +25,9 @@ __all__ = [
     "OFF_FOR_GOOD",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "Block",
     "Channel",
+    "Entered",
     "Loop",
     "Origin",
     "Recorder",
@@ -34,6 +39,7 @@ __all__ = [
     "install",
     "lead_children",
     "leave_children",
+    "make_block",
     "silence",
     "timed",
     "uninstall",

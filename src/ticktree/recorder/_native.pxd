@@ -80,7 +80,7 @@ cdef extern from "core/builtins.h" nogil:
         bint recording
         bint forked
         bint fork_noted
-        tt_ref fork_node
+        tt_ref fork_node, role_of_new
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -136,7 +136,9 @@ cdef extern from "core/builtins.h" nogil:
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":
-    PyMethodDef tt_enter_def, tt_exit_def
+    PyMethodDef tt_enter_def, tt_exit_def, tt_block_enter_def
+    PyObject* (*tt_block_enter)(PyObject*) noexcept
+    tt_ref tt_node_open_here(tt_recorder*)
     bint tt_add_methods(PyTypeObject*) except 0
     PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
     PyObject* tt_calling_frame()

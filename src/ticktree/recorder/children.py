@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
@@ -24,6 +25,7 @@ from ticktree.recorder.process_names import name_of
 
 RUN_VARIABLE = "TICKTREE_RUN"
 PARENT_VARIABLE = "TICKTREE_PARENT"
+AUTO_VARIABLE = "TICKTREE_AUTO"  # libraries that are recorded by themselves: instrument/ reads it
 _RUN = os.fsencode(f"{RUN_VARIABLE}=")
 _PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
 _PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
@@ -125,7 +127,17 @@ def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
     if any(run != _Here.run for run in runs):
         return None
     led = [entry for entry in entries if not entry.startswith(_PARENT)]
-    return [*led, *([] if runs else [_RUN + _Here.run]), _PARENT + place]
+    added = [] if runs else [_RUN + _Here.run, *_asked_for(entries)]
+    return [*led, *added, _PARENT + place]
+
+
+def _asked_for(entries: Sequence[bytes]) -> list[bytes]:
+    """What is recorded by itself here is in a child with an environment of its own, too."""
+    asked = os.environ.get(AUTO_VARIABLE)
+    name = os.fsencode(f"{AUTO_VARIABLE}=")
+    return (
+        [name + os.fsencode(asked)] if asked and not any(entry.startswith(name) for entry in entries) else []
+    )
 
 
 def _led_mapping(mapping: Any, place: bytes) -> Any:
@@ -138,9 +150,17 @@ def _led_mapping(mapping: Any, place: bytes) -> Any:
             return mapping
     except Exception:  # it is the program's mistake, and the system's to point out
         return mapping
+    asked = [] if run in known else _asked_for([name + b"=" for name in known])
+    added |= dict(entry.split(b"=", 1) for entry in asked)
     added[known.get(run, run)] = _Here.run
     added[known.get(parent, parent)] = place
     return added
+
+
+def _as_mapping(entries: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
+    """The same environment as a mapping; None where it has entries that a mapping cannot have."""
+    mapping = dict(entry.split(b"=", 1) for entry in entries or () if b"=" in entry[1:])
+    return mapping if entries is not None and len(mapping) == len(entries) else None
 
 
 # -- programs ---------------------------------------------------------------------------------------------------
@@ -172,7 +192,7 @@ def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The program that replaces this one inherits this one's environment: it is handed over with ours added to it."""
     place = _place()
     led = _led(environment(), place) if place is not None else None
-    mapping = dict(entry.split(b"=", 1) for entry in led or () if b"=" in entry[1:])
+    mapping = _as_mapping(led)
     # What execve would take otherwise, or refuse in other words, goes the way it came.
     usual = (
         len(args) == 2
@@ -180,7 +200,7 @@ def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         and isinstance(args[1], (list, tuple))
         and all(args[1][:1])
     )
-    if led is None or len(mapping) != len(led) or not usual or not args[1]:
+    if mapping is None or not usual or not args[1]:
         return _last_words(execv, *args, **kwargs)
     execve = getattr(os.execve, "_ticktree_original", os.execve)
     return _last_words(execve, *args, mapping)
@@ -203,8 +223,12 @@ def _last_words(execute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _posix_spawn(spawn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     place = _place()
-    if place is not None and len(args) == 3 and isinstance(args[2], Mapping):
-        args = (*args[:2], _led_mapping(args[2], place))
+    if place is not None and len(args) == 3:
+        if isinstance(args[2], Mapping):
+            args = (*args[:2], _led_mapping(args[2], place))
+        elif args[2] is None and sys.version_info >= (3, 13):  # there it means the environment there is
+            mapping = _as_mapping(_led(environment(), place))
+            args = (*args[:2], mapping)
     return spawn(*args, **kwargs)
 
 

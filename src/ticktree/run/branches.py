@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 
 from ticktree.profile import Histogram, Node
 from ticktree.profile import path as paths
 from ticktree.profile.tally import NodeTally
-from ticktree.run.histograms import OctavesTally
+from ticktree.run.histograms import HistogramSums
 
 
 class Branch:
@@ -17,29 +18,38 @@ class Branch:
     Args:
         name: Of the section.
         path: From the root.
+        above: What it hangs under; None for the root.
 
     Attributes:
         children: By name.
         tally: What was recorded here, but for histograms.
-        steady: The histograms of calls after warm-up.
-        warmup: Those of calls before that.
+        histograms: Those of the whole tree.
+        slot: In which of them are those of the calls here after warm-up; in the next, of those before that.
     """
 
-    __slots__ = ("children", "name", "path", "steady", "tally", "warmup")
+    __slots__ = ("_taken", "children", "histograms", "name", "path", "slot", "tally")
 
-    def __init__(self, name: str, path: str) -> None:
+    def __init__(self, name: str, path: str, above: Branch | None = None) -> None:
         self.name = name
         self.path = path
         self.children: dict[str, Branch] = {}
         self.tally = NodeTally(name)
-        self.steady = OctavesTally()
-        self.warmup = OctavesTally()
+        self._taken: Iterator[int] = above._taken if above else count(0, 2)
+        self.slot = next(self._taken)
+        self.histograms: HistogramSums = above.histograms if above else HistogramSums()
 
     def child(self, name: str) -> Branch:
         """The branch of this name below this one, made at need."""
         if name not in self.children:
-            self.children[name] = Branch(name, paths.child(self.path, name))
+            self.children[name] = Branch(name, paths.child(self.path, name), self)
         return self.children[name]
+
+    def at(self, path: str) -> Branch:
+        """The branch at a path below this one, made at need."""
+        branch = self
+        for name in paths.split(path):
+            branch = branch.child(name)
+        return branch
 
     def to_node(self) -> Node:
         """The finished tree from here on."""
@@ -51,10 +61,10 @@ class Branch:
 
     def _total(self, children: Mapping[str, Node]) -> Node:
         node = self.tally.total(children)
-        steady = replace(node.steady, histogram=Histogram(self.steady.buckets()))
+        steady = replace(node.steady, histogram=Histogram(self.histograms.buckets(self.slot)))
         if node.warmup is None:
             return replace(node, steady=steady)
-        warmup = replace(node.warmup, histogram=Histogram(self.warmup.buckets()))
+        warmup = replace(node.warmup, histogram=Histogram(self.histograms.buckets(self.slot + 1)))
         return replace(node, steady=steady, warmup=warmup)
 
     def _walk(self) -> Iterator[Branch]:

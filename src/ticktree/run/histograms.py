@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,48 +35,68 @@ class Histograms:
         if self._counts.size and self._counts.max() > _MOST_CALLS:
             raise image.damaged("a histogram holds more calls than there can be")
         owners = 2 * nodes + (columns >= layout.OCTAVES)
-        self._owners: list[int] = owners.tolist()
-        self._octaves: list[int] = (columns % layout.OCTAVES).tolist()
-        self._rows: list[Counts] = list(self._counts)
+        self._owners = owners
+        self._octaves = columns % layout.OCTAVES
         sums = np.zeros(2 * len(octaves), np.uint64)
         np.add.at(sums, owners, self._counts.sum(axis=1, dtype=np.uint64))
         self.filed: list[int] = sums.tolist()
 
     def buckets(self, place: int) -> dict[int, int]:
         """One histogram, as a profile holds it."""
-        tally = OctavesTally()
-        self.add_to(tally, place)
-        return tally.buckets()
+        sums = HistogramSums()
+        slots = np.full(len(self.filed), -1)
+        slots[place] = 0
+        self.add_to(sums, slots)
+        return sums.buckets(0)
 
-    def add_to(self, tally: OctavesTally, place: int) -> None:
-        """Adds one histogram to a sum."""
-        at = bisect_left(self._owners, place)
-        while at < len(self._owners) and self._owners[at] == place:
-            tally.add(self._octaves[at], self._rows[at])
-            at += 1
+    def add_to(self, sums: HistogramSums, slots: NDArray[np.int64]) -> None:
+        """Adds each histogram to the sum in a slot of its own or of several; none where the slot is -1."""
+        targets = slots[self._owners]
+        wanted = targets >= 0
+        sums.add(targets[wanted], self._octaves[wanted], self._counts[wanted])
 
 
-class OctavesTally:
-    """The sum of histograms."""
-
-    __slots__ = ("_octaves",)
+class HistogramSums:
+    """Sums of histograms, each in a slot."""
 
     def __init__(self) -> None:
-        self._octaves: dict[int, Counts] = {}
+        self._row_of = np.full(layout.OCTAVES, -1, np.int32)  # of each octave of each slot
+        self._counts: Counts = np.zeros((64, layout.SUB_BUCKETS), np.uint64)
+        self._rows = 0
 
-    def add(self, octave: int, counts: Counts) -> None:
-        """Adds one octave of one histogram."""
-        if octave in self._octaves:
-            self._octaves[octave] += counts
-        else:
-            self._octaves[octave] = counts.copy()
+    def add(self, slots: NDArray[np.int64], octaves: NDArray[np.int64], counts: Counts) -> None:
+        """Adds octaves of histograms to those in some slots."""
+        if not len(slots):
+            return
+        places = slots * layout.OCTAVES + octaves
+        self._make(places)
+        rows = self._row_of[places]
+        if len(np.unique(rows)) == len(rows):
+            self._counts[rows] += counts
+        else:  # threads that write to the same node
+            np.add.at(self._counts, rows, counts)
 
-    def buckets(self) -> dict[int, int]:
-        """The sum, as a profile holds it."""
-        found: dict[int, int] = {}
-        for octave in sorted(self._octaves):
-            counts = self._octaves[octave]
-            subs = np.flatnonzero(counts)
-            first = octave * layout.SUB_BUCKETS
-            found.update(zip((first + subs).tolist(), counts[subs].tolist(), strict=True))
-        return found
+    def buckets(self, slot: int) -> dict[int, int]:
+        """The sum in a slot, as a profile holds it."""
+        rows = self._row_of[slot * layout.OCTAVES : (slot + 1) * layout.OCTAVES]
+        octaves = np.flatnonzero(rows >= 0)
+        counts = self._counts[rows[octaves]]
+        found, subs = np.nonzero(counts)
+        buckets = octaves[found] * layout.SUB_BUCKETS + subs
+        return dict(zip(buckets.tolist(), counts[found, subs].tolist(), strict=True))
+
+    def _make(self, places: NDArray[np.int64]) -> None:
+        """Makes room for octaves that have none yet."""
+        beyond = int(places.max()) + 1 - len(self._row_of)
+        if beyond > 0:
+            more = np.full(max(beyond, len(self._row_of)), -1, np.int32)
+            self._row_of = np.concatenate([self._row_of, more])
+        new = np.unique(places[self._row_of[places] < 0])
+        if not len(new):
+            return
+        self._row_of[new] = np.arange(self._rows, self._rows + len(new))
+        self._rows += len(new)
+        if self._rows > len(self._counts):
+            room = max(self._rows, 2 * len(self._counts))
+            more_counts = np.zeros((room - len(self._counts), layout.SUB_BUCKETS), np.uint64)
+            self._counts = np.concatenate([self._counts, more_counts])

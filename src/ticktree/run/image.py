@@ -34,6 +34,14 @@ class DamagedError(TicktreeError):
     """A memory file that says what cannot be."""
 
 
+class GoneError(DamagedError):
+    """A memory file that is not there any more: it has been folded, or its run finished."""
+
+
+class UnbegunError(DamagedError):
+    """A memory file in which nothing has been written yet."""
+
+
 class Writer(NamedTuple):
     """One program that one process runs: what a memory file is written by.
 
@@ -71,11 +79,13 @@ class Image:
         self.origin = origin
         self.unsettled = unsettled
         self.data = data
+        if not any(memoryview(data)[: ctypes.sizeof(layout.Header)]):
+            raise UnbegunError(f"{self.origin} has not been begun")
         if len(data) < ctypes.sizeof(layout.Header):
             raise self.damaged("it is cut short")
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
-            raise self.damaged("it is not one")
+            raise self._not_one()
         if self.header.format not in layout.FORMATS:
             raise self.damaged(f"its format {self.header.format} is none of {layout.FORMATS}")
         if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
@@ -99,6 +109,8 @@ class Image:
                     return cls(quiet, str(path))
                 for _ in range(_MOST_COPIES):
                     size = os.fstat(file.fileno()).st_size
+                    if not size:
+                        raise UnbegunError(f"{path} has not been begun")
                     if size < ctypes.sizeof(layout.Header):
                         raise DamagedError(f"{path}: it is cut short")
                     with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
@@ -106,6 +118,8 @@ class Image:
                     if copy.is_whole:
                         break
                 return cls(copy.data, str(path), copy.unsettled)
+        except FileNotFoundError:
+            raise GoneError(f"{path} is not there any more") from None
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
 
@@ -127,6 +141,12 @@ class Image:
         if self.header.clock_kind and monotonic_ns > last.monotonic_ns:
             ticks = ((monotonic_ns - last.monotonic_ns) << 32) // self.header.ns_per_tick
             self.header.last = layout.Anchor(last.ticks + ticks, monotonic_ns, last.wall_ns)
+
+    def _not_one(self) -> DamagedError:
+        """The error for a file without the mark that is written last when one is begun."""
+        if self.header.magic == 0 and self.header.format in layout.FORMATS and not self.header.nodes:
+            return UnbegunError(f"{self.origin} has only just been begun")
+        return self.damaged("it is not one")
 
     def damaged(self, why: str) -> DamagedError:
         """The error that says what is wrong with this file."""

@@ -245,7 +245,7 @@ class PartsReader:
         warm = (row.warm_completed, row.warm_sum, row.warm_minimum, row.warm_maximum, filed[2 * place + 1])
         if torn:
             return self._mended(row, *steady), self._mended(row, *warm)
-        return self._calls(row, *steady), self._calls(row, *warm)
+        return self._calls(row, *steady), self._calls(row, *warm) if row.warm_completed else _NO_CALLS
 
     def _calls(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
         if not count or minimum == _NEVER:

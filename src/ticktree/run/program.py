@@ -122,6 +122,6 @@ def _split(orig_argv: Sequence[str]) -> tuple[list[str], list[str]]:
                 flags += [f"-{letters}"] if letters else []
                 break
             taken = 2 if valued and not value else 1
-        flags += rest[:taken]
+        flags += [*rest, ""][:taken]  # where the last word is missing, it is as if it were empty
         rest = rest[taken:]
     return flags, rest

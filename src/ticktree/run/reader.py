@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
+from ticktree.run.gathering import gather
 from ticktree.run.image import DamagedError, Image
 from ticktree.run.joining import Joining
 from ticktree.run.layout import HeaderFlag
+from ticktree.run.places import Places
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -25,16 +27,17 @@ def read_run(run: RunDirectory) -> Profile:
     Raises:
         DamagedError: No file could be read; it says what is wrong with the first.
     """
-    joining = Joining(run.id)
-    for path in run.memory_files():
-        try:
-            joining.add(_image_of(path, run))
-        except DamagedError as error:
-            joining.errors.append(error)
+    found = gather(run, lambda path: _image_of(path, run))
+    folded = found.folded
+    joining = Joining(run.id, Places(folded.places))
+    joining.take(folded.loose, folded.longest)
+    joining.errors.extend(found.errors.values())
+    for image in found.images.values():
+        joining.add(image)
     whole = joining.profile()
-    if joining.errors and not joining.files:
+    if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    return whole
+    return whole + folded.profile
 
 
 def _image_of(path: Path, run: RunDirectory) -> Image:

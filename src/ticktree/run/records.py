@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
@@ -13,7 +15,7 @@ from ticktree.run.accounts import leave_virtually
 from ticktree.run.branches import Branch
 from ticktree.run.clock import Clock
 from ticktree.run.critical import critical_path
-from ticktree.run.edges import edges_of
+from ticktree.run.edges import Edge, Place, edges_of
 from ticktree.run.gauges import gauges_of
 from ticktree.run.image import Image
 from ticktree.run.loops import LoopsReader
@@ -30,17 +32,27 @@ class ImageReader:
         above: What the process's own root stands for.
         is_child: Whether that is a node of another process. The root's own time is then nobody's, and all time of the
             sections under it is concurrent to the node they hang under.
+        long_enough: How long a tick must be, by its loop's path, to be among the worst there are.
 
     Attributes:
         loops, gauges, writers, facts, losses: What the file says beside its nodes.
-        edges: Who ended its waits.
-        critical: Its main thread's critical path, unless it is a child's, which the run does not wait for by itself.
+        edges: Whose signals its nodes waited for.
+        critical: Of a process that no other started, the critical path that led to its last moment.
+        writer_ids: Whose each node is, by reference.
 
     Raises:
         DamagedError: The file says what cannot be.
     """
 
-    def __init__(self, image: Image, run_id: str, above: Branch, *, is_child: bool) -> None:
+    def __init__(
+        self,
+        image: Image,
+        run_id: str,
+        above: Branch,
+        *,
+        is_child: bool,
+        long_enough: Mapping[str, int] | None = None,
+    ) -> None:
         self._image = image
         self._run_id = run_id
         self._above = above
@@ -49,15 +61,18 @@ class ImageReader:
         self._nodes = PartsReader(image, clock, leave_virtually(image))
         self._parts = self._nodes.parts
         self._paths = self._paths_below(above.path)
-        self.loops: Sequence[Loop] = LoopsReader(image, clock, self._nodes, self._paths).loops()
+        self.loops: Sequence[Loop] = LoopsReader(
+            image, clock, self._nodes, self._paths, long_enough or {}
+        ).loops()
         self.gauges: Sequence[Gauge] = gauges_of(image)
         self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
         self.losses = _losses(image.header, self._nodes.torn)
-        self.edges = edges_of(image)
-        self.critical = {} if is_child else critical_path(image)
-        if any(edge.node not in self._nodes.index for edge in self.edges):
-            raise image.damaged("a wait that ended is no node's")
+        # An edge may be younger than the copy of the chain of nodes.
+        self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
+        self.critical: Mapping[Place, int] = {} if is_child else critical_path(image)
+        ids = {part.tree: writer_id(image, part.tree) for part in self._parts if part.is_root}
+        self.writer_ids = {ref: ids[self._parts[at].tree] for ref, at in self._nodes.index.items()}
         self._check()
 
     def grow(self) -> dict[int, Branch]:
@@ -68,20 +83,15 @@ class ImageReader:
         """
         return self._grow(self._above, is_child=self._is_child)
 
-    def writers_of_nodes(self) -> dict[int, str]:
-        """Whose each node is, by its reference."""
-        ids = {part.tree: writer_id(self._image, part.tree) for part in self._parts if part.is_root}
-        return {ref: ids[self._parts[at].tree] for ref, at in self._nodes.index.items()}
-
     def _grow(self, above: Branch, *, is_child: bool) -> dict[int, Branch]:
         places: list[Branch] = []
-        for at, part in enumerate(self._parts):
+        for part in self._parts:
             place = places[part.above] if part.above >= 0 else above
             place = place if part.is_root else place.child(part.name)
             places.append(place)
             if not (is_child and part.is_root):
                 self._add(place.tally, part, is_child=is_child)
-                self._add_histograms(place, part, at)
+        self._add_histograms(above, places, is_child=is_child)
         self._share_out(places, is_child=is_child)
         return dict(zip(self._nodes.index, places, strict=True))
 
@@ -102,24 +112,25 @@ class ImageReader:
         if part.count:
             tally.add_run(self._run_id, part.count, part.steady.sum_ns + part.warm.sum_ns)
 
-    def _add_histograms(self, place: Branch, part: Part, at: int) -> None:
-        if part.steady.completed:
-            self._nodes.histograms.add_to(place.steady, 2 * at)
-        if part.is_phased and part.warm.completed:
-            self._nodes.histograms.add_to(place.warmup, 2 * at + 1)
+    def _add_histograms(self, above: Branch, places: Sequence[Branch], *, is_child: bool) -> None:
+        slots: list[int] = []
+        for part, place in zip(self._parts, places, strict=True):
+            counts = not (is_child and part.is_root)
+            slots.append(place.slot if counts and part.steady.completed else -1)
+            slots.append(place.slot + 1 if counts and part.is_phased and part.warm.completed else -1)
+        self._nodes.histograms.add_to(above.histograms, np.array(slots, np.int64))
 
     def _is_on_top(self, part: Part) -> bool:
         return self._parts[part.above].is_root
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
         """Tells each place what of it is whose."""
-        ids = {part.tree: writer_id(self._image, part.tree) for part in self._parts if part.is_root}
-        for part, place in zip(self._parts, places, strict=True):
+        for part, place, writer in zip(self._parts, places, self.writer_ids.values(), strict=True):
             if part.is_root and (is_child or not (part.count or part.total_ns or part.own_ns)):
                 continue
-            place.tally.add_share(ids[part.tree], part.count, part.total_ns, part.own_ns)
+            place.tally.add_share(writer, part.count, part.total_ns, part.own_ns)
             if part.is_root and part.total_ns:
-                self._pass_up(part, ids[part.tree], places)
+                self._pass_up(part, writer, places)
 
     def _pass_up(self, root: Part, writer: str, places: Sequence[Branch]) -> None:
         """Counts what a thread covered of the node that its tree hangs under as its own further up, too."""

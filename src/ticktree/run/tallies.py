@@ -9,6 +9,8 @@ from ticktree.run.clock import Clock
 from ticktree.run.image import Image
 from ticktree.run.layout import NodeFlag
 
+_IS_ROOT, _IN_NS = int(NodeFlag.ROOT), int(NodeFlag.NS)  # plain numbers: this is read often
+
 
 class Tally(NamedTuple):
     """What was booked at a node by one moment, open calls left virtually. In clock ticks, or in nanoseconds.
@@ -72,9 +74,9 @@ class Tallies:
         self.places: dict[int, Place] = {}
         self.at: dict[int, Tally] = {}
         for ref, node in image.nodes():
-            is_root = bool(node.flags & NodeFlag.ROOT)
+            is_root = bool(node.flags & _IS_ROOT)
             name = "" if is_root else image.text(node.name)
-            self.places[ref] = Place(name, node.parent, node.tree, is_root, bool(node.flags & NodeFlag.NS))
+            self.places[ref] = Place(name, node.parent, node.tree, is_root, bool(node.flags & _IN_NS))
             self.at[ref] = Tally(
                 node.stats.count + node.warmup.count,
                 node.own + accounts.own.get(ref, 0),

@@ -7,17 +7,15 @@ everything here looks them up when it is called.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ticktree.compat.mlagents.decorator import timed_on
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
-from ticktree.compat.mlagents.live import OpenTimer
+from ticktree.compat.mlagents.live import Timer
 from ticktree.compat.mlagents.node import TimerNode
 from ticktree.compat.mlagents.stack import TIMER_FORMAT_VERSION, TimerStack
 from ticktree.compat.mlagents.threads import threads
-from ticktree.recorder import Origin
 
 __all__ = [
     "TIMER_FORMAT_VERSION",
@@ -54,17 +52,14 @@ def get_timer_stack_for_thread(t: threading.Thread) -> TimerStack | None:
     return threads.of(t)
 
 
-@contextmanager
-def hierarchical_timer(name: str, timer_stack: TimerStack | None = None) -> Generator[OpenTimer, None, None]:
+def hierarchical_timer(name: str, timer_stack: TimerStack | None = None) -> Timer:
     """Time a block of code, or, as a decorator, a function.
 
     Args:
         name: The timer's name.
         timer_stack: What records; by default the thread's own stack.
     """
-    stack = timer_stack or _get_thread_timer()
-    with stack.recorder.section(name):
-        yield OpenTimer(stack, Origin(stack.recorder).node)
+    return (timer_stack or _get_thread_timer()).timers[name]
 
 
 def timed(func: Function) -> Function:

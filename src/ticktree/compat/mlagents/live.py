@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import ContextDecorator
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ticktree.compat.mlagents.node import TimerNode, Timings
+from ticktree.recorder import Block, Entered, Recorder, make_block
 
-if TYPE_CHECKING:
-    from ticktree.compat.mlagents.stack import TimerStack
+# As many as a recorder has names for.
+_NAMES_KEPT = 4096
 
 
 class StackRoot(TimerNode):
@@ -47,21 +49,23 @@ def _plain(
     return node
 
 
-class OpenTimer:
+class Holder(Protocol):
+    """Who knows a recorder's nodes."""
+
+    def extra_at(self, ref: int) -> TimerNode:
+        """What is merged or added by hand at a node."""
+
+    def node_at(self, ref: int) -> TimerNode:
+        """The tree from a node on, by now."""
+
+
+class OpenTimer(Entered):
     """What `with hierarchical_timer(...) as timer` gives: the timer's place in the tree.
 
     It has what a `TimerNode` has; its numbers are those of the moment they are asked for, open calls included.
-
-    Args:
-        stack: The stack.
-        ref: The node's reference in its recorder.
     """
 
-    __slots__ = ("_ref", "_stack")
-
-    def __init__(self, stack: TimerStack, ref: int) -> None:
-        self._stack = stack
-        self._ref = ref
+    __slots__ = ()
 
     @property
     def children(self) -> dict[str, TimerNode]:
@@ -90,11 +94,11 @@ class OpenTimer:
 
     def get_child(self, name: str) -> TimerNode:
         """Return what is merged or added by hand to the child called `name`, to be added to."""
-        return self._stack.extra_at(self._ref).get_child(name)
+        return self._extra().get_child(name)
 
     def add_time(self, elapsed: float) -> None:
         """Add a call of `elapsed` seconds that was timed by hand, beside the one that is being timed."""
-        self._stack.extra_at(self._ref).add_time(elapsed)
+        self._extra().add_time(elapsed)
 
     def merge(self, other: Timings, root_name: str | None = None, is_parallel: bool = True) -> None:
         """Add another tree to the timer; see `TimerNode.merge`.
@@ -102,10 +106,15 @@ class OpenTimer:
         It is added to the tree that the program gets, and not to what is recorded: what ticktree has recorded of
         other threads and processes is there already.
         """
-        self._stack.extra_at(self._ref).merge(other, root_name, is_parallel)
+        self._extra().merge(other, root_name, is_parallel)
+
+    def _extra(self) -> TimerNode:
+        holder: Holder = self.holder
+        return holder.extra_at(self.node)
 
     def _now(self) -> TimerNode:
-        return self._stack.node_at(self._ref)
+        holder: Holder = self.holder
+        return holder.node_at(self.node)
 
 
 class PushedTimer(OpenTimer):
@@ -115,3 +124,33 @@ class PushedTimer(OpenTimer):
 
     def add_time(self, elapsed: float) -> None:
         """Do nothing: what lies between `push` and `pop` is recorded as it is."""
+
+
+class Timer(Block, ContextDecorator):
+    """A block to be timed, or a decorator of a function to be."""
+
+    if TYPE_CHECKING:  # each timer has its own, which the recorder makes
+
+        def __enter__(self) -> OpenTimer: ...
+
+
+class Timers(dict[str, Timer]):
+    """The timers of a recorder by name, made when they are asked for.
+
+    Args:
+        recorder: What records.
+        holder: What their nodes are merged into.
+        gives: What `with` on them gives.
+    """
+
+    def __init__(self, recorder: Recorder, holder: Holder, gives: type[OpenTimer] = OpenTimer) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._holder = holder
+        self._gives = gives
+
+    def __missing__(self, name: str) -> Timer:
+        timer = make_block(self._recorder.section(name), Timer, self._gives, self._holder)
+        if len(self) < _NAMES_KEPT:
+            self[name] = timer
+        return timer

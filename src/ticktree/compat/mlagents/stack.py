@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 import time
+import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
-from ticktree.compat.mlagents.live import PushedTimer, StackRoot
+from ticktree.compat.mlagents.live import OpenTimer, PushedTimer, StackRoot, Timer, Timers
 from ticktree.compat.mlagents.node import TimerNode, Timings
-from ticktree.recorder import Origin, Section
 from ticktree.recorder import Recorder as AnyRecorder
 from ticktree.session import Recorder
 
@@ -48,20 +48,29 @@ class TimerStack:
     Args:
         recorder: What records; by default a new one.
         view: What of it the stack shows; by default everything.
+        timers: The recorder's timers; by default those of the stack alone.
 
     Attributes:
         recorder: what records.
+        timers: by name, to be entered.
         gauges: by name.
         metadata: what is known of the program.
         start_time: when the stack was made or reset, as `time.perf_counter` has it.
     """
 
-    def __init__(self, recorder: AnyRecorder | None = None, view: View | None = None) -> None:
-        self.recorder: AnyRecorder = Recorder() if recorder is None else recorder
+    def __init__(
+        self, recorder: AnyRecorder | None = None, view: View | None = None, timers: Timers | None = None
+    ) -> None:
+        if recorder is None:
+            recorder = Recorder()
+            weakref.finalize(self, recorder.disable).atexit = False  # what is installed for it keeps it alive
+        self.recorder: AnyRecorder = recorder
+        self.timers = Timers(recorder, self) if timers is None else timers
         self._view: View = _Everything() if view is None else view
         self._before: Tallies | None = None
         self._last: Tallies | None = None
-        self._pushed: list[Section] = []
+        self._pushed: list[Timer] = []
+        self._pushing = Timers(recorder, self, PushedTimer)
         self._begin()
 
     def _begin(self) -> None:
@@ -107,12 +116,11 @@ class TimerStack:
         tallies = self.tallies()
         return self._view.mine(tallies) if tallies else set()
 
-    def push(self, name: str) -> PushedTimer:
+    def push(self, name: str) -> OpenTimer:
         """Enter a timer; `pop` leaves it. Prefer `hierarchical_timer`, which nobody can leave out of order."""
-        section = self.recorder.section(name)
-        self._pushed.append(section)
-        section.__enter__()
-        return PushedTimer(self, Origin(self.recorder).node)
+        timer = self._pushing[name]
+        self._pushed.append(timer)
+        return timer.__enter__()
 
     def pop(self) -> None:
         """Leave the timer that was pushed last; nothing, where there is none."""

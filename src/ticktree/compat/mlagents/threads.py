@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
+from ticktree.compat.mlagents.live import Timers
 from ticktree.compat.mlagents.node import TimerNode
 from ticktree.compat.mlagents.stack import TimerStack
 from ticktree.recorder import Origin
@@ -39,6 +40,15 @@ class Threads:
         self._gone: set[int] = set()
         self._left_gauges: dict[str, GaugeNode] = {}
         self._left_extras: dict[int, TimerNode] = {}
+        self._timers = Timers(current.recorder, self)
+
+    def extra_at(self, ref: int) -> TimerNode:
+        """Return what the calling thread has merged or added by hand at a node."""
+        return self.here().extra_at(ref)
+
+    def node_at(self, ref: int) -> TimerNode:
+        """Return the tree from a node on, as the calling thread sees it."""
+        return self.here().node_at(ref)
 
     def _after_fork(self) -> None:
         """In the child: its timers begin anew, and of the parent's threads none exists here."""
@@ -86,7 +96,7 @@ class Threads:
         thread = threading.current_thread()
         is_main = thread is threading.main_thread()
         view = _View(self, thread, is_main)
-        stack = TimerStack(current.recorder, view)
+        stack = TimerStack(current.recorder, view, self._timers)
         with self._lock:
             if self._forked or not is_main:
                 tallies = stack.tallies()

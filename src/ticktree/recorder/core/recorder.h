@@ -113,6 +113,7 @@ struct tt_recorder {
     tt_ref fork_node; /* open where it was forked, in the parent's file */
     int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
     pthread_t fork_thread;
+    tt_ref role_of_new; /* of a thread that begins to record now; 0: it says none */
     int memory_full; /* a record was asked for that there was no room for */
     uint32_t pid;        /* of this process: asking for it costs a system call */
     uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */

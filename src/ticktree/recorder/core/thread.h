@@ -113,7 +113,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     tt_threads_reap(recorder);
     tt_thread *thread = calloc(1, sizeof *thread);
     if (!thread) return NULL;
-    thread->slot = tt_tree_claim(recorder, thread, facts.spawn_node, 0, &facts);
+    thread->slot = tt_tree_claim(recorder, thread, facts.spawn_node, recorder->role_of_new, &facts);
     if (!thread->slot) {
         free(thread);
         return NULL;

@@ -97,11 +97,13 @@ def _note_manager(int at, kind, name):
 
 def _install():
     global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
+    global tt_block_enter
     _note_manager(0, contextlib._GeneratorContextManager, "__enter__")
     _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
     tt_describe_thread = describe_thread
     tt_site_note = note_site
     tt_section_make = section_make
+    tt_block_enter = block_enter
     tt_section_ask = section_ask
     tt_origin_of_object = origin_of_object
     tt_rearm = rearm

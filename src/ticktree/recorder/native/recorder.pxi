@@ -70,7 +70,7 @@ cdef class Recorder:
         scale = (1 << 32) if self.core.clock == TT_CLOCK_VIRTUAL else scale_of_clock
         tt_header_write(self.core, scale, run_began_ns, node_cap)
         self._sign(identity)
-        self._introduce()
+        introduce(self)
 
     def __dealloc__(self):
         if self.core == NULL:
@@ -257,16 +257,7 @@ cdef class Recorder:
 
     def place(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
-        cdef tt_origin origin
-        if not self.core.recording:
-            return None
-        if self.core.forked:  # it has recorded nothing itself, and may never: what it starts hangs where it would
-            known = self.core.header != NULL and self.core.header.pid
-            return self.said_parent or (place_text(self.core.header, self.core.fork_node) if known else None)
-        if not self.core.header.pid:
-            return None
-        tt_origin_capture(self.core, &origin)
-        return place_text(self.core.header, origin.node)
+        return place_here(self)
 
     def child_of(self, text):
         """Says what this process hangs under: a `place()` of the process that started it.
@@ -285,7 +276,7 @@ cdef class Recorder:
         """Says what this process is called; processes forked from it are called the same until they are named."""
         self.said_name = name_text(name)
         if self.core.header != NULL and not self.core.forked:
-            self.core.header.process_name = self._text(self.said_name)
+            self.core.header.process_name = text_in(self, self.said_name)
 
     def role(self, name):
         """Says what the calling thread does, on the main thread what the process does: "actor", "learner".
@@ -295,38 +286,12 @@ cdef class Recorder:
         Args:
             name: The role. On a thread other than the main one it is for what the thread records from now on.
         """
-        text = name_text(name)
-        is_main = threading.get_ident() == threading.main_thread().ident
-        if self.core.header == NULL and not self.core.forked:
-            self.said_role = text if is_main else self.said_role
-            return
-        if self.core.forked and not rearm(self.core):
-            return
-        if is_main:
-            self.core.header.role = self._text(text)
-        elif self.core.recording:
-            thread = tt_thread_here(self.core)
-            if thread != NULL:
-                tt_thread_role(self.core, thread, self._text(text))
+        take_role(self, name_text(name))
 
     def note_time(self):
         """Reads the clock for the file: this process's last sign of life, for now."""
         if self.core.header != NULL and not self.core.forked:
             tt_anchor_renew(self.core)
-
-    def _text(self, str text):
-        cdef bint cut = False
-        return store_text(self.core, self.texts, name_bytes(text, &cut).decode()) if text else 0
-
-    def _introduce(self):
-        """A new file says who this is. Children are called like their parent, but what it does they may not do."""
-        if self.said_name:
-            self.core.header.process_name = self._text(self.said_name)
-        if self.said_role:
-            self.core.header.role = self._text(self.said_role)
-        parent, self.said_role, self.said_parent = self.said_parent, None, None
-        if parent:
-            self.child_of(parent)
 
     def gc_pause(self, begin):
         """Notes that the garbage collector begins, or has ended; returns nothing."""
@@ -470,7 +435,7 @@ cdef class Recorder:
         self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
         self.core.header.parent_incarnation = old.incarnation
         self.core.header.parent_node = self.core.fork_node
-        self._introduce()
+        introduce(self)
         self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
         if not was_recording or not tt_enable(self.core):
             return False
