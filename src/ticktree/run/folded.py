@@ -154,7 +154,7 @@ def read_folded(folder: Path, known: Folded | None = None) -> Folded:
 
 
 def _flat(edge: Edge) -> list[str | int]:
-    by, times = edge.by, (edge.count, edge.waited_ns, edge.handover_ns)
+    by, times = edge.by, (edge.waits, edge.waited_ns, edge.handover_ns)
     return [edge.node, edge.channel, *by.process, by.node, *times]
 
 
