@@ -73,7 +73,9 @@ def _fold(run: RunDirectory) -> int:
     _delete(path for path in run.memory_files() if path.name in found.folded.files)
     # Processes that ended before they began to record have left nothing but their files.
     _delete(path for path in found.unbegun if path in ended)
-    more, files, places = _merged(run, found, ended, Places(found.folded.places))
+    more, files, places = _merged(
+        run, found, ended, Places(found.folded.places, found.folded.profile.writers)
+    )
     if not files:
         return 0
     of_process = {process: places[process] for process in files.values()}
@@ -89,26 +91,24 @@ def _merged(
     run: RunDirectory, found: Gathered, ended: set[Path], places: Places
 ) -> tuple[Profile, Mapping[Path, Writer], Places]:
     """The profile of the files that can be folded now, and whose they are."""
-    from ticktree.profile import Profile
     from ticktree.run.image import DamagedError
+    from ticktree.run.joining import Joining
     from ticktree.run.places import parents_first
-    from ticktree.run.reader import read_images
 
     paths = {id(image): path for path, image in found.images.items()}
-    whole, files = Profile(), {}
+    joining = Joining(run.id, places)
+    files: dict[Path, Writer] = {}
     for image in parents_first(found.images.values()):
         path = paths[id(image)]
         if not _has_its_place(run, image, places):
             continue
         with suppress(DamagedError):  # it stays as it is, and is said to be damaged when the run is read
-            errors: list[DamagedError] = []
-            part = read_images([image], run.id, errors, places) if path in ended else Profile()
-            if errors:
+            if path in ended and not joining.takes(image):
                 continue
             places.add(image)
             if path in ended:
-                whole, files[path] = whole + part, image.writer
-    return whole, files, places
+                files[path] = image.writer
+    return joining.profile(), files, places
 
 
 def _has_its_place(run: RunDirectory, image: Image, places: Places) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile import Writer as Thread
 from ticktree.profile import metadata as meta
-from ticktree.profile.merging import Addable, sums
+from ticktree.profile.merging import Addable, sums, union
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.branches import Branch
@@ -40,7 +40,7 @@ class Joining:
         self._root = Branch("root", "")
         self._places: dict[Writer, dict[int, Branch]] = {}
         self._waiting: dict[Writer, list[Image]] = {}
-        self._wakes = WakesTally()
+        self._wakes = WakesTally(self._root, self._known)
         self._loops: dict[str, Loop] = {}
         self._long_enough: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
@@ -55,6 +55,14 @@ class Joining:
         else:
             self._take(image)
 
+    def takes(self, image: Image) -> bool:
+        """Takes a file whose parent's place is known, or that has none; false, and no error, if it is damaged."""
+        files = self.files
+        self._take(image)
+        if self.files == files:
+            self.errors.pop()
+        return self.files > files
+
     def profile(self) -> Profile:
         """The profile of all files; those that were left out are a loss."""
         to_come = {image.writer for images in self._waiting.values() for image in images}
@@ -63,6 +71,9 @@ class Joining:
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
         self._wakes.file()
+        critical = self._wakes.critical()
+        # What is said of others is whole only with what they say of themselves; until then, that they are there.
+        others = {key: Thread(id=key, run=self._run_id) for key in self._wakes.named}
         losses = sums(self._losses, self._wakes.losses)
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
@@ -72,8 +83,8 @@ class Joining:
             gauges=dict(self._gauges),
             metadata=meta.merged(*self._facts),
             losses=losses,
-            writers=dict(self._writers),
-            critical=self._wakes.critical(),
+            writers=union(self._writers, others),
+            critical=critical,
         )
 
     def _take_children_of(self, parent: Writer) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ticktree.profile import Writer as Thread
 from ticktree.profile import path as paths
 from ticktree.run.image import Image, Writer
 from ticktree.run.layout import NodeFlag
+from ticktree.run.writers import main_tree, writer_id
 
 
 class Places:
@@ -17,10 +19,16 @@ class Places:
 
     Args:
         known: Those of processes whose files are there no more.
+        writers: Those of such processes, by their ids.
     """
 
-    def __init__(self, known: Mapping[Writer, Mapping[int, str]] | None = None) -> None:
+    def __init__(
+        self,
+        known: Mapping[Writer, Mapping[int, str]] | None = None,
+        writers: Mapping[str, Thread] | None = None,
+    ) -> None:
         self._known = dict(known or {})
+        self._mains = {each.process: key for key, each in (writers or {}).items() if each.is_main}
 
     def __contains__(self, process: object) -> bool:
         return process in self._known
@@ -31,6 +39,10 @@ class Places:
     def path(self, process: Writer, node: int) -> str:
         """A node's path; the root's where either is unknown."""
         return self._known.get(process, {}).get(node, paths.ROOT)
+
+    def main(self, process: Writer) -> str | None:
+        """The id of a process's main thread, as of a writer; None where that is unknown."""
+        return self._mains.get(str(process))
 
     def add(self, image: Image) -> None:
         """Notes where the nodes of one file are; those of its process's parent must be known, or count as none.
@@ -46,6 +58,9 @@ class Places:
             parent = found[node.parent]
             found[ref] = parent if node.flags & NodeFlag.ROOT else paths.child(parent, image.text(node.name))
         self._known[image.writer] = found
+        main = main_tree(image.trees())
+        if main:
+            self._mains[str(image.writer)] = writer_id(image, main)
 
 
 def parents_first(images: Iterable[Image]) -> Iterator[Image]:

@@ -29,7 +29,7 @@ def read_run(run: RunDirectory) -> Profile:
     """
     found = gather(run, lambda path: _image_of(path, run))
     folded = found.folded
-    joining = Joining(run.id, Places(folded.places))
+    joining = Joining(run.id, Places(folded.places, folded.profile.writers))
     joining.errors.extend(found.errors.values())
     for image in found.images.values():
         joining.add(image)

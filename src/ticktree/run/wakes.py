@@ -9,6 +9,7 @@ from ticktree.profile import CriticalPlace, Waker, Wakes
 from ticktree.run.branches import Branch
 from ticktree.run.edges import Edge, Place
 from ticktree.run.image import Writer
+from ticktree.run.places import Places
 from ticktree.run.records import ImageReader
 
 UNKNOWN_WAKERS = "wakes_by_unknown_processes"
@@ -24,12 +25,20 @@ class _Spot(NamedTuple):
 class WakesTally:
     """Edges and critical paths, kept until all files are known that they name.
 
+    Args:
+        root: Of the run's tree.
+        known: Where the nodes of processes are that are not among the files.
+
     Attributes:
-        losses: Waits that were ended by processes of which there is no file.
+        losses: Waits that were ended by processes of which nothing is known.
+        named: The ids of writers that are named here, and are not among those of the files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, root: Branch, known: Places) -> None:
         self.losses: dict[str, int] = {}
+        self.named: set[str] = set()
+        self._root = root
+        self._known = known
         self._spots: dict[Writer, dict[int, _Spot]] = {}
         self._edges: list[tuple[_Spot, Edge]] = []
         self._longest: Mapping[Place, int] = {}
@@ -74,4 +83,12 @@ class WakesTally:
         return {at: ns for at, ns in path.items() if ns > 0}
 
     def _spot(self, place: Place) -> _Spot | None:
-        return self._spots.get(place.process, {}).get(place.node)
+        process, node = place
+        if process in self._spots:
+            return self._spots[process].get(node)
+        # Which of its threads that was is not known any more: hardly ever another.
+        main = self._known.main(process)
+        if main is None:
+            return None
+        self.named.add(main)
+        return _Spot(self._root.at(self._known.path(process, node)), main)
