@@ -65,9 +65,10 @@ def record_run(folder: Path, processes: int) -> list[Path]:
     files = [folder / f"{100_000 + number}-{1_000 + number}.tt" for number in range(processes)]
     for number, path in enumerate(files):
         record_worker(path, number, episodes=100)
-        read_file(path).check()
-        path.with_suffix(".profile").write_text(read_file(path).to_json())
-        path.with_suffix(".timers").write_text(json.dumps(timers_of(read_file(path).root)))
+        profile = read_file(path)
+        profile.check()
+        path.with_suffix(".profile").write_text(profile.to_json())
+        path.with_suffix(".timers").write_text(json.dumps(timers_of(profile.root)))
     return files
 
 
@@ -83,8 +84,8 @@ def timers_of(node: Node) -> dict[str, Any]:
 
 
 def read_memory_files(files: list[Path]) -> Profile:
-    """As every command does that is given a run."""
-    return read_images((Image.of_file(path) for path in files), "run", [])
+    """As every command does that is given a run: all files are looked at first, and then joined."""
+    return read_images([Image.of_file(path) for path in files], "run", [])
 
 
 def read_profiles(files: list[Path]) -> Profile:
