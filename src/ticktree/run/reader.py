@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
+from ticktree.profile.pausing import collector_paused
 from ticktree.run.gathering import gather
 from ticktree.run.image import DamagedError, Image
 from ticktree.run.joining import Joining
@@ -31,9 +32,10 @@ def read_run(run: RunDirectory) -> Profile:
     folded = found.folded
     joining = Joining(run.id, Places(folded.places, folded.profile.writers))
     joining.errors.extend(found.errors.values())
-    for image in found.images.values():
-        joining.add(image)
-    whole = joining.profile()
+    with collector_paused():
+        for image in found.images.values():
+            joining.add(image)
+        whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
     return whole + folded.profile
@@ -79,8 +81,9 @@ def read_images(
     """
     joining = Joining(run_id, known)
     joining.errors.extend(errors)
-    for image in images:
-        joining.add(image)
-    profile = joining.profile()
+    with collector_paused():
+        for image in images:
+            joining.add(image)
+        profile = joining.profile()
     errors[:] = joining.errors
     return profile
