@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.directory import FOLDED, RunDirectory
 from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
 from ticktree.run.owner import dead_among
 
 if TYPE_CHECKING:
-    from ticktree.profile import Profile
+    from ticktree.run.folded import Folded
     from ticktree.run.gathering import Gathered
-    from ticktree.run.image import Image, Writer
+    from ticktree.run.image import Image
+    from ticktree.run.joining import Joining
     from ticktree.run.places import Places
 
 # Fewer are left to lie: reading them takes less than folding does.
@@ -60,55 +62,62 @@ def fold_finished(run: RunDirectory) -> int:
 
 
 def _fold(run: RunDirectory) -> int:
-    from ticktree.run.folded import FOLDED  # from here on it is slow
-    from ticktree.run.gathering import gather
+    from ticktree.run.gathering import gather  # from here on it is slow
     from ticktree.run.places import Places
 
     ended = set(_finished(run, run.memory_files()))
     found = gather(run)
     if run.path / FOLDED in found.errors:
-        raise found.errors[
-            run.path / FOLDED
-        ]  # replaced by another, what it held would be lost without a word
+        # Replaced by another, what it held would be lost without a word.
+        raise found.errors[run.path / FOLDED]
     _delete(path for path in run.memory_files() if path.name in found.folded.files)
     # Processes that ended before they began to record have left nothing but their files.
     _delete(path for path in found.unbegun if path in ended)
-    more, files, places = _merged(run, found, ended, Places(found.folded.places))
-    if not files:
+    places = Places(found.folded.places)
+    parts = _readable(run, found, ended, places)
+    if not parts:
         return 0
-    of_process = {process: places[process] for process in files.values()}
-    whole = found.folded.with_more(more, {path.name: process for path, process in files.items()}, of_process)
-    whole.write(run.path)
+    files = {path: image.writer for path, (image, _) in parts.items()}
+    more = _merged(found.folded, [joining for _, joining in parts.values()])
+    more.with_files({path.name: writer for path, writer in files.items()}, places).write(run.path)
     _delete(files)
     if run.is_finished():  # meanwhile, with all that was there
         (run.path / FOLDED).unlink(missing_ok=True)
     return len(files)
 
 
-def _merged(
+def _readable(
     run: RunDirectory, found: Gathered, ended: set[Path], places: Places
-) -> tuple[Profile, Mapping[Path, Writer], Places]:
-    """The profile of the files that can be folded now, and whose they are."""
-    from ticktree.profile import Profile
+) -> dict[Path, tuple[Image, Joining]]:
+    """The files that can be folded now; where their nodes are, and those of the living, is added to `places`."""
     from ticktree.run.image import DamagedError
+    from ticktree.run.joining import Joining
     from ticktree.run.places import parents_first
-    from ticktree.run.reader import read_images
 
     paths = {id(image): path for path, image in found.images.items()}
-    whole, files = Profile(), {}
+    parts = {}
     for image in parents_first(found.images.values()):
         path = paths[id(image)]
         if not _has_its_place(run, image, places):
             continue
+        joining = Joining(run.id, places)
+        if path in ended:
+            joining.add(image)
         with suppress(DamagedError):  # it stays as it is, and is said to be damaged when the run is read
-            errors: list[DamagedError] = []
-            part = read_images([image], run.id, errors, places) if path in ended else Profile()
-            if errors:
-                continue
-            places.add(image)
-            if path in ended:
-                whole, files[path] = whole + part, image.writer
-    return whole, files, places
+            if not joining.errors:
+                places.add(image)
+                parts[path] = (image, joining)
+    return {path: part for path, part in parts.items() if path in ended}
+
+
+def _merged(folded: Folded, parts: Sequence[Joining]) -> Folded:
+    """What was folded and what comes to it."""
+    whole, loose, longest = folded.profile, list(folded.loose), folded.longest
+    for part in parts:
+        whole += part.profile(is_whole=False)
+        more, other = part.left_over
+        loose, longest = [*loose, *more], longest.or_longer(other)
+    return replace(folded, profile=whole, loose=tuple(loose), longest=longest)
 
 
 def _has_its_place(run: RunDirectory, image: Image, places: Places) -> bool:
