@@ -7,10 +7,9 @@ import threading
 import pytest
 from memory_images import changed, following_threads, place, profile_of, recorder_on
 
-from ticktree.profile import Profile, Waker, Wakes
+from ticktree.profile import Waker, Wakes
 from ticktree.run import layout
 from ticktree.run.image import Image
-from ticktree.run.places import Places
 from ticktree.run.reader import read_images
 
 
@@ -112,23 +111,3 @@ def test_an_edge_of_a_node_that_is_not_there_is_left_out(image):
     assert (
         profile_of(changed(image, place(layout.Edge, "node", ref), 5, 4)).root.at("train/wait").wakers == {}
     )
-
-
-def test_a_waker_whose_file_is_folded_is_known_by_its_place_and_its_main_thread(image):
-    one, two = as_process(image, 1, 2), as_process(image, 2, 1)
-    whole = read_images(map(Image, (one, two)), "run", [])
-    places = Places()
-    for each in (one, two):
-        places.add(Image(each))
-    parts = [read_images([Image(each)], "run", [], places) for each in (one, two)]
-    for part in parts:
-        part.check()
-        assert Profile.from_json(part.to_json()) == part
-    together = parts[0] + parts[1]
-    together.check()
-    assert together.losses == {}
-    assert together.writers == whole.writers
-    wait = together.root.at("train/wait")
-    assert {waker.path for waker in wait.wakers} == {"train/wait/collect"}
-    mains = {key for key, writer in whole.writers.items() if writer.is_main}
-    assert {waker.by for waker in wait.wakers} == mains

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile import Writer as Thread
 from ticktree.profile import metadata as meta
-from ticktree.profile.merging import Addable, sums, union
+from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.places import Places
 from ticktree.run.records import ImageReader
-from ticktree.run.wakes import WakesTally
+from ticktree.run.wakes import Longest, Loose, WakesTally
 
 Part = TypeVar("Part", bound=Addable)
 
@@ -55,26 +55,28 @@ class Joining:
         else:
             self._take(image)
 
-    def takes(self, image: Image) -> bool:
-        """Takes a file whose parent's place is known, or that has none; false, and no error, if it is damaged."""
-        files = self.files
-        self._take(image)
-        if self.files == files:
-            self.errors.pop()
-        return self.files > files
+    def take(self, loose: Iterable[Loose], longest: Longest) -> None:
+        """Takes what was left over when other files of the run were folded."""
+        self._wakes.take(loose, longest)
 
-    def profile(self) -> Profile:
-        """The profile of all files; those that were left out are a loss."""
+    @property
+    def left_over(self) -> tuple[Sequence[Loose], Longest]:
+        """What only the whole run can place; after `profile(is_whole=False)`."""
+        return self._wakes.loose, self._wakes.longest
+
+    def profile(self, *, is_whole: bool = True) -> Profile:
+        """The profile of all files; those that were left out are a loss.
+
+        Args:
+            is_whole: Whether these are all of the run. Else what may name processes of the rest is left over.
+        """
         to_come = {image.writer for images in self._waiting.values() for image in images}
         for parent in [parent for parent in self._waiting if parent not in to_come]:
             self._take_children_of(parent)
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
-        self._wakes.file()
-        critical = self._wakes.critical()
-        # What is said of others is whole only with what they say of themselves; until then, that they are there.
-        others = {key: Thread(id=key, run=self._run_id) for key in self._wakes.named}
-        losses = sums(self._losses, self._wakes.losses)
+        self._wakes.file(is_whole=is_whole)
+        losses = sums(self._losses, self._wakes.losses() if is_whole else {})
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(
@@ -83,8 +85,8 @@ class Joining:
             gauges=dict(self._gauges),
             metadata=meta.merged(*self._facts),
             losses=losses,
-            writers=union(self._writers, others),
-            critical=critical,
+            writers=dict(self._writers),
+            critical=self._wakes.critical() if is_whole else {},
         )
 
     def _take_children_of(self, parent: Writer) -> None:
