@@ -163,15 +163,15 @@ def read_folded(folder: Path, known: Folded | None = None) -> Folded:
 
 
 def _flat(edge: Edge) -> list[str | int]:
-    by, times = edge.by, (edge.count, edge.waited_ns, edge.handover_ns)
+    by, times = edge.by, (edge.waits, edge.waited_ns, edge.handover_ns)
     return [edge.node, edge.channel, *by.process, by.node, *times]
 
 
 def _edge(flat: list[Any]) -> Edge:
     node, channel, *numbers = flat
     by = Place(_process(numbers[:3]), int(numbers[3]))
-    count, waited_ns, handover_ns = map(int, numbers[4:])
-    return Edge(int(node), str(channel), by, count, waited_ns, handover_ns)
+    waits, waited_ns, handover_ns = map(int, numbers[4:])
+    return Edge(int(node), str(channel), by, waits, waited_ns, handover_ns)
 
 
 def _process(numbers: list[Any]) -> Writer:
