@@ -6,4 +6,4 @@ for benchmark in overhead step child_cost memory spikes top_cost; do
     .venv-bench/bin/python "benchmarks/$benchmark.py" "$@"
 done
 .venv/bin/python benchmarks/visual_sac_overhead.py "$@"
-.venv/bin/python benchmarks/parallel_trainer.py "$@"
+.venv/bin/python benchmarks/parallel_trainer_shares.py "$@"

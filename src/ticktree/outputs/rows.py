@@ -96,7 +96,11 @@ def _below(node: Node, options: ViewOptions) -> list[tuple[Row, Node | None]]:
 
 
 def _is_small(node: Node, parent: Node) -> bool:
-    return node.open is None and node.total_ns < SMALL_SHARE * parent.total_ns
+    if node.open is not None or node.total_ns >= SMALL_SHARE * parent.total_ns:
+        return False
+    # What merely starts a thread is short, and all that the thread does is below it.
+    spent_ns = sum(below.own_ns for _, _, below in node.walk())
+    return spent_ns < SMALL_SHARE * parent.total_ns
 
 
 def _share(total_ns: int, parent: Node) -> float | None:

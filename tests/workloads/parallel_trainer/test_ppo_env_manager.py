@@ -8,10 +8,9 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from parallel_trainer import env_manager as module
 from parallel_trainer.env_manager import START_METHODS, Plan, SubprocessEnvManager, WorkerError
 from parallel_trainer.policy import TorchPolicy
-
-from parallel_trainer import env_manager as module
 
 TASK = "InvertedPendulum-v5"
 START = [

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from typing import NamedTuple
 
 import psutil
@@ -11,6 +13,7 @@ import pytest
 from trainer_run import SCRIPT, Ended, environment, run_trainer
 
 import ticktree
+from ticktree.analysis import findings
 
 START = "TrainerController.start_learning"
 ADVANCE = f"{START}/TrainerController.advance"
@@ -110,11 +113,59 @@ def test_the_learner_and_the_workers_are_known_by_what_they_do(trained):
     assert sum(share.count for share in shares.values()) == 1500
 
 
+def test_the_run_knows_who_ended_whose_waits(trained):
+    profile = trained.profile
+    doing = {key: writer.role for key, writer in profile.writers.items()}
+    acting = "actor" if trained.threaded else "learner"
+    waits = {
+        f"{ADVANCE}/env_step/communicator.exchange/step_wait": (acting, "env worker"),
+        f"{WORKER}/request": ("env worker", acting),
+    }
+    if trained.threaded:
+        queue = f"{START}/trainer_threads/thread_root/trainer_advance/process_trajectory/trajectory_queue.get"
+        waits[queue] = ("learner", "actor")
+    for path, (waiting, by) in waits.items():
+        wakers = profile.root.at(path).wakers
+        assert {(doing[waker.writer], doing[waker.by]) for waker in wakers} == {(waiting, by)}
+        assert sum(wakes.waited_ns for wakes in wakers.values()) > 0
+    assert profile.critical
+
+
 def test_rewards_and_losses_are_gauges_under_the_names_of_timers_files(trained):
     gauges = trained.profile.gauges
     for name in STATS:
         assert gauges[f"InvertedPendulum-v5.{name}.mean"].count == trained.ended.stdout.count("\nstep ")
     assert gauges["InvertedPendulum-v5.Step.mean"].last == trained.ended.number(r"step (\d+):")
+
+
+def _nodes_of(timers, path=""):
+    yield path, timers
+    for name, child in timers.get("children", {}).items():
+        yield from _nodes_of(child, f"{path}/{name}" if path else name)
+
+
+def test_the_timers_file_has_the_whole_run_in_the_shape_that_its_users_know(trained):
+    timers = json.loads((trained.ended.folder / "results" / "first_timers.json").read_text())
+    assert (timers["name"], timers["count"]) == ("root", 1)
+    assert timers["metadata"]["timer_format_version"] == "0.1.0"
+    assert "train.py" in timers["metadata"]["command_line_arguments"]
+    assert set(timers["gauges"]["InvertedPendulum-v5.Step.mean"]) == {"value", "min", "max", "count"}
+    nodes = dict(_nodes_of(timers))
+    for path, node in nodes.items():
+        assert {"total", "count", "self"} <= set(node)
+        inside = sum(
+            below["total"] for below in node.get("children", {}).values() if "is_parallel" not in below
+        )
+        # In order there is nothing but self and children; what runs beside a node takes none of its time.
+        if "is_parallel" not in node:
+            assert node["total"] == pytest.approx(node["self"] + inside, abs=1e-6), path
+        assert node["self"] >= 0.0
+    assert nodes[f"{WORKER}/env.step"]["count"] == 1500
+    assert nodes[WORKER]["is_parallel"] is True
+    assert "is_parallel" not in nodes[f"{ADVANCE}/env_step"]
+    # It was written while the program ran: what came later is in the run itself.
+    for path in (f"{ADVANCE}/env_step", f"{WORKER}/env.step"):
+        assert nodes[path]["total"] == pytest.approx(trained.profile.root.at(path).total_ns / 1e9)
 
 
 def test_weights_are_saved_under_the_run_s_name(trained):
@@ -125,14 +176,22 @@ def test_weights_are_saved_under_the_run_s_name(trained):
     assert weights["actor"]["normalizer.mean"].shape == (4,)
 
 
-def test_a_straggler_s_steps_are_slower_than_the_others(tmp_path):
+def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     profile = run_trainer(
         tmp_path, "--steps", "300", "--workers", "3", "--lockstep", "--slow-worker", "1=20"
     ).profile()
     shares = profile.root.at(f"{WORKER}/env.step").by_writer
     assert [share.count for share in shares.values()] == [100] * 3
-    slow = [share for share in shares.values() if share.total_ns >= 100 * 20_000_000]
-    assert slow == [max(shares.values(), key=lambda share: share.total_ns)]
+    slow = {writer for writer, share in shares.items() if share.total_ns >= 100 * 20_000_000}
+    assert [profile.writers[writer].process_name for writer in slow] == ["env worker 1"]
+    wakers = profile.root.at(f"{ADVANCE}/env_step/communicator.exchange/step_wait").wakers
+    waited = Counter()
+    for waker, wakes in wakers.items():
+        waited[waker.by] += wakes.waited_ns
+    assert slow == {max(waited, key=waited.get)}
+    (found,) = (finding for finding in findings(profile) if finding.rule == "straggler")
+    assert found.message.startswith("env worker 1 takes ")
+    assert "step_wait" in found.message
 
 
 @pytest.mark.parametrize(
@@ -149,7 +208,9 @@ def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path
         found.append(run_trainer(folder, "--steps", "2500", *asked, recorded=recorded, **variables))
     assert found[0].fingerprint == found[1].fingerprint
     assert found[0].stdout.count("\nstep ") == 2  # it has learned in between
-    assert not (tmp_path / "off" / "ticktree-runs").exists()
+    assert "\ntimers: none, ticktree is off" in found[1].stdout
+    assert sorted(path.name for path in (tmp_path / "off").iterdir()) == ["results"]
+    assert [path.name for path in (tmp_path / "off" / "results").iterdir()] == ["ppo.pt"]
 
 
 def _workers_of(process):

@@ -1,13 +1,14 @@
 """Where the parallel trainer's time goes: one worker against four, in lockstep, in a thread, with a straggler.
 
 Each way of running it is a process of its own under `ticktree run`, in turn, and again as often as asked. All figures
-are read from the profiles of those runs: shares are of the time the controller spends advancing, not of start
-and end.
+are read from the profiles of those runs: shares are of the time the controller spends advancing, those of workers of
+their lives once they have an environment. On a machine that is not ours alone medians of single calls (p50) tell more.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import statistics
 import subprocess
@@ -27,6 +28,9 @@ STRAGGLER_MS = 5
 START = "TrainerController.start_learning"
 ADVANCE = f"{START}/TrainerController.advance"
 WORKER = f"{START}/workers/worker_root"
+CHOOSE = f"{ADVANCE}/env_step/SubprocessEnvManager._take_step"
+SEND = f"{ADVANCE}/env_step/communicator.exchange/step_async"
+WAIT = f"{ADVANCE}/env_step/communicator.exchange/step_wait"
 THREAD = f"{START}/trainer_threads/thread_root"
 
 
@@ -50,7 +54,7 @@ WAYS = (
 
 
 class Shares:
-    """What one run's profile says, in percent of the time spent advancing."""
+    """What one run's profile says, in percent of the time spent advancing, or of the workers' lives."""
 
     def __init__(self, profile: Profile, way: Way, steps: int) -> None:
         self._root = profile.root
@@ -64,16 +68,15 @@ class Shares:
 
     def choosing(self) -> float:
         """The policy."""
-        return self._of(self._ns(f"{ADVANCE}/env_step/SubprocessEnvManager._take_step"))
+        return self._of(self._ns(CHOOSE))
 
     def sending(self) -> float:
         """Actions to workers."""
-        return self._of(self._ns(f"{ADVANCE}/env_step/communicator.exchange/step_async"))
+        return self._of(self._ns(SEND))
 
     def waiting(self) -> float:
         """For steps, or for a learner that is behind."""
-        wait_ns = self._ns(f"{ADVANCE}/env_step/communicator.exchange/step_wait")
-        return self._of(wait_ns + self._ns(f"{ADVANCE}/env_step/process_steps/trajectory_queue.put"))
+        return self._of(self._ns(WAIT) + self._ns(f"{ADVANCE}/env_step/process_steps/trajectory_queue.put"))
 
     def learning(self) -> float:
         """Updates, wherever they are done."""
@@ -81,22 +84,34 @@ class Shares:
         return self._of(self._ns(f"{above}/trainer_advance/_update_policy"))
 
     def stepping(self) -> float:
-        """Of each worker's time, in its environment."""
-        inside = self._ns(f"{WORKER}/env.step") + self._ns(f"{WORKER}/env.reset")
-        return self._of(inside) / self._way.workers
+        """Workers, in their environments."""
+        return self._of_workers(self._ns(f"{WORKER}/env.step") + self._ns(f"{WORKER}/env.reset"))
 
     def idle(self) -> float:
-        """Of each worker's time, waiting for its next action."""
-        return self._of(self._ns(f"{WORKER}/request")) / self._way.workers
+        """Workers, until their next action comes."""
+        return self._of_workers(self._ns(f"{WORKER}/request"))
+
+    def median_us(self, path: str) -> float:
+        """Of one call."""
+        node = self._at(path)
+        found = node.steady.p50_ns if node else None
+        return found / 1000.0 if found is not None else math.nan
 
     def _of(self, ns: float) -> float:
         return 100.0 * ns / self.advance_ns
 
+    def _of_workers(self, ns: float) -> float:
+        return 100.0 * ns / (self._ns(WORKER) - self._ns(f"{WORKER}/env.make"))
+
     def _ns(self, path: str) -> int:
+        node = self._at(path)
+        return node.total_ns if node else 0
+
+    def _at(self, path: str) -> Node | None:
         node: Node | None = self._root
         for name in path.split("/"):
             node = node.children.get(name) if node else None
-        return node.total_ns if node else 0
+        return node
 
 
 COLUMNS: dict[str, Callable[[Shares], float]] = {
@@ -104,8 +119,12 @@ COLUMNS: dict[str, Callable[[Shares], float]] = {
     "send %": Shares.sending,
     "wait %": Shares.waiting,
     "learn %": Shares.learning,
-    "worker steps %": Shares.stepping,
-    "worker idle %": Shares.idle,
+    "workers step %": Shares.stepping,
+    "idle %": Shares.idle,
+    "choose us": lambda shares: shares.median_us(CHOOSE),
+    "send us": lambda shares: shares.median_us(SEND),
+    "wait us": lambda shares: shares.median_us(WAIT),
+    "step us": lambda shares: shares.median_us(f"{WORKER}/env.step"),
 }
 
 
@@ -148,13 +167,13 @@ def measure(steps: int, repeats: int, environment: str) -> Report:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         reason = f"not installed: {', '.join(missing)} (workloads/parallel_trainer/requirements.txt)"
-        return Report("parallel_trainer", title, [Absent(way.name, reason) for way in WAYS])
+        return Report("parallel_trainer_shares", title, [Absent(way.name, reason) for way in WAYS])
     runs: dict[Way, list[Shares]] = {way: [] for way in WAYS}
     for number in range(repeats):  # in turn: what the machine does to one it does to all
         for way in WAYS:
             progress(f"{number + 1} of {repeats}: {way.name}")
             runs[way].append(run(way, steps, environment))
-    return Report("parallel_trainer", title, [figure(way, taken) for way, taken in runs.items()])
+    return Report("parallel_trainer_shares", title, [figure(way, taken) for way, taken in runs.items()])
 
 
 def main() -> None:
