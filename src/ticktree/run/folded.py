@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,15 @@ class Folded:
     loose: tuple[Loose, ...] = ()
     longest: Longest = field(default_factory=Longest)
     version: Version | None = None
+
+    def with_more(self, profile: Profile, loose: Sequence[Loose], longest: Longest) -> Folded:
+        """This and what files more say."""
+        return replace(
+            self,
+            profile=self.profile + profile,
+            loose=(*self.loose, *loose),
+            longest=self.longest.or_longer(longest),
+        )
 
     def with_files(self, files: Mapping[str, Writer], places: Places) -> Folded:
         """This, naming some files more."""
@@ -154,15 +163,15 @@ def read_folded(folder: Path, known: Folded | None = None) -> Folded:
 
 
 def _flat(edge: Edge) -> list[str | int]:
-    by, times = edge.by, (edge.count, edge.waited_ns, edge.handover_ns)
+    by, times = edge.by, (edge.waits, edge.waited_ns, edge.handover_ns)
     return [edge.node, edge.channel, *by.process, by.node, *times]
 
 
 def _edge(flat: list[Any]) -> Edge:
     node, channel, *numbers = flat
     by = Place(_process(numbers[:3]), int(numbers[3]))
-    count, waited_ns, handover_ns = map(int, numbers[4:])
-    return Edge(int(node), str(channel), by, count, waited_ns, handover_ns)
+    waits, waited_ns, handover_ns = map(int, numbers[4:])
+    return Edge(int(node), str(channel), by, waits, waited_ns, handover_ns)
 
 
 def _process(numbers: list[Any]) -> Writer:

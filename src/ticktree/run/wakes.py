@@ -104,12 +104,12 @@ class WakesTally:
                 self.loose.append(Loose(waiting.branch.path, waiting.writer, edge))
                 continue
             waker = Waker(edge.channel, waiting.writer, by.writer, by.branch.path)
-            waiting.branch.tally.add_wakes(waker, Wakes(edge.count, edge.waited_ns, edge.handover_ns))
+            waiting.branch.tally.add_wakes(waker, Wakes(edge.waits, edge.waited_ns, edge.handover_ns))
         self._edges.clear()
 
     def losses(self) -> dict[str, int]:
         """Waits that were ended by processes of which there is no file."""
-        count = sum(loose.edge.count for loose in self.loose)
+        count = sum(loose.edge.waits for loose in self.loose)
         return {UNKNOWN_WAKERS: count} if count else {}
 
     def critical(self) -> dict[CriticalPlace, int]:
