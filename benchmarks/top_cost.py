@@ -198,6 +198,8 @@ def lines(pairs: Sequence[tuple[Stretch, Stretch]]) -> list[Figure | Absent]:
     drawn = sum(attached.drawn for attached, _ in pairs)
     seen = sum(detached.drawn for _, detached in pairs)
     note = f"drawn {drawn} times with it, {seen} times while it stood still"
+    # On the clock alone, a busy machine's other programs count too, and more of them at times than at others.
+    targets = {"processor time": TARGET, "on the clock": None}
     result: list[Figure | Absent] = []
     for clock in CLOCKS:
         ratios = {
@@ -207,7 +209,7 @@ def lines(pairs: Sequence[tuple[Stretch, Stretch]]) -> list[Figure | Absent]:
         beside = [one / other for one, other in zip(ratios["section"], ratios["clock"], strict=True)]
         cost_ns = Spread.of([detached.cost_ns(clock, "section") for _, detached in pairs]).median
         result += [
-            line(f"section, {clock}", ratios["section"], TARGET, note, cost_ns),
+            line(f"section, {clock}", ratios["section"], targets[clock], note, cost_ns),
             line(
                 f"two perf_counter_ns() calls, {clock}",
                 ratios["clock"],

@@ -46,6 +46,7 @@ def drawn(board: Board) -> str:
         for segment in board.render_line(y):
             line.append(segment.text, segment.style)
         console.print(line, no_wrap=True, overflow="crop")
+    console.print()  # the template leaves the last line no room
     return console.export_svg(title="ticktree top", code_format=TEMPLATE)
 
 

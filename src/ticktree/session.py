@@ -121,9 +121,8 @@ class Session:
         if self.run is None:
             return
         native.lead_children(self.recorder, str(self.run.path))
-        if (
-            RUN_VARIABLE not in os.environ
-        ):  # for those that are started past us: through a shell, by other libraries
+        if RUN_VARIABLE not in os.environ:
+            # For those that are started past us: through a shell, by other libraries.
             os.environ[RUN_VARIABLE] = str(self.run.path)
             self._announced = True
 
@@ -166,19 +165,14 @@ class Session:
 
     def _begin_later(self, run: RunDirectory) -> None:
         """Many a process records nothing, fork servers above all: those leave no file."""
-        costs = (
-            native.calibrate()
-        )  # now, not in the way of the first section; processes forked from this one have it
+        # Now, not in the way of the first section; and processes forked from this one need not.
+        costs = native.calibrate()
 
         def opening() -> None:
             try:
                 self._open(run)
-            except (
-                OSError,
-                TicktreeError,
-                MemoryError,
-            ):  # the run is over: it was outlived, and this is for nobody
-                self.run = None
+            except (OSError, TicktreeError, MemoryError):
+                self.run = None  # it is over, and was outlived: what is recorded now is for nobody
                 self.recorder.open()
             self.recorder.set_costs(*costs)
 
@@ -292,7 +286,9 @@ def arm() -> None:
         # The word is for this process: those that it starts are told by it.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
-        if run.is_finished():  # it has outlived its run, or was started by what has: a run of its own is a new one
+        if (
+            run.is_finished()
+        ):  # it has outlived its run, or was started by what has: a run of its own is a new one
             del os.environ[RUN_VARIABLE]
         else:
             current.enable(run, parent)

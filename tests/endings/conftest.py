@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from endings import Place
+from bad_ends import Place
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import signal
 import sys
 
 import pytest
-from endings import counts
+from bad_ends import counts
 
 # Everything that is said before the end; then the end.
 BEFORE = """

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from endings import counts
+from bad_ends import counts
 
 from ticktree.run.directory import RunDirectory
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from endings import counts
+from bad_ends import counts
 
 from ticktree.run.directory import RunDirectory
 from ticktree.run.folding import MANY_FILES

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from endings import counts
+from bad_ends import counts
 
 from ticktree.run.directory import RunDirectory
 
@@ -20,10 +20,11 @@ import ticktree
 def work(name):
     with ticktree.section("left"):
         pass
-    os.write(1, f"{name} {os.getpid()}\n".encode())  # one write: the three do not mix
-    while True:
-        with ticktree.section("step"):
-            time.sleep(0.001)
+    with ticktree.section("work"):
+        os.write(1, f"{name} {os.getpid()}\n".encode())  # one write: the three do not mix
+        while True:
+            with ticktree.section("step"):
+                time.sleep(0.001)
 with ticktree.section("starting"):
     for number in range(2):
         if not os.fork():
@@ -54,7 +55,8 @@ def check(profile):
     found = counts(profile)
     assert found["left"] == 1
     assert found["starting/left"] == 2
-    assert profile.root.at("starting/step").open is not None
+    assert profile.root.at("starting/work").open.count == 2
+    assert profile.root.at("work").open.count == 1
 
 
 def gone(pid):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from endings import counts
+from bad_ends import counts
 
 
 def _may_mount() -> bool:

@@ -22,15 +22,19 @@ def process(number: int, **fields) -> Writer:
 
 
 def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it():
-    assert titles(
-        process(4, process_name="Process-10", role="actor"),
-        process(3, process_name="Process-9", role="actor"),
-        process(2, process_name="train.py", role="learner"),
-    ) == ("processes", ["learner", "actor 0", "actor 1"])
-    _, parties = parties_of(
-        profile_of(process(4, process_name="P-10", role="a"), process(3, process_name="P-9", role="a"))
+    kind, parties = parties_of(
+        profile_of(
+            process(4, role="actor", started_ns=9, last_ns=9),
+            process(3, role="actor", started_ns=8, last_ns=9),
+            process(2, role="learner", started_ns=1, last_ns=9),
+        )
     )
-    assert [party.writers for party in parties] == [{"3-9/0"}, {"4-9/0"}]
+    assert kind == "processes"
+    assert [(party.title, party.writers) for party in parties] == [
+        ("learner", {"2-9/0"}),
+        ("actor 0", {"3-9/0"}),
+        ("actor 1", {"4-9/0"}),
+    ]
 
 
 def test_a_process_is_called_after_its_main_thread_and_has_all_its_threads():
@@ -38,15 +42,15 @@ def test_a_process_is_called_after_its_main_thread_and_has_all_its_threads():
     helper = Writer(id="5-9/0", role="loader", thread_name="loader")
     kind, parties = parties_of(profile_of(main, helper, process(6, role="actor")))
     assert kind == "processes"
-    assert [(party.title, party.writers) for party in parties] == [
-        ("actor", {"6-9/0"}),
-        ("learner", {"5-9/0", "5-9/1"}),
-    ]
+    assert {party.title: party.writers for party in parties} == {
+        "actor": {"6-9/0"},
+        "learner": {"5-9/0", "5-9/1"},
+    }
 
 
 def test_of_one_process_the_threads_are_shown():
-    main = Writer(id="5-9/0", thread_name="MainThread", is_main=True)
-    assert titles(main, Writer(id="5-9/1", thread_name="camera")) == ("threads", ["MainThread", "camera"])
+    main = Writer(id="5-9/0", role="main", is_main=True)
+    assert titles(main, Writer(id="5-9/1", role="camera")) == ("threads", ["main", "camera"])
 
 
 def test_a_single_thread_needs_no_column():
@@ -56,10 +60,6 @@ def test_a_single_thread_needs_no_column():
 
 def test_names_are_safe_to_show_and_never_empty():
     assert titles(process(1, role="\x1b[31m"), process(2)) == ("processes", ["\\x1b[31m", "process"])
-
-
-def test_processes_added_up_as_one_say_how_many_they_were():
-    assert titles(process(1, role="job", members=12), process(2, role="main"))[1] == ["job x12", "main"]
 
 
 def test_time_is_that_of_all_its_threads():

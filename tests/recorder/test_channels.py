@@ -52,7 +52,7 @@ def meet(one, two, name="batch", key=None):
 
 
 def edges(recorder):
-    return [(edge.by.process, edge.count, edge.waited_ns) for edge in edges_of(Image(recorder.image()))]
+    return [(edge.by.process, edge.waits, edge.waited_ns) for edge in edges_of(Image(recorder.image()))]
 
 
 def losses(recorder):

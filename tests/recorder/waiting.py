@@ -77,6 +77,7 @@ class Waiting:
     def signal(self, thread: str, channel: str) -> None:
         self.index += 1
         self._hear(thread)
+        self.threads[thread].touched = True
         self.signals[channel] = (self.index, self.now, thread, self.threads[thread].path)
 
     def unblocked_by(self, thread: str, channel: str) -> None:
@@ -100,6 +101,7 @@ class Waiting:
         if at > who.heard:
             who.jumps.append(Jump(self.index, self.now, node, by, from_index, at))
             self._hear(thread)
+            who.touched = True
 
     def critical_path(self) -> dict[Place, int]:
         """Backwards from the main thread's now, to whoever it, and they, waited for last."""
@@ -118,4 +120,3 @@ class Waiting:
 
     def _hear(self, thread: str) -> None:
         self.threads[thread].heard = self.now
-        self.threads[thread].touched = True

@@ -9,14 +9,14 @@ import sys
 import time
 
 import pytest
-from families import FAMILY, STARTED, family
+from families import FAMILY, STARTED, WAKERS, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ticktree.profile import Profile
 from ticktree.run import folding
-from ticktree.run.directory import RunDirectory
-from ticktree.run.folded import FOLDED, Folded, read_folded
+from ticktree.run.directory import FOLDED, RunDirectory
+from ticktree.run.folded import Folded, read_folded
 from ticktree.run.folding import MANY_FILES, fold_finished, fold_if_many
 from ticktree.run.image import DamagedError, Image
 from ticktree.run.reader import read_images
@@ -57,6 +57,10 @@ def test_the_family_has_what_makes_folding_hard(run):
     assert whole.losses["unmatched_leaves"] == len(FAMILY)
     assert len(whole.gauges) == 1
     assert whole.loops["spawn/job/loop"].ticks
+    wakers = {waker.by.partition("-")[0] for _, _, node in whole.root.walk() for waker in node.wakers}
+    assert wakers == {str(pid) for pid in WAKERS.values() if pid in FAMILY}
+    assert whole.losses["wakes_by_unknown_processes"] == 1
+    assert sum(whole.critical.values()) > 0
 
 
 def test_what_was_folded_is_read_as_before_and_its_memory_is_given_back(run):
@@ -113,7 +117,9 @@ def test_what_is_written_is_read_back(run):
     fold_finished(run)
     folded = read_folded(run.path)
     again = Folded.from_text(folded.to_text())
-    assert (again.profile, again.files, again.places) == (folded.profile, folded.files, folded.places)
+    for part in ("profile", "files", "places", "loose", "longest"):
+        assert getattr(again, part) == getattr(folded, part)
+    assert len(folded.loose) == len(FAMILY)
     assert read_folded(run.path, folded) is folded
 
 

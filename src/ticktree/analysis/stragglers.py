@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -27,6 +28,9 @@ LEAST_CALLS = 10
 IN_STEP_SHARE = 0.05
 # Somebody is there for as long as the others if it was alive for so much of the longest life.
 WHOLE_LIFE_SHARE = 0.8
+# Parents come before their children, and what is lost in a child is lost in the parent: of two that lose about the
+# same, the parent is where others meet it. In the child it may look like a little more, by chance.
+CLEARLY_MORE = 1.1
 # A node below that has so much of the excess tells better where it is.
 FILLED_SHARE = 0.8
 
@@ -86,7 +90,7 @@ def stragglers(role: Role, found: Sequence[Place]) -> list[Straggler]:
             if place.is_in_wait or place.node.wait:
                 continue
             for one in (*_slow_calls(place, crew), *_long_totals(place, crew)):
-                if one.unit not in worst or _weight(one) > _weight(worst[one.unit][0]):
+                if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
                     worst[one.unit] = one, place
     chosen = [replace(one, chief=_chief(one, place, role)) for one, place in worst.values()]
     return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))
@@ -157,7 +161,10 @@ def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
     """Yield who took longer than the others by more than they differ, and the others' median."""
     ordered = sorted(took.items(), key=lambda item: item[1])
     values = [ns for _, ns in ordered]
-    for at, (unit, ns) in enumerate(ordered):
+    # Without the largest the median is the least that it can be: who is below its multiple need not be looked at.
+    least_ns = _median_without(values, len(values) - 1) if values else 0
+    first = bisect_left(values, SLOWER_FACTOR * least_ns)
+    for at, (unit, ns) in enumerate(ordered[first:], start=first):
         usual_ns = round(_median_without(values, at))
         if usual_ns <= 0 or ns < SLOWER_FACTOR * usual_ns:
             continue

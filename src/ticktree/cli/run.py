@@ -100,6 +100,7 @@ def run_program(
         out: Where runs are kept.
         quiet: Whether to print nothing but what the program prints.
         summary_every_s: How often to print the tree while the program runs; None for never.
+        libraries: Which to record by themselves.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run.

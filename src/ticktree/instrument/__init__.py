@@ -93,5 +93,5 @@ def install_from_environment() -> None:
 
 
 def _instrument(name: str) -> Instrument:
-    module: Instrument = import_module(_MODULES[name])  # type: ignore[assignment]
+    module: Instrument = import_module(_MODULES[name])
     return module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,10 @@ def uninstall() -> None:
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:
     for name, waits in _METHODS.items():
-        _patches.wrap(module.AsyncVectorEnv, name, lambda method, waits=waits: _timed(recorder, method, waits))
+        _patches.wrap(module.AsyncVectorEnv, name, partial(_timed, recorder, waits))
 
 
-def _timed(recorder: Recorder, method: Any, waits: bool) -> Any:
+def _timed(recorder: Recorder, waits: bool, method: Any) -> Any:
     code = method.__code__
     site = (code.co_filename, code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
     section = recorder.timed_section(method.__name__, site, wait=waits)

@@ -15,6 +15,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Size
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
 from ticktree.live.columns import NS_PER_SECOND
@@ -92,6 +93,7 @@ class Top(App[None]):
         self._first_ns = round(first_s * NS_PER_SECOND)
         self._board = Board(self._drawn)
         self._reading = False
+        self._timer: Timer | None = None
         self.now = Now(every_ns=round(every_s * NS_PER_SECOND))
         self.view = View()
 
@@ -104,6 +106,11 @@ class Top(App[None]):
         self._board.focus()
         self._end_at_signals()
         self.look()
+
+    def on_unmount(self) -> None:
+        """Watch no longer."""
+        if self._timer is not None:
+            self._timer.stop()
 
     def look(self) -> None:
         """Read the run, in a thread of its own: keys are heard meanwhile."""
@@ -136,7 +143,7 @@ class Top(App[None]):
         )
         self._board.draw_again()
         if not reading.is_last:
-            self.set_timer(pause_ns / NS_PER_SECOND, self.look)
+            self._timer = self.set_timer(pause_ns / NS_PER_SECOND, self.look)
 
     def _pause_ns(self, reading: Reading, span: Span | None) -> int:
         every_ns = self.now.every_ns if span else min(self.now.every_ns, self._first_ns)

@@ -68,10 +68,10 @@ def _makes_room(column: Column[Row], span: Span | None) -> bool:
 def _of_tree(span: Span | None) -> list[Column[Row]]:
     whole: list[Column[Row]] = [
         Column("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
-        Column("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 5, WHOLE),
+        Column("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 6, WHOLE),
         Column("p50", _TIME_CELLS, _whole(lambda stats: stats.p50_ns), 3, WHOLE),
         Column("p99", _TIME_CELLS, _whole(lambda stats: stats.p99_ns), 2, WHOLE),
-        Column("calls", _COUNT_CELLS, _calls, 3, WHOLE),
+        Column("calls", _COUNT_CELLS, _calls, 5, WHOLE),
     ]
     if span is None:
         return [
@@ -80,7 +80,7 @@ def _of_tree(span: Span | None) -> list[Column[Row]]:
         ]
     title, length_ns = recent_title(span.length_ns), span.length_ns
     return [
-        Column("", BAR_CELLS, _recent_bar, 6, title, bar=True),
+        Column("", BAR_CELLS, _recent_bar, 4, title, bar=True),
         Column("share", _SHARE_CELLS, _recent_share, 0, title),
         Column("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
         Column("p50", _TIME_CELLS, _recent(lambda stats: stats.p50_ns), 2, title),

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from ticktree.live.recent import Span
 from ticktree.live.view import Order, Place, View
 from ticktree.outputs import formatting
+from ticktree.outputs.notes import outlived
 from ticktree.outputs.rows import Kind
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile
@@ -114,7 +115,7 @@ class _Tree:
         return result
 
     def _section(self, node: Node, recent: Node | None, path: str, parent: Below, guide: str) -> Row:
-        above, recent_above = parent[0], parent[1]
+        parent_ns, recent_parent_ns = (_whole_for(above, node) for above in parent[:2])
         return Row(
             kind="wait" if node.wait else "section",
             path=path,
@@ -124,9 +125,9 @@ class _Tree:
             node=node,
             recent=recent,
             total_ns=node.total_ns,
-            parent_ns=above.total_ns,
+            parent_ns=parent_ns,
             recent_ns=recent.total_ns if recent else 0,
-            recent_parent_ns=recent_above.total_ns if recent_above else 0,
+            recent_parent_ns=recent_parent_ns,
             folded=len(node.children) and self._hidden_below(node, path),
             matched=path in self._matching,
         )
@@ -167,6 +168,13 @@ def _filtered(root: Node, letters: str) -> tuple[set[str], set[str]]:
             shown.add(above)
     shown.discard(paths.ROOT)
     return shown, matching
+
+
+def _whole_for(above: Node | None, node: Node) -> int:
+    """Return the time that a node's is a part of; 0 where it went on after its parent, as processes do."""
+    if above is None or (node.concurrent_ns and outlived(above)):
+        return 0
+    return above.total_ns
 
 
 def _recent_child(recent: Node | None, name: str) -> Node | None:

@@ -138,7 +138,7 @@ class _Board:
         rank = PARTIES_FIRST if view.by_process else PARTIES_LAST
         group = f"{len(parties)} {kind}"
         own = columns.of_tree(self._span, view.by_process and bool(parties))
-        name_cells = min(NAME_CELLS, self._width // 2)
+        name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
         for _ in range(2):  # once more when it is known how many there is no room for
             beside = columns.of_parties(self._span, parties[first:], group, rank)
             table = Table([*own, *beside], self._width, name_cells, self._needed)
@@ -171,7 +171,7 @@ class _Board:
         lines = [*self._gap, *table.headings(title)]
         for item in items[: len(items) - left_out]:
             name = name_of(item)
-            lines.append(table.line(item, Text(cut(name.plain, table.name_cells), name.style)))
+            lines.append(table.line(item, Text.assemble((cut(name.plain, table.name_cells), name.style))))
         if left_out:
             lines.append(Text(f"{formatting.count(left_out)} more", "dim"))
         return lines

@@ -10,6 +10,7 @@ from typing import Protocol
 from ticktree.errors import TicktreeError
 from ticktree.live.reading import Reading, State
 from ticktree.profile import Profile
+from ticktree.run import reader  # noqa: F401 - now, and not when the first moment has been noted
 from ticktree.run.directory import RunDirectory
 from ticktree.run.loading import read_profile
 
@@ -38,18 +39,20 @@ class RunSource:
 
     def read(self) -> Reading:
         """Look at the run now."""
-        at_ns = self._clock()
+        began_ns = self._clock()
         try:
-            return self._read(at_ns)
+            return self._read(began_ns)
         except (TicktreeError, OSError) as error:
-            return self._lost(at_ns, _said(error))
+            return self._lost(began_ns, _said(error))
         except Exception as error:  # A mistake of ours: whoever watches is better served by the last picture.
-            return self._lost(at_ns, f"{type(error).__name__}: {_said(error)}")
+            return self._lost(began_ns, f"{type(error).__name__}: {_said(error)}")
 
-    def _read(self, at_ns: int) -> Reading:
+    def _read(self, began_ns: int) -> Reading:
+        run = RunDirectory.open(self._path)
         # Asked before it is read: what is recorded until the end is then in the last reading.
-        live = RunDirectory.open(self._path).is_live()
-        profile = RunDirectory.open(self._path).profile()
+        live = run.is_live()
+        at_ns = self._clock()  # as near as can be to the copying of the files
+        profile = run.profile()
         run = RunDirectory.open(self._path)  # anew: its end may have been written in the meantime
         self._was_running = self._was_running or live
         state: State = "running" if live else "ended" if self._was_running else "finished"
@@ -58,7 +61,7 @@ class RunSource:
             name=self._path.name,
             state=state,
             at_ns=at_ns,
-            took_ns=self._clock() - at_ns,
+            took_ns=self._clock() - began_ns,
             profile=profile,
             running_ns=max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - run.manifest.began_ns)
             if live
@@ -67,9 +70,9 @@ class RunSource:
             trouble="" if live or run.is_finished() else "its processes died; any ticktree command saves it",
         )
 
-    def _lost(self, at_ns: int, trouble: str) -> Reading:
-        took_ns = self._clock() - at_ns
-        return Reading(name=self._path.name, state="lost", at_ns=at_ns, took_ns=took_ns, trouble=trouble)
+    def _lost(self, began_ns: int, trouble: str) -> Reading:
+        took_ns = self._clock() - began_ns
+        return Reading(name=self._path.name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble)
 
 
 class SavedSource:

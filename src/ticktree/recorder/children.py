@@ -25,6 +25,7 @@ from ticktree.recorder.process_names import name_of
 
 RUN_VARIABLE = "TICKTREE_RUN"
 PARENT_VARIABLE = "TICKTREE_PARENT"
+AUTO_VARIABLE = "TICKTREE_AUTO"  # libraries that are recorded by themselves: instrument/ reads it
 _RUN = os.fsencode(f"{RUN_VARIABLE}=")
 _PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
 _PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
@@ -126,7 +127,17 @@ def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
     if any(run != _Here.run for run in runs):
         return None
     led = [entry for entry in entries if not entry.startswith(_PARENT)]
-    return [*led, *([] if runs else [_RUN + _Here.run]), _PARENT + place]
+    added = [] if runs else [_RUN + _Here.run, *_asked_for(entries)]
+    return [*led, *added, _PARENT + place]
+
+
+def _asked_for(entries: Sequence[bytes]) -> list[bytes]:
+    """What is recorded by itself here is in a child with an environment of its own, too."""
+    asked = os.environ.get(AUTO_VARIABLE)
+    name = os.fsencode(f"{AUTO_VARIABLE}=")
+    return (
+        [name + os.fsencode(asked)] if asked and not any(entry.startswith(name) for entry in entries) else []
+    )
 
 
 def _led_mapping(mapping: Any, place: bytes) -> Any:
@@ -139,6 +150,8 @@ def _led_mapping(mapping: Any, place: bytes) -> Any:
             return mapping
     except Exception:  # it is the program's mistake, and the system's to point out
         return mapping
+    asked = [] if run in known else _asked_for([name + b"=" for name in known])
+    added |= dict(entry.split(b"=", 1) for entry in asked)
     added[known.get(run, run)] = _Here.run
     added[known.get(parent, parent)] = place
     return added

@@ -29,12 +29,8 @@ def install(recorder: Recorder) -> None:
     if len(_users) > 1:
         return
     _wrap(threading.Thread, "start", _start)
-    _watch(
-        "concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit)
-    )
-    _watch(
-        "asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task)
-    )
+    _watch("concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit))
+    _watch("asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task))
     _watch("uvloop", _wrap_uvloop)
     gc.callbacks.append(_gc_pause)
     _undo.append(lambda: gc.callbacks.remove(_gc_pause))

@@ -19,8 +19,7 @@ def critical_path(image: Image) -> Mapping[Place, int]:
     """How the time since the run began was spent along the path to the last moment of a process's main thread.
 
     Returns:
-        Nanoseconds by place; they add up to that moment. Empty where the thread never had to do with a signal, nor
-        started another.
+        Nanoseconds by place; they add up to that moment. Empty where the thread neither signalled nor was unblocked.
 
     Raises:
         DamagedError: The file says what cannot be.
@@ -30,6 +29,8 @@ def critical_path(image: Image) -> Mapping[Place, int]:
     if main is None or not main[1].path:
         return {}
     path = image.path(main[1].path)
+    if not (path.signals or path.unblocks):
+        return {}
     writing = dict(trees).get(path.tree)
     if writing is None or path.count > layout.SHARES:
         raise image.damaged("a critical path leads out of it")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
+FOLDED = "folded.json"
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
 _PASSING = re.compile(r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp")
 
@@ -266,15 +267,15 @@ class RunDirectory:
         return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
 
     def _read_saved(self) -> Profile:
-        from ticktree.run.folded import read_folded
         from ticktree.run.loading import read_profile
+        from ticktree.run.reader import read_run
 
         if (self.path / PROFILE).is_file():
             return read_profile(self.path / PROFILE)
-        folded = read_folded(self.path)  # the machine was stopped before the first save
-        if not folded.files:
+        if not (self.path / FOLDED).is_file():
             raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
-        return _annotated(folded.profile, {**self.manifest.metadata, "unfinished": True})
+        # The machine was stopped before the first save.
+        return _annotated(read_run(self), {**self.manifest.metadata, "unfinished": True})
 
     def _save(self, profile: Profile) -> None:
         write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)

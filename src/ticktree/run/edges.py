@@ -27,7 +27,7 @@ class Edge(NamedTuple):
         node: The reference of the node that waited, in this file.
         channel: The name that was signalled.
         by: What was open where it was signalled.
-        count: How many waits.
+        waits: How many.
         waited_ns: For how long they were blocked.
         handover_ns: Of that, from the signal until the wait was over.
     """
@@ -35,7 +35,7 @@ class Edge(NamedTuple):
     node: int
     channel: str
     by: Place
-    count: int
+    waits: int
     waited_ns: int
     handover_ns: int
 
@@ -56,7 +56,7 @@ def _edge(image: Image, record: layout.Edge) -> Edge:
         node=record.node,
         channel=image.text(record.channel),
         by=place(record, record.by_node),
-        count=record.count,
+        waits=record.count,
         waited_ns=record.waited_ns,
         handover_ns=handover_ns,
     )

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.directory import FOLDED, RunDirectory
 from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
 from ticktree.run.owner import dead_among
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.gathering import Gathered
-    from ticktree.run.image import Image, Writer
+    from ticktree.run.image import Image
+    from ticktree.run.joining import Joining
     from ticktree.run.places import Places
 
 # Fewer are left to lie: reading them takes less than folding does.
@@ -60,55 +61,59 @@ def fold_finished(run: RunDirectory) -> int:
 
 
 def _fold(run: RunDirectory) -> int:
-    from ticktree.run.folded import FOLDED  # from here on it is slow
-    from ticktree.run.gathering import gather
-    from ticktree.run.places import Places
+    from ticktree.run.gathering import gather  # from here on it is slow
 
     ended = set(_finished(run, run.memory_files()))
     found = gather(run)
     if run.path / FOLDED in found.errors:
-        raise found.errors[
-            run.path / FOLDED
-        ]  # replaced by another, what it held would be lost without a word
+        # Replaced by another, what it held would be lost without a word.
+        raise found.errors[run.path / FOLDED]
     _delete(path for path in run.memory_files() if path.name in found.folded.files)
     # Processes that ended before they began to record have left nothing but their files.
     _delete(path for path in found.unbegun if path in ended)
-    more, files, places = _merged(run, found, ended, Places(found.folded.places))
-    if not files:
+    ready, places = _placed(run, found, ended)
+    profile, joining = _joined(run, ready.values(), places)
+    if joining.errors:
+        # Damaged files stay as they are, and are said to be so when the run is read.
+        for path, image in ready.items():
+            if _joined(run, [image], places)[1].errors:
+                del found.images[path]
+        ready, places = _placed(run, found, ended)
+        profile, joining = _joined(run, ready.values(), places)
+    if not ready:
         return 0
-    of_process = {process: places[process] for process in files.values()}
-    whole = found.folded.with_more(more, {path.name: process for path, process in files.items()}, of_process)
-    whole.write(run.path)
-    _delete(files)
+    more = found.folded.with_more(profile, *joining.left_over)
+    more.with_files({path.name: image.writer for path, image in ready.items()}, places).write(run.path)
+    _delete(ready)
     if run.is_finished():  # meanwhile, with all that was there
         (run.path / FOLDED).unlink(missing_ok=True)
-    return len(files)
+    return len(ready)
 
 
-def _merged(
-    run: RunDirectory, found: Gathered, ended: set[Path], places: Places
-) -> tuple[Profile, Mapping[Path, Writer], Places]:
-    """The profile of the files that can be folded now, and whose they are."""
-    from ticktree.profile import Profile
+def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], Places]:
+    """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
     from ticktree.run.image import DamagedError
-    from ticktree.run.places import parents_first
-    from ticktree.run.reader import read_images
+    from ticktree.run.places import Places, parents_first
 
+    places = Places(found.folded.places)
     paths = {id(image): path for path, image in found.images.items()}
-    whole, files = Profile(), {}
+    ready = {}
     for image in parents_first(found.images.values()):
-        path = paths[id(image)]
-        if not _has_its_place(run, image, places):
-            continue
-        with suppress(DamagedError):  # it stays as it is, and is said to be damaged when the run is read
-            errors: list[DamagedError] = []
-            part = read_images([image], run.id, errors, places) if path in ended else Profile()
-            if errors:
-                continue
-            places.add(image)
-            if path in ended:
-                whole, files[path] = whole + part, image.writer
-    return whole, files, places
+        if _has_its_place(run, image, places):
+            with suppress(DamagedError):
+                places.add(image)
+                ready[paths[id(image)]] = image
+    return {path: image for path, image in ready.items() if path in ended}, places
+
+
+def _joined(run: RunDirectory, images: Iterable[Image], places: Places) -> tuple[Profile, Joining]:
+    """The profile of some files, and what is left over of them or wrong with them."""
+    from ticktree.run.joining import Joining
+
+    joining = Joining(run.id, places)
+    for image in images:
+        joining.add(image)
+    return joining.profile(is_whole=False), joining
 
 
 def _has_its_place(run: RunDirectory, image: Image, places: Places) -> bool:

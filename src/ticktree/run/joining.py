@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from ticktree.profile import Gauge, Loop, Profile
@@ -15,7 +15,7 @@ from ticktree.run.branches import Branch
 from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.places import Places
 from ticktree.run.records import ImageReader
-from ticktree.run.wakes import WakesTally
+from ticktree.run.wakes import Longest, Loose, WakesTally
 
 Part = TypeVar("Part", bound=Addable)
 
@@ -40,7 +40,7 @@ class Joining:
         self._root = Branch("root", "")
         self._places: dict[Writer, dict[int, Branch]] = {}
         self._waiting: dict[Writer, list[Image]] = {}
-        self._wakes = WakesTally()
+        self._wakes = WakesTally(self._root, self._known)
         self._loops: dict[str, Loop] = {}
         self._long_enough: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
@@ -55,15 +55,28 @@ class Joining:
         else:
             self._take(image)
 
-    def profile(self) -> Profile:
-        """The profile of all files; those that were left out are a loss."""
+    def take(self, loose: Iterable[Loose], longest: Longest) -> None:
+        """Takes what was left over when other files of the run were folded."""
+        self._wakes.take(loose, longest)
+
+    @property
+    def left_over(self) -> tuple[Sequence[Loose], Longest]:
+        """What only the whole run can place; after `profile(is_whole=False)`."""
+        return self._wakes.loose, self._wakes.longest
+
+    def profile(self, *, is_whole: bool = True) -> Profile:
+        """The profile of all files; those that were left out are a loss.
+
+        Args:
+            is_whole: Whether these are all of the run. Else what may name processes of the rest is left over.
+        """
         to_come = {image.writer for images in self._waiting.values() for image in images}
         for parent in [parent for parent in self._waiting if parent not in to_come]:
             self._take_children_of(parent)
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
-        self._wakes.file()
-        losses = sums(self._losses, self._wakes.losses)
+        self._wakes.file(is_whole=is_whole)
+        losses = sums(self._losses, self._wakes.losses() if is_whole else {})
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(
@@ -73,7 +86,7 @@ class Joining:
             metadata=meta.merged(*self._facts),
             losses=losses,
             writers=dict(self._writers),
-            critical=self._wakes.critical(),
+            critical=self._wakes.critical() if is_whole else {},
         )
 
     def _take_children_of(self, parent: Writer) -> None:

@@ -138,6 +138,8 @@ class Part:
         """Whether these could be so: the rules of `Node.problems` that its making does not already keep."""
         if not (self.steady.may_be() and self.warm.may_be()) or self.depth > MAX_DEPTH:
             return False
+        if self.warm.completed and not self.is_phased:  # calls that would be counted nowhere
+            return False
         if not self.window_counts:
             return not self.window_totals
         return self.windows_known and dict(self.window_totals).keys() <= dict(self.window_counts).keys()

@@ -30,6 +30,7 @@ def read_run(run: RunDirectory) -> Profile:
     found = gather(run, lambda path: _image_of(path, run))
     folded = found.folded
     joining = Joining(run.id, Places(folded.places))
+    joining.take(folded.loose, folded.longest)
     joining.errors.extend(found.errors.values())
     for image in found.images.values():
         joining.add(image)
@@ -66,18 +67,15 @@ def read_file(path: Path) -> Profile:
     return profile
 
 
-def read_images(
-    images: Iterable[Image], run_id: str, errors: list[DamagedError], known: Places | None = None
-) -> Profile:
+def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]) -> Profile:
     """One tree of several processes; each hangs under the node that was open where it was started.
 
     Args:
         images: One a process.
         run_id: What the profile calls this run.
         errors: Files found damaged are added to it, and left out.
-        known: Where the nodes of processes are that are not among the images.
     """
-    joining = Joining(run_id, known)
+    joining = Joining(run_id)
     joining.errors.extend(errors)
     for image in images:
         joining.add(image)

@@ -46,7 +46,9 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     patches.wrap(module.Future, "set_exception", make_set)
 
 
-def _outcome(future: Any, result: Callable[..., Any], timeout: float | None) -> tuple[Any, BaseException | None]:
+def _outcome(
+    future: Any, result: Callable[..., Any], timeout: float | None
+) -> tuple[Any, BaseException | None]:
     try:
         return result(future, timeout), None
     except BaseException as error:

@@ -18,7 +18,7 @@ Key = str | tuple[int, int]
 
 
 def key_of(lock: Any) -> Key:
-    """The same for a lock in every process: its name in the system; without one it is only inherited, at its address."""
+    """The same for a lock in every process: its name in the system; one without is inherited, at its address."""
     known: Key | None = lock.__dict__.get("_ticktree_key")
     if known is not None:
         return known
@@ -28,9 +28,14 @@ def key_of(lock: Any) -> Key:
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the locks that are made from now on; waiting for one that is free is no wait."""
-    locks, conditions, events = (Channel(recorder, name) for name in ("lock", "condition", "event"))
+    _wrap_semaphores(patches, recorder, module)
+    _wrap_conditions(patches, recorder, module)
+    _wrap_events(patches, recorder, module)
+
+
+def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    locks = Channel(recorder, "lock")
     acquiring = Wait(locks, "Lock.acquire")
-    waiting, awaiting = Wait(conditions, "Condition.wait"), Wait(events, "Event.wait")
 
     def make_methods(make: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
@@ -55,6 +60,15 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
+    patches.wrap(module.SemLock, "_make_methods", make_methods)
+    patches.wrap(module.SemLock, "__enter__", make_enter)
+    patches.wrap(module.SemLock, "__exit__", make_exit)
+
+
+def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    conditions = Channel(recorder, "condition")
+    waiting = Wait(conditions, "Condition.wait")
+
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             return waiting.call(wait, (self, timeout), _key_of_condition(self), bool)
@@ -68,26 +82,29 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    def make_event_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
+    patches.wrap(module.Condition, "wait", make_wait)
+    patches.wrap(module.Condition, "notify", make_notify)
+
+
+def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    events = Channel(recorder, "event")
+    awaiting = Wait(events, "Event.wait")
+
+    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             return awaiting.call(wait, (self, timeout), _key_of_event(self), bool)
 
         return wrapper
 
-    def make_event_set(set_: Callable[..., Any]) -> Callable[..., Any]:
+    def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             events.signal(_key_of_event(self))
             return set_(self)
 
         return wrapper
 
-    patches.wrap(module.SemLock, "_make_methods", make_methods)
-    patches.wrap(module.SemLock, "__enter__", make_enter)
-    patches.wrap(module.SemLock, "__exit__", make_exit)
-    patches.wrap(module.Condition, "wait", make_wait)
-    patches.wrap(module.Condition, "notify", make_notify)
-    patches.wrap(module.Event, "wait", make_event_wait)
-    patches.wrap(module.Event, "set", make_event_set)
+    patches.wrap(module.Event, "wait", make_wait)
+    patches.wrap(module.Event, "set", make_set)
 
 
 def _key_of_condition(condition: Any) -> Key:

@@ -53,21 +53,16 @@ def _far_end(recorder: Recorder, connection: Any) -> int | None:
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps connections where they read and write: what is packed and unpacked there is work, not waiting."""
     arrivals = Channel(recorder, CHANNEL)
+    _wrap_receiving(patches, arrivals, module)
+    _wrap_sending(patches, arrivals, module)
+
+
+def _wrap_receiving(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
     receiving, polling = Wait(arrivals, "Connection.recv"), Wait(arrivals, "Connection.poll")
-    sending = Wait(Channel(recorder, "pipe space"), "Connection.send")
 
     def make_receive(receive: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any) -> Any:
             return receiving.call(receive, (self, *args), inode(self))
-
-        return wrapper
-
-    def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any) -> Any:
-            far = _far_end(recorder, self) if recorder.recording else None
-            if far is not None:
-                arrivals.signal(far)
-            return sending.call(send, (self, *args))  # who empties a full pipe does not say so
 
         return wrapper
 
@@ -76,6 +71,23 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
             if timeout == 0:
                 return poll(self, timeout)
             return polling.call(poll, (self, timeout), inode(self), bool)
+
+        return wrapper
+
+    patches.wrap(module.Connection, "_recv_bytes", make_receive)
+    patches.wrap(module._ConnectionBase, "poll", make_poll)
+
+
+def _wrap_sending(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
+    recorder = arrivals.recorder
+    sending = Wait(Channel(recorder, "pipe space"), "Connection.send")
+
+    def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any) -> Any:
+            far = _far_end(recorder, self) if recorder.recording else None
+            if far is not None:
+                arrivals.signal(far)
+            return sending.call(send, (self, *args))  # who empties a full pipe does not say so
 
         return wrapper
 
@@ -88,9 +100,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    patches.wrap(module.Connection, "_recv_bytes", make_receive)
     patches.wrap(module.Connection, "_send_bytes", make_send)
-    patches.wrap(module._ConnectionBase, "poll", make_poll)
     patches.wrap(module, "Pipe", make_pipe)
 
 

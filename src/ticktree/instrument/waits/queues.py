@@ -110,7 +110,9 @@ def _signalling(
     return wrapper
 
 
-def _waiting(function: Callable[[Any], Any], wait: Wait, key: Callable[[Any], int | None]) -> Callable[..., Any]:
+def _waiting(
+    function: Callable[[Any], Any], wait: Wait, key: Callable[[Any], int | None]
+) -> Callable[..., Any]:
     def wrapper(self: Any) -> Any:
         return wait.call(function, (self,), key(self))
 

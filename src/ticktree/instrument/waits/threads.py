@@ -19,15 +19,13 @@ _QUIET = "_ticktree_quiet"
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps what is written in Python; `threading.Lock` is not, and cannot be wrapped."""
+    _wrap_starting(patches, module)
     _wrap_threads(patches, recorder, module)
     _wrap_events(patches, recorder, module)
     _wrap_conditions(patches, recorder, module)
 
 
-def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    ends = Channel(recorder, "thread end", own=True)
-    joining = Wait(ends, "Thread.join")
-
+def _wrap_starting(patches: Patches, module: ModuleType) -> None:
     def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             started = getattr(self, "_started", None)
@@ -37,6 +35,13 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
             return start(self)
 
         return wrapper
+
+    patches.wrap(module.Thread, "start", make_start)
+
+
+def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    ends = Channel(recorder, "thread end", own=True)
+    joining = Wait(ends, "Thread.join")
 
     def make_run(run: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
@@ -56,7 +61,6 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
 
         return wrapper
 
-    patches.wrap(module.Thread, "start", make_start)
     patches.wrap(module.Thread, "_bootstrap_inner", make_run)
     patches.wrap(module.Thread, "join", make_join)
 

@@ -41,7 +41,7 @@ def place_numbers(text):
     if len(numbers) != 4 or not all(number.isascii() and number.isdigit() for number in numbers):
         raise ValueError(f"{text!r} names no place")
     pid, start, incarnation, at = map(int, numbers)
-    if max(pid, start) >= 1 << 63 or max(incarnation, at) >= 1 << 32:
+    if not pid or max(pid, start) >= 1 << 63 or max(incarnation, at) >= 1 << 32:
         raise ValueError(f"{text!r} names no place")
     return pid, start, incarnation, at
 
