@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
+from ticktree.run.crowds import add_up_crowds
 from ticktree.run.gathering import gather
 from ticktree.run.image import DamagedError, Image
 from ticktree.run.joining import Joining
@@ -39,7 +40,7 @@ def read_run(run: RunDirectory) -> Profile:
         whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    return whole + folded.profile
+    return add_up_crowds(whole + folded.profile)
 
 
 def _image_of(path: Path, run: RunDirectory) -> Image:
