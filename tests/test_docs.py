@@ -31,6 +31,7 @@ READERS_LOSSES = (
     "processes_outlived_run",
     "negative_self_times",
     "self_times_that_do_not_add_up",
+    "wakes_by_unknown_processes",
 )
 
 FENCE = re.compile(
