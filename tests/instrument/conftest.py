@@ -9,7 +9,6 @@ import textwrap
 
 import pytest
 
-import ticktree
 from ticktree.run.directory import RunDirectory
 
 BEGIN = "import multiprocessing, os, queue, sys, threading, time, ticktree\n"
@@ -48,17 +47,3 @@ def recorded(tmp_path):
         return profile
 
     return run
-
-
-def wakers(profile: ticktree.Profile, path: str) -> dict[tuple[str, str], int]:
-    """How often each (channel, path that signalled) ended a wait at `path`."""
-    found: dict[tuple[str, str], int] = {}
-    for waker, wakes in profile.root.at(path).wakers.items():
-        key = (waker.channel, waker.path)
-        found[key] = found.get(key, 0) + wakes.count
-    return found
-
-
-def names(profile: ticktree.Profile) -> set[str]:
-    """Of every node."""
-    return {node.name for _, _, node in profile.root.walk()}

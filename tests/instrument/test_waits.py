@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from conftest import names, wakers
+from woken import names, wakers
 
 SLEEPS_NS = 200_000_000  # what the slow side of each program sleeps in all
 

@@ -34,7 +34,7 @@ static void tt_anchor_renew(tt_recorder *recorder)
 }
 
 /* Moves on to the window of `now`; its end is kept in ticks, so that a call costs one comparison. */
-static void tt_window_advance(tt_recorder *recorder, uint64_t now)
+static __attribute__((noinline)) void tt_window_advance(tt_recorder *recorder, uint64_t now)
 {
     uint64_t ns = tt_ns_since_began(recorder, now);
     while (ns / (TT_WINDOW_NS << recorder->window_shift) >= TT_WINDOWS) recorder->window_shift++;

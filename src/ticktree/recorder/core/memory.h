@@ -5,7 +5,7 @@
 #include "recorder.h"
 
 /* Zeroed lines, or NULL: the caller counts what it could not record. */
-static void *tt_allocate(tt_recorder *recorder, uint64_t bytes)
+static __attribute__((noinline)) void *tt_allocate(tt_recorder *recorder, uint64_t bytes)
 {
     tt_header *header = recorder->header;
     uint64_t from = header->used_bytes;

@@ -112,8 +112,9 @@ static inline tt_frame *tt_bottom_parent(const tt_stack *stack)
     return stack->parent && stack->parent->serial == stack->parent_serial ? stack->parent : NULL;
 }
 
-/* Pushes a call of `section` under `parent` (NULL: the stack's own place). `*now` 0: the clock is read last. */
-static inline tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame *parent, tt_section *section,
+/* Pushes a call of `section` under `parent` (NULL: the stack's own place). `*now` 0: the clock is read last. Inlined by
+ * order, as is what calls it: with more code elsewhere in the module the compiler would make calls of them. */
+static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame *parent, tt_section *section,
                                 tt_pyframe *pyframe, uint32_t flags, uint64_t now)
 {
     tt_ref node = tt_node_under(stack, section, parent);
@@ -151,7 +152,7 @@ static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
 }
 
 /* Pushes a call of `section` made now, with `flags` and what its Python frame adds to them. NULL: not recorded. */
-static inline tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, tt_stack **stack, uint32_t flags)
+static inline __attribute__((always_inline)) tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, tt_stack **stack, uint32_t flags)
 {
     PyThreadState *state = tt_thread_state();
     *stack = tt_stack_now(recorder, state);
@@ -299,7 +300,7 @@ static inline void tt_call_end(tt_section *section, const tt_call *call)
 }
 
 /* From here on `section`: ends the stage before it with the same reading of the clock. */
-static inline void tt_stage(tt_section *section)
+static inline __attribute__((always_inline)) void tt_stage(tt_section *section)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
