@@ -59,7 +59,7 @@ def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
 def _tree(profile: Profile, options: ViewOptions) -> Iterator[str]:
     rows = tree_rows(profile, options)
     cells = ([_name(row), *_cells(columns.TREE, row), escaped(" · ".join(row.notes))] for row in rows)
-    yield from _table(["section", *_titles(columns.TREE), ""], len(columns.TREE), cells)
+    yield from table(["section", *_titles(columns.TREE), ""], len(columns.TREE), cells)
 
 
 def _name(row: Row) -> str:
@@ -76,7 +76,7 @@ def _loops(profile: Profile, options: ViewOptions) -> Iterator[str]:
         return
     yield ""
     cells = ([escaped(visible(loop.path)), *_cells(columns.LOOPS, loop)] for loop in loops)
-    yield from _table(["loop", *_titles(columns.LOOPS)], len(columns.LOOPS), cells)
+    yield from table(["loop", *_titles(columns.LOOPS)], len(columns.LOOPS), cells)
     for loop in loops:
         yield from _about(profile, loop, options)
 
@@ -95,7 +95,7 @@ def _gauges(profile: Profile) -> Iterator[str]:
     if gauges:
         yield ""
         cells = ([escaped(visible(gauge.name)), *_cells(columns.GAUGES, gauge)] for gauge in gauges)
-        yield from _table(["gauge", *_titles(columns.GAUGES)], len(columns.GAUGES), cells)
+        yield from table(["gauge", *_titles(columns.GAUGES)], len(columns.GAUGES), cells)
 
 
 def _titles(shown: Sequence[Column[Item]]) -> list[str]:
@@ -106,7 +106,7 @@ def _cells(shown: Sequence[Column[Item]], item: Item) -> list[str]:
     return [column.text(item).replace(" ", "\u00a0") for column in shown]
 
 
-def _table(titles: Sequence[str], numbers: int, rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(titles: Sequence[str], numbers: int, rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a table whose first column is text, the next `numbers` are numbers, and any other is text."""
     rules = ["---", *["--:"] * numbers, *["---"] * (len(titles) - numbers - 1)]
     for cells in (titles, rules, *rows):

@@ -38,14 +38,14 @@ Item = TypeVar("Item")
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return what `ticktree report` and the end of `ticktree run` print, in UTF-8."""
     lines = list(_lines(profile, options, max(LEAST_WIDTH, options.width)))
-    return _encoded(lines, options.color)
+    return encoded(lines, options.color)
 
 
 def _lines(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
     yield from _headline(profile, options, width)
     yield Text()
     if is_empty(profile):
-        yield from _wrapped(NOTHING.split(" "), " ", width)
+        yield from wrapped(NOTHING.split(" "), " ", width)
     else:
         yield from _tree(profile, options, width)
     if profile.loops:
@@ -57,18 +57,18 @@ def _lines(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]
     lost = losses(profile)
     if lost:
         yield Text()
-        yield from _wrapped(lost, ", ", width, "yellow")
+        yield from wrapped(lost, ", ", width, "yellow")
 
 
 def _headline(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
     pieces = [title(profile), *headline(profile, options)]
-    first, *rest = _wrapped(pieces, GAP + " ", width)
+    first, *rest = wrapped(pieces, GAP + " ", width)
     first.stylize("bold", 0, len(cut(pieces[0], width)))
     yield first
     yield from rest
 
 
-def _wrapped(pieces: Sequence[str], between: str, width: int, style: str = "") -> Iterator[Text]:
+def wrapped(pieces: Sequence[str], between: str, width: int, style: str = "") -> Iterator[Text]:
     """Yield `pieces` on as few lines as they need, later lines moved in a little."""
     line = cut(pieces[0], width)
     for piece in pieces[1:]:
@@ -119,7 +119,7 @@ def _loop(loop: Loop) -> Line:
 def _about(profile: Profile, loop: Loop, options: ViewOptions, width: int) -> Iterator[Text]:
     for pieces in (pace(loop), *worst_ticks(profile, loop, options)):
         if pieces:
-            for line in _wrapped(pieces, SEPARATOR, width - len(GAP)):
+            for line in wrapped(pieces, SEPARATOR, width - len(GAP)):
                 yield Text.assemble(GAP, line)
 
 
@@ -139,7 +139,8 @@ def _bar(share: float | None) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def _encoded(lines: Sequence[Text], color: bool) -> bytes:
+def encoded(lines: Sequence[Text], color: bool) -> bytes:
+    """Return the lines as a terminal takes them, in UTF-8."""
     if not color:
         return "".join(f"{line.plain}\n" for line in lines).encode()
     # Nothing is asked of the environment: the same profile and options give the same bytes everywhere.
