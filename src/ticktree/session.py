@@ -205,7 +205,7 @@ def _new_run() -> RunDirectory:
     return RunDirectory.create(script)
 
 
-def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
+def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str, int]]:
     """Where this process writes, how much it may claim there, and who it is."""
     from ticktree.run.owner import Owner
 
@@ -214,18 +214,18 @@ def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str]]:
     claimed = sum(file.stat().st_size for file in run.memory_files())
     limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
-    again = 1
+    incarnation = 1
     while path.exists():  # this process was another program before (exec), whose records stay
-        again += 1
-        path = run.memory_dir / f"{owner.pid}-{owner.started}-{again}.tt"
-    return path, limit, (owner.pid, owner.started, owner.boot_id)
+        incarnation += 1
+        path = run.memory_dir / f"{owner.pid}-{owner.started}-{incarnation}.tt"
+    return path, limit, (owner.pid, owner.started, owner.boot_id, incarnation)
 
 
-def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int, str]]:
+def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int, str, int]]:
     try:
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
-        return None, 0, (os.getpid(), 0, "")
+        return None, 0, (os.getpid(), 0, "", 1)
 
 
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:

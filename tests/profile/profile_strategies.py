@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from ticktree.profile import (
     CallSite,
     Cpu,
+    CriticalPlace,
     FirstTicks,
     Gauge,
     Histogram,
@@ -19,10 +21,14 @@ from ticktree.profile import (
     Node,
     Open,
     Profile,
+    Share,
     Stats,
+    Waker,
+    Wakes,
     Windows,
     Work,
     WorstTick,
+    Writer,
 )
 from ticktree.profile.ticks import worst_of
 from ticktree.profile.windows import BASE_WIDTH_NS
@@ -62,13 +68,38 @@ windows = st.builds(windows_of, calls(), st.integers(0, 5))
 call_sites = st.builds(CallSite, st.sampled_from(["train.py", "env.py"]), small, any_text)
 
 
+ids = st.sampled_from(["7-70/18", "7-70/52", "9-91/18", "9-91-2/18"])
+
+
+@st.composite
+def wakes(draw):
+    waited_ns = draw(amounts)
+    return Wakes(draw(st.integers(1, 9)), waited_ns, draw(st.integers(0, waited_ns)))
+
+
+wakers = st.builds(Waker, st.sampled_from(["batch", "join"]), ids, ids, st.just(""))
+
+
+@st.composite
+def shared_out(draw, node):
+    """The node with its calls and times dealt out to writers; nobody's, where there are none."""
+    parts = {}
+    left = Share(node.count, node.total_ns, node.own_ns)
+    others = draw(st.lists(ids, max_size=3, unique=True))
+    for writer in others[1:]:
+        count, own_ns = draw(st.integers(0, left.count)), draw(st.integers(0, left.own_ns))
+        parts[writer] = Share(count, draw(amounts), own_ns)
+        left += Share(-count, -parts[writer].total_ns, -own_ns)
+    return replace(node, by_writer={**parts, others[0]: left} if others else {})
+
+
 @st.composite
 def nodes(draw, name, depth=3):
     steady, warmup = draw(calls()), draw(st.none() | calls())
     booked = steady + (warmup or [])
-    own_ns = draw(amounts)
+    own_ns = draw(st.integers(1, 10**15))  # time that is nobody's is told from no time by not being 0
     below = draw(st.lists(names, max_size=3, unique=True)) if depth else []
-    return Node(
+    node = Node(
         name=name,
         own_ns=own_ns,
         concurrent_ns=draw(st.integers(-(10**15), 10**15)),
@@ -84,8 +115,10 @@ def nodes(draw, name, depth=3):
         open=draw(st.none() | st.builds(Open, st.integers(1, 4), amounts)),
         recorder_ns=draw(st.integers(0, own_ns)),
         per_run={draw(runs): (len(booked), sum(duration for duration, _ in booked))} if booked else {},
+        wakers=draw(st.dictionaries(wakers, wakes(), max_size=2)),
         children={each: draw(nodes(each, depth - 1)) for each in below},
     )
+    return draw(shared_out(node))
 
 
 causes = st.dictionaries(st.sampled_from(["gc_ns", "major_faults", "voluntary_switches"]), small, max_size=2)
@@ -149,16 +182,47 @@ losses = st.dictionaries(st.sampled_from(["unwound", "names_cut"]), small, max_s
 
 
 @st.composite
+def writers(draw, key, paths):
+    started_ns, lived_ns = draw(st.none() | amounts), draw(amounts)
+    return Writer(
+        id=key,
+        run=draw(runs),
+        process_name=draw(any_text),
+        thread_name=draw(any_text),
+        role=draw(st.sampled_from(["", "actor", "learner"])),
+        is_main=draw(st.booleans()),
+        parent=draw(st.sampled_from(paths)),
+        started_ns=started_ns,
+        last_ns=None if started_ns is None else started_ns + lived_ns,
+        members=draw(st.integers(1, 3)),
+    )
+
+
+def named_in(root) -> set[str]:
+    """The ids of the writers that the tree names."""
+    found = set()
+    for _, _, node in root.walk():
+        found |= node.by_writer.keys()
+        found |= {each for waker in node.wakers for each in (waker.writer, waker.by)}
+    return found
+
+
+@st.composite
 def profiles(draw):
     root = draw(nodes("root"))
-    paths = [path for path, depth, _ in root.walk() if depth]
+    every = [path for path, _, _ in root.walk()]
+    paths = every[1:]
     chosen = draw(st.lists(st.sampled_from(paths), max_size=2, unique=True)) if paths else []
+    known = sorted(named_in(root) | set(draw(st.lists(ids, min_size=1, max_size=2))))
+    places = st.builds(CriticalPlace, st.sampled_from(known), st.sampled_from(every))
     return Profile(
         root=root,
         loops={path: draw(loops(path)) for path in chosen},
         gauges={name: draw(gauges(name)) for name in draw(st.sets(names, max_size=2))},
         metadata=draw(metadata),
         losses=draw(losses),
+        writers={key: draw(writers(key, every)) for key in known},
+        critical=draw(st.dictionaries(places, st.integers(1, 10**15), max_size=3)),
     )
 
 

@@ -9,10 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_strategies import any_text, profiles
 
-from ticktree.profile import MAX_DEPTH, Node, Profile, ProfileError, Stats, Windows
+from ticktree.profile import (
+    MAX_DEPTH,
+    CriticalPlace,
+    Node,
+    Profile,
+    ProfileError,
+    Share,
+    Stats,
+    Waker,
+    Wakes,
+    Windows,
+)
 from ticktree.profile.windows import BASE_WIDTH_NS
 
 FIXTURE = Path(__file__).parent / "fixtures" / "profile-1.json"
+WRITERS = Path(__file__).parent / "fixtures" / "profile-1-writers.json"  # with what was added to it first
 
 
 @settings(max_examples=60)
@@ -43,9 +55,30 @@ def test_the_first_version_of_the_format_is_still_read():
     assert profile.gauges["queue depth"].last == 4.0
     assert profile.losses == {"unwound": 2}
     assert profile.metadata["threads"] == {1}
-    assert profile.to_json() == json.dumps(
-        json.loads(FIXTURE.read_text(encoding="utf-8")), separators=(",", ":")
-    )
+    written = json.loads(FIXTURE.read_text(encoding="utf-8"))
+    (helper,) = (child for child in written["tree"]["children"] if child["name"] == "helper")
+    helper["parallel"] = True  # derived: since then, true of what ran beside others itself as well
+    assert profile.to_json() == json.dumps(written, separators=(",", ":"))
+
+
+def test_what_was_added_to_the_first_version_is_read():
+    text = WRITERS.read_text(encoding="utf-8")
+    profile = Profile.from_json(text)
+    learner, actor, helper = sorted(profile.writers)
+    assert profile.writers[actor].role == "actor"
+    assert profile.writers[actor].members == 2
+    assert profile.writers[helper].last_ns is None
+    act, wait = profile.root.at("train/act"), profile.root.at("train/wait")
+    assert act.by_writer == {
+        actor: Share(1, 4_000_000, 4_000_000),
+        helper: Share(1, 5_000_000, 5_000_000),
+    }
+    assert wait.wakers == {Waker("batch", learner, actor, "train/act"): Wakes(1, 4_500_000, 30_000)}
+    assert profile.critical == {
+        CriticalPlace(actor, "train/act"): 4_470_000,
+        CriticalPlace(learner, "train/learn"): 2_000_000,
+    }
+    assert profile.to_json() == json.dumps(json.loads(text), separators=(",", ":"))
 
 
 def test_bytes_are_read_like_text():
@@ -117,13 +150,13 @@ def test_a_text_that_is_no_profile_is_refused_in_one_line(text, reason):
     assert "\n" not in str(caught.value)
 
 
-def sample() -> dict:
-    return json.loads(FIXTURE.read_text(encoding="utf-8"))
+def sample(fixture: Path = FIXTURE) -> dict:
+    return json.loads(fixture.read_text(encoding="utf-8"))
 
 
-def broken(path: str, value: object) -> str:
+def broken(path: str, value: object, fixture: Path = FIXTURE) -> str:
     """The fixture with one value replaced; its place is written `tree.children.0.count`."""
-    whole = at = sample()
+    whole = at = sample(fixture)
     *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     for step in way:
         at = at[step]
@@ -184,6 +217,60 @@ def test_a_value_that_cannot_be_is_refused_by_name(path, value, reason):
     assert "\n" not in str(caught.value)
 
 
+ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (f"{ACT}.by_writer", [[1, 2, 9_000_000, 9_000_000], [1, 0, 0, 0]], "same writer twice"),
+        (f"{ACT}.by_writer", [[3, 2, 9_000_000, 9_000_000]], "a writer that there is not"),
+        (f"{ACT}.by_writer", [[-1, 2, 9_000_000, 9_000_000]], "a writer that there is not"),
+        (f"{ACT}.by_writer", [[1, 2, 9_000_000]], "4 numbers a row"),
+        (f"{ACT}.by_writer", [[1, 2, 9_000_000, 9e6]], "whole numbers"),
+        (f"{ACT}.by_writer", [[True, 2, 9_000_000, 9_000_000]], "whole numbers"),
+        (f"{ACT}.by_writer", [[1, 2, 2**96, 9_000_000]], "beyond anything"),
+        (f"{ACT}.by_writer", ["abcd"], "list of lists"),
+        (f"{ACT}.by_writer", {}, "should be a list"),
+        (f"{ACT}.by_writer", [[1, 1, 9_000_000, 9_000_000]], "not its own together"),
+        (f"{ACT}.by_writer", [[1, 3, 1, 9_000_000], [2, -1, 8_999_999, 0]], "negative"),
+        (f"{WAIT}.unblocked_by", [{}], "'channel' should be a string"),
+        (f"{WAIT}.unblocked_by.0.by", 3, "'by' is the place of none of the 3"),
+        (f"{WAIT}.unblocked_by.0.writer", "7-70/18", "'writer' should be a whole number"),
+        (f"{WAIT}.unblocked_by.0.handover_ns", 4_500_001, "not part of a wait"),
+        (f"{WAIT}.unblocked_by.0.count", 0, "never woke"),
+        (f"{WAIT}.unblocked_by.0.path", "nowhere", "no node 'nowhere'"),
+        ("writers.0.id", "9-91/18", "is there twice"),
+        ("writers.1.parent", "nowhere", "parent is no node"),
+        ("writers.1.parent", None, "'parent' should be a string"),
+        ("writers.1.members", 0, "stands for no process"),
+        ("writers.1.is_main", 1, "should be true or false"),
+        ("writers.1.last_ns", 5, "cannot be"),
+        ("writers.1.last_ns", None, "only one is known"),
+        ("writers", [], "a writer that there is not|place of none of the 0"),
+        ("critical_path.0.ns", 0, "took no time"),
+        ("critical_path.0.writer", -1, "'writer' is the place of none"),
+        ("critical_path.0.path", "nowhere", "no node 'nowhere'"),
+        ("critical_path", {}, "should be a list"),
+    ],
+)
+def test_a_writer_that_cannot_be_is_refused_by_name(path, value, reason):
+    with pytest.raises(ProfileError, match=reason) as caught:
+        Profile.from_json(broken(path, value, WRITERS))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["writers", "critical_path", f"{WAIT}.unblocked_by"])
+def test_the_same_writer_waker_or_critical_place_twice_is_refused(path):
+    whole = sample(WRITERS)
+    at = whole
+    for step in path.split("."):
+        at = at[int(step) if step.isdigit() else step]
+    at.append(at[0])
+    with pytest.raises(ProfileError, match="is there twice"):
+        Profile.from_json(json.dumps(whole))
+
+
 def test_the_same_node_loop_or_call_site_twice_is_refused():
     twice = sample()
     twice["tree"]["children"].append(copy.deepcopy(twice["tree"]["children"][0]))
@@ -200,9 +287,9 @@ def test_the_same_node_loop_or_call_site_twice_is_refused():
 
 
 @settings(max_examples=150)
-@given(st.data())
-def test_a_file_with_one_value_changed_is_refused_or_holds(data):
-    whole = at = sample()
+@given(st.data(), st.sampled_from([FIXTURE, WRITERS]))
+def test_a_file_with_one_value_changed_is_refused_or_holds(data, fixture):
+    whole = at = sample(fixture)
     while True:
         keys = list(at) if isinstance(at, dict) else list(range(len(at)))
         key = data.draw(st.sampled_from(keys))

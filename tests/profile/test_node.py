@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from profile_strategies import nodes
 
-from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Stats, Windows, Work
+from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Share, Stats, Waker, Wakes, Windows, Work
 from ticktree.profile.windows import BASE_WIDTH_NS
 
 
@@ -84,6 +84,42 @@ def test_what_was_measured_in_one_part_only_is_kept():
     assert (full + full).open == Open(2, 2)
 
 
+def test_what_ran_beside_others_or_was_called_by_several_writers_is_parallel():
+    assert tree("x", concurrent_ns=-1).parallel
+    both = {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
+    one_waits = {"1-1/18": Share(2, 4, 4), "2-2/18": Share(0, 6, 6)}
+    assert tree("x", 10, steady=Stats.of([4, 6]), by_writer=both).parallel
+    assert not tree("x", 10, steady=Stats.of([4, 6]), by_writer=one_waits).parallel
+
+
+def test_each_writers_part_of_a_node_adds_up():
+    one = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
+    other = tree("x", 6, steady=Stats.of([6]), by_writer={"2-2/18": Share(1, 6, 6)})
+    assert (one + other).by_writer == {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
+    assert (one + one).by_writer == {"1-1/18": Share(2, 8, 8)}
+    assert (one + other).attributed
+
+
+def test_whose_calls_they_are_is_not_known_as_soon_as_part_of_them_is_nobodys():
+    known = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
+    for nobodys in (
+        tree("x", steady=Stats.of([0])),
+        tree("x", 1),
+        tree("x", 0, tree("y", 1)),
+    ):
+        assert not nobodys.attributed
+        assert (known + nobodys).by_writer == (nobodys + known).by_writer == {}
+        assert not list((known + nobodys).problems())
+
+
+def test_wakers_add_up():
+    actor, learner = Waker("batch", "1-1/18", "2-2/18", "act"), Waker("batch", "2-2/18", "1-1/18", "learn")
+    node = tree("x", wakers={actor: Wakes(1, 10, 2)}) + tree(
+        "x", wakers={actor: Wakes(2, 5, 5), learner: Wakes(1, 1, 0)}
+    )
+    assert node.wakers == {actor: Wakes(3, 15, 7), learner: Wakes(1, 1, 0)}
+
+
 def test_nodes_of_different_names_do_not_merge():
     with pytest.raises(ValueError, match="different names"):
         tree("a") + tree("b")
@@ -130,6 +166,14 @@ def test_a_node_is_unlike_anything_else():
         {"memory": Memory(1, 0, -1)},
         {"open": Open(0, 0)},
         {"warmup": replace(Stats.of([1]), count=2)},
+        {"by_writer": {"1-1/18": Share(1, 10, 10)}},
+        {"by_writer": {"1-1/18": Share(2, 9, 10)}},
+        {"by_writer": {"1-1/18": Share(2, 10, 9)}},
+        {"by_writer": {"1-1/18": Share(3, 0, 0), "2-2/18": Share(-1, 10, 10)}},
+        {"by_writer": {"1-1/18": Share(2, 0, 11), "2-2/18": Share(0, 10, -1)}},
+        {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(0, 0, 0)}},
+        {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(1, 2, 3)}},
+        {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(1, 2, -1)}},
     ],
 )
 def test_what_cannot_be_is_a_problem(change):

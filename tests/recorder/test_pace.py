@@ -100,4 +100,4 @@ def test_a_real_clock_is_really_slept_on():
     profile.check()
     recorder.disable()
     assert profile.root.at("loop").total_ns >= 19_000_000
-    assert profile.root.at("loop/sleep").count == 4
+    assert 1 <= profile.root.at("loop/sleep").count <= 4  # a tick that is late already does not sleep

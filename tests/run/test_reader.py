@@ -35,10 +35,11 @@ def of_process(identity, work, parent=None):
     image = recorder.image()
     recorder.disable()
     if parent:
-        (pid, started, _), node = parent
+        (pid, started, _, *incarnation), node = parent
         image = changed(image, place(layout.Header, "parent_pid"), pid)
         image = changed(image, place(layout.Header, "parent_start"), started)
         image = changed(image, place(layout.Header, "parent_node"), node, 4)
+        image = changed(image, place(layout.Header, "parent_incarnation"), *(incarnation or [1]), 4)
     return image
 
 
@@ -63,6 +64,46 @@ def test_processes_of_one_run_are_one_tree():
         assert errors == []
         assert profile.root.at("step").count == 5
         assert profile.root.at("step").per_run == {"run": (5, 50)}
+
+
+def test_programs_of_one_process_are_told_apart():
+    def parent_work(recorder):
+        with recorder.section("exec"):
+            recorder.advance(1)
+
+    first, second = (1, 1, "b"), (1, 1, "b", 2)
+    before = of_process(first, parent_work)
+    after = of_process(
+        second, lambda recorder: calls(recorder, "program", 2), (first, ref_of(before, "exec"))
+    )
+    child = of_process(
+        (2, 5, "b"), lambda recorder: calls(recorder, "job", 3), (second, ref_of(after, "program"))
+    )
+    for images in ((before, after, child), (child, after, before)):
+        profile, errors = joined(*images)
+        assert errors == []
+        assert profile.root.at("exec/program/job").count == 3
+    assert [str(Image(image).writer) for image in (before, after, child)] == ["1-1", "1-1-2", "2-5"]
+
+
+def test_a_child_of_an_unknown_node_hangs_where_its_parent_hangs():
+    identity, worker = (1, 1, "b"), (2, 2, "b")
+    parent = of_process(identity, lambda recorder: calls(recorder, "spawn", 1))
+    child = of_process(
+        worker, lambda recorder: calls(recorder, "job", 1), (identity, ref_of(parent, "spawn"))
+    )
+    grandchild = of_process((3, 3, "b"), lambda recorder: calls(recorder, "part", 1), (worker, 0))
+    profile, _ = joined(grandchild, child, parent)
+    assert profile.root.at("spawn/part").count == 1
+    assert profile.root.at("spawn").unaccounted_ns == 10
+
+
+def test_a_file_of_the_first_format_is_read():
+    image = busy_image()
+    old = changed(image, place(layout.Header, "format"), 1, 4)
+    old = changed(old, place(layout.Header, "incarnation"), 0, 4)
+    assert profile_of(old) == profile_of(image)
+    assert str(Image(old).writer) == "77-1234"
 
 
 def test_a_childs_tree_hangs_under_the_node_that_was_open_and_covers_nothing():

@@ -18,7 +18,7 @@ def notes_of(node: Node, options: ViewOptions) -> tuple[str, ...]:
 def _notes(node: Node, options: ViewOptions) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
-    if node.parallel and node.total_ns > 0:
+    if node.total_ns > 0 and any(child.concurrent_ns for child in node.children.values()):
         concurrent_ns = sum(child.concurrent_ns for child in node.children.values())
         yield f"{formatting.significant(1 + concurrent_ns / node.total_ns)} x parallel"
     if node.work is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ticktree.profile.critical import CriticalPlace
 from ticktree.profile.errors import ProfileError
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.histogram import Histogram
@@ -9,15 +10,19 @@ from ticktree.profile.loop import Jitter, Lateness, Loop
 from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
 from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.profile import ROOT_NAME, Profile
+from ticktree.profile.share import Share
 from ticktree.profile.stats import Stats
 from ticktree.profile.ticks import FirstTicks, WorstTick
+from ticktree.profile.wakes import Waker, Wakes
 from ticktree.profile.windows import Windows
+from ticktree.profile.writer import Writer
 
 __all__ = [
     "MAX_DEPTH",
     "ROOT_NAME",
     "CallSite",
     "Cpu",
+    "CriticalPlace",
     "FirstTicks",
     "Gauge",
     "Histogram",
@@ -29,8 +34,12 @@ __all__ = [
     "Open",
     "Profile",
     "ProfileError",
+    "Share",
     "Stats",
+    "Waker",
+    "Wakes",
     "Windows",
     "Work",
     "WorstTick",
+    "Writer",
 ]

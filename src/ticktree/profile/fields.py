@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ticktree.profile.errors import ProfileError
@@ -94,6 +96,27 @@ class Fields:
         """Return an object whose values are whole numbers."""
         fields = self.sub(key)
         return {name: fields.whole(name) for name in fields}
+
+    def chosen(self, key: str, among: Sequence[str]) -> str:
+        """Return the one of `among` whose place there the field gives."""
+        place = self.whole(key)
+        if not 0 <= place < len(among):
+            self.fail(f"{key!r} is the place of none of the {len(among)} there are")
+        return among[place]
+
+    def rows(self, key: str, width: int) -> builtins.list[builtins.list[int]]:
+        """Return a list of lists of `width` whole numbers, empty where the field is absent."""
+        rows = self.list(key)
+        if rows and set(map(type, rows)) != {builtins.list}:
+            self.fail(f"{key!r} should be a list of lists")
+        if any(len(row) != width for row in rows):
+            self.fail(f"{key!r} should hold {width} numbers a row")
+        numbers = [number for row in rows for number in row]
+        if rows and set(map(type, numbers)) != {int}:
+            self.fail(f"{key!r} should hold whole numbers")
+        if rows and not -LIMIT < min(numbers) <= max(numbers) < LIMIT:
+            self.fail(f"{key!r} has a number beyond anything that can be measured")
+        return rows
 
     def pairs(self, key: str, least: int, most: int) -> dict[int, int]:
         """Return a list of [index, count] as a table; every index from `least` to `most` and there once.

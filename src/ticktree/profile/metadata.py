@@ -22,6 +22,12 @@ def ordered(values: Iterable[Value]) -> list[Value]:
     return sorted(values, key=lambda value: (type(value).__name__, value))
 
 
+def one_or_list(values: Iterable[Value]) -> Value | list[Value] | None:
+    """Return the only value as itself, several as a list, none as None."""
+    every = ordered(values)
+    return every if len(every) > 1 else next(iter(every), None)
+
+
 def problems(metadata: Metadata) -> Iterator[str]:
     """Yield each rule of the model that is broken here."""
     for key, values in metadata.items():

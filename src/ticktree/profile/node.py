@@ -8,8 +8,10 @@ from operator import attrgetter
 
 from ticktree.profile import path as paths
 from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
-from ticktree.profile.merging import present, smallest, sums
+from ticktree.profile.merging import present, smallest, sums, union
+from ticktree.profile.share import Share
 from ticktree.profile.stats import Stats
+from ticktree.profile.wakes import Waker, Wakes
 from ticktree.profile.windows import Windows
 
 MAX_DEPTH = 1000
@@ -43,6 +45,9 @@ class Node:
         open: calls not yet ended, None if there are none. Merges by adding.
         recorder_ns: what of `own_ns` ticktree itself is estimated to have cost. Merges by adding.
         per_run: calls and nanoseconds of each run, by run id. Merges by adding.
+        by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
+            part that has calls or time does not know whose they are.
+        wakers: who let its calls go on, where it waits. Merges by adding.
         children: the nodes below it, by name. Merges by name.
         stats: all completed calls, `steady + warmup`. Derived.
         total_ns: own time and the children's. Derived.
@@ -63,6 +68,8 @@ class Node:
     open: Open | None = None
     recorder_ns: int = 0
     per_run: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by_writer: Mapping[str, Share] = field(default_factory=dict)
+    wakers: Mapping[Waker, Wakes] = field(default_factory=dict)
     children: Mapping[str, Node] = field(default_factory=dict, repr=False)
     stats: Stats = field(init=False, repr=False)
     total_ns: int = field(init=False)
@@ -108,8 +115,20 @@ class Node:
 
     @property
     def parallel(self) -> bool:
-        """Whether some of its children ran at the same time as others, or as the node itself."""
-        return any(child.concurrent_ns for child in self.children.values())
+        """Whether its calls or its children's overlapped others in time, or several writers made them."""
+        if self.concurrent_ns or any(child.concurrent_ns for child in self.children.values()):
+            return True
+        return sum(1 for share in self.by_writer.values() if share.count) > 1
+
+    @property
+    def attributed(self) -> bool:
+        """Whether it is known who made its calls and spent its time."""
+        shares = self.by_writer.values()
+        return (
+            self.total_ns == sum(share.total_ns for share in shares)
+            and self.own_ns == sum(share.own_ns for share in shares)
+            and self.count == sum(share.count for share in shares)
+        )
 
     @property
     def call_site(self) -> CallSite | None:
@@ -146,6 +165,7 @@ class Node:
         if self.name != other.name:
             raise ValueError(f"nodes of different names do not merge: {self.name!r} and {other.name!r}")
         windows_known = all(node.windows.count == node.count for node in (self, other))
+        writers_known = self.attributed and other.attributed
         return Node(
             name=self.name,
             own_ns=self.own_ns + other.own_ns,
@@ -162,6 +182,8 @@ class Node:
             open=present(self.open, other.open),
             recorder_ns=self.recorder_ns + other.recorder_ns,
             per_run=_runs(self.per_run, other.per_run),
+            by_writer=union(self.by_writer, other.by_writer) if writers_known else {},
+            wakers=union(self.wakers, other.wakers),
             children={**self.children, **other.children, **joined},
         )
 
@@ -181,6 +203,7 @@ class Node:
         if any(count < 1 for count in self.call_sites.values()):
             yield "a call site was never called"
         yield from self._problems_of_runs()
+        yield from self._problems_of_writers()
         if any(name != child.name for name, child in self.children.items()):
             yield "a child is filed under another name than its own"
 
@@ -189,6 +212,14 @@ class Node:
             yield "a run's part of it is negative"
         if sum(count for count, _ in self.per_run.values()) > self.count:
             yield f"its runs made more calls than the {self.count} counted"
+
+    def _problems_of_writers(self) -> Iterator[str]:
+        if self.by_writer and not self.attributed:
+            yield "its writers' calls and times are not its own together"
+        for share in self.by_writer.values():
+            yield from share.problems()
+        for wakes in self.wakers.values():
+            yield from wakes.problems()
 
 
 _RECORD = attrgetter(

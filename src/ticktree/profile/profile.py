@@ -8,13 +8,16 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from ticktree.profile import critical
 from ticktree.profile import metadata as meta
+from ticktree.profile.critical import CriticalPlace
 from ticktree.profile.errors import ProfileError, quoted
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.loop import Loop
 from ticktree.profile.merging import sums, union
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.node import MAX_DEPTH, Node
+from ticktree.profile.writer import Writer
 
 ROOT_NAME = "root"
 
@@ -30,6 +33,9 @@ class Profile:
         metadata: a set of values a key. Merges by union.
         losses: counts of what could not be recorded, by a short English phrase in snake_case that can follow
             the count ("3 nodes_over_cap"). Merges by adding.
+        writers: the threads of the run's processes, by id. Merges by id; empty where not known.
+        critical: nanoseconds of each place on the critical path: which sections, on which writer, set the run's
+            length. Merges by adding; empty where nothing was signalled between writers.
     """
 
     root: Node = field(default_factory=lambda: Node(name=ROOT_NAME))
@@ -37,6 +43,8 @@ class Profile:
     gauges: Mapping[str, Gauge] = field(default_factory=dict)
     metadata: Metadata = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
+    writers: Mapping[str, Writer] = field(default_factory=dict)
+    critical: Mapping[CriticalPlace, int] = field(default_factory=dict)
 
     @classmethod
     def empty(cls) -> Profile:
@@ -50,6 +58,8 @@ class Profile:
             gauges=union(self.gauges, other.gauges),
             metadata=meta.merged(self.metadata, other.metadata),
             losses=sums(self.losses, other.losses),
+            writers=union(self.writers, other.writers),
+            critical=sums(self.critical, other.critical),
         )
 
     def merge(self, *others: Profile) -> Profile:
@@ -101,12 +111,13 @@ class Profile:
             yield "a loss is negative"
         if self.root.name != ROOT_NAME:
             yield f"the root is named {quoted(self.root.name)}"
-        known = set()
+        known: set[str] = set()
         for path, depth, node in self.root.walk():
             if depth > MAX_DEPTH:
                 yield f"the tree is more than {MAX_DEPTH} nodes deep"
             known.add(path)
             yield from (f"node {quoted(path)}: {rule}" for rule in node.problems())
+        yield from self._problems_of_writers(known)
         for path, loop in self.loops.items():
             if path != loop.path or path not in known:
                 yield f"loop {quoted(path)}: there is no such node"
@@ -115,3 +126,20 @@ class Profile:
             if name != gauge.name:
                 yield f"gauge {quoted(name)}: filed under another name than its own"
             yield from (f"gauge {quoted(name)}: {rule}" for rule in gauge.problems())
+
+    def _problems_of_writers(self, known: set[str]) -> Iterator[str]:
+        """Yield what is wrong with who did what; `known` are the paths of the tree."""
+        for key, writer in self.writers.items():
+            if key != writer.id or writer.parent not in known:
+                yield f"writer {quoted(key)}: filed under another id, or its parent is no node"
+            yield from (f"writer {quoted(key)}: {rule}" for rule in writer.problems())
+        yield from critical.problems(self.critical)
+        named = set(self.critical)
+        for path, _, node in self.root.walk():
+            if not node.by_writer.keys() <= self.writers.keys():
+                yield f"node {quoted(path)}: one of its writers is not known"
+            for waker in node.wakers:
+                named |= {CriticalPlace(waker.writer, path), CriticalPlace(waker.by, waker.path)}
+        for place in named:
+            if place.writer not in self.writers or place.path not in known:
+                yield f"there is no writer {quoted(place.writer)} or no node {quoted(place.path)} to wake or wait for"

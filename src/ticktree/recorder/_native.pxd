@@ -25,9 +25,9 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_header:
         uint64_t used_bytes, backed_bytes, pid, process_start, parent_pid, parent_start
         uint64_t inner_cost, outer_cost, gc_ticks, gc_pauses, ns_per_tick, run_began_ns
-        uint32_t node_cap
+        uint32_t node_cap, incarnation, parent_incarnation
         tt_anchor first
-        tt_ref parent_node
+        tt_ref parent_node, process_name, role
         char boot_id[40]
     ctypedef struct tt_arena:
         uint8_t* base

@@ -8,7 +8,7 @@ from typing_extensions import Buffer, Self
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
-_Identity: TypeAlias = tuple[int, int, str]
+_Identity: TypeAlias = tuple[int, int, str] | tuple[int, int, str, int]
 _Site: TypeAlias = tuple[str, int, str]
 
 class Section:

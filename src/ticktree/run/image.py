@@ -13,7 +13,7 @@ import struct
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,25 @@ _MOST_COPIES = 20
 
 class DamagedError(TicktreeError):
     """A memory file that says what cannot be."""
+
+
+class Writer(NamedTuple):
+    """One program that one process runs: what a memory file is written by.
+
+    Attributes:
+        pid: The process.
+        start: When it was started, as in `Owner.started`.
+        incarnation: Which of the programs that it has run, from 1.
+    """
+
+    pid: int
+    start: int
+    incarnation: int
+
+    def __str__(self) -> str:
+        """As memory files are named, and processes in profiles."""
+        again = f"-{self.incarnation}" if self.incarnation > 1 else ""
+        return f"{self.pid}-{self.start}{again}"
 
 
 class Image:
@@ -54,8 +73,8 @@ class Image:
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
             raise self.damaged("it is not one")
-        if self.header.format != layout.FORMAT:
-            raise self.damaged(f"its format {self.header.format} is not {layout.FORMAT}")
+        if self.header.format not in layout.FORMATS:
+            raise self.damaged(f"its format {self.header.format} is none of {layout.FORMATS}")
         if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
             raise self.damaged("its records have other sizes")
         if self.header.used_bytes > len(data):
@@ -83,6 +102,18 @@ class Image:
                 return cls(copy.data, str(path), copy.unsettled)
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
+
+    @property
+    def writer(self) -> Writer:
+        """Who writes it."""
+        header = self.header
+        return Writer(header.pid, header.process_start, header.incarnation or 1)
+
+    @property
+    def parent(self) -> Writer:
+        """Who started its process; its pid is 0 where nobody did, or nobody knows."""
+        header = self.header
+        return Writer(header.parent_pid, header.parent_start, header.parent_incarnation or 1)
 
     def go_on_to(self, monotonic_ns: int) -> None:
         """Takes the image to be of this moment of CLOCK_MONOTONIC: its process lives, and just did not say so."""

@@ -7,7 +7,8 @@ from ctypes import c_char, c_double, c_int16, c_int64, c_uint32, c_uint64
 from enum import IntFlag
 
 MAGIC = int.from_bytes(b"TICKTREE", "little")
-FORMAT = 1
+FORMAT = 2
+FORMATS = (1, FORMAT)  # what can be read
 LINE = 64
 OCTAVES = 48
 SUB_BUCKETS = 32
@@ -98,6 +99,10 @@ class Header(ctypes.LittleEndianStructure):
         ("gauges", c_uint32),
         ("node_count", c_uint32),
         ("losses", c_uint64 * 16),
+        ("incarnation", c_uint32),
+        ("parent_incarnation", c_uint32),
+        ("process_name", c_uint32),
+        ("role", c_uint32),
     ]
 
 
@@ -188,7 +193,9 @@ class Tree(ctypes.LittleEndianStructure):
         ("thread_id", c_uint64),
         ("adoptions", c_uint64),
         ("thread_name", c_char * 48),
-        ("reserved", c_uint64 * 6),
+        ("role", c_uint32),
+        ("reserved0", c_uint32),
+        ("reserved", c_uint64 * 5),
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile, ProfileError
 from ticktree.run.branches import Branch
-from ticktree.run.image import DamagedError, Image
+from ticktree.run.image import DamagedError, Image, Writer
 from ticktree.run.layout import HeaderFlag
 from ticktree.run.records import ImageReader
 
@@ -43,9 +43,12 @@ def read_run(run: RunDirectory) -> Profile:
 
 def _image_of(path: Path, run: RunDirectory) -> Image:
     image = Image.of_file(path)
-    writer = run.manifest.owner.beside(image.header.pid, image.header.process_start)
-    # A process looks at its clock when it ends a call, at times minutes apart; a dead one never will again.
-    if image.header.flags & HeaderFlag.RECORDING and writer.is_alive():
+    writer = image.writer
+    process = run.manifest.owner.beside(writer.pid, writer.start)
+    replaced = path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists()
+    # A process looks at its clock when it ends a call, at times minutes apart; a dead one never will again, nor one
+    # that runs another program now.
+    if image.header.flags & HeaderFlag.RECORDING and not replaced and process.is_alive():
         image.go_on_to(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
     return image
 
@@ -93,15 +96,15 @@ class _FoundDamagedError(Exception):
 
 def _joined(images: list[Image], run_id: str) -> Profile:
     root = Branch("root", "")
-    places: dict[tuple[int, int], dict[int, Branch]] = {}
+    places: dict[Writer, dict[int, Branch]] = {}
     parts = []
     for image in _parents_first(images):
-        header = image.header
-        above = places.get((header.parent_pid, header.parent_start), {}).get(header.parent_node, root)
+        # Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
+        above = places.get(image.parent, {}).get(image.header.parent_node, root)
         try:
             reader = ImageReader(image, run_id)
             _check(image, reader)
-            places[header.pid, header.process_start] = reader.grow(above, is_child=bool(header.parent_pid))
+            places[image.writer] = {0: above, **reader.grow(above, is_child=bool(image.parent.pid))}
             parts.append(reader.rest())
         except DamagedError as error:
             raise _FoundDamagedError(image, error) from None
@@ -121,7 +124,7 @@ def _check(image: Image, reader: ImageReader) -> None:
 
 
 def _parents_first(images: list[Image]) -> list[Image]:
-    by_writer = {(image.header.pid, image.header.process_start): image for image in images}
+    by_writer = {image.writer: image for image in images}
     ordered: list[Image] = []
     done: set[int] = set()
     for image in images:
@@ -130,6 +133,6 @@ def _parents_first(images: list[Image]) -> list[Image]:
         while above is not None and id(above) not in done:
             done.add(id(above))
             line.append(above)
-            above = by_writer.get((above.header.parent_pid, above.header.parent_start))
+            above = by_writer.get(above.parent)
         ordered.extend(reversed(line))
     return ordered

@@ -276,8 +276,7 @@ class ImageReader:
         )
 
     def _writer(self, ref: int) -> str:
-        header = self._image.header
-        return f"{header.pid}-{header.process_start}/{self._by_ref[ref].tree}"
+        return f"{self._image.writer}/{self._by_ref[ref].tree}"
 
     def _gauge(self, ref: int, record: layout.Gauge) -> Gauge:
         buckets: dict[int, dict[int, int]] = {1: {}, -1: {}}
@@ -296,7 +295,7 @@ class ImageReader:
             name=self._image.text(record.name),
             last=record.last,
             last_wall_ns=record.last_wall_ns,
-            writer=f"{self._image.header.pid}-{self._image.header.process_start}",
+            writer=str(self._image.writer),
             count=max(record.count, filed) if self._is_torn(ref, record) else record.count,
             min=low,
             max=high,

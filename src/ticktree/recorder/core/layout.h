@@ -2,6 +2,8 @@
  *
  * History of the format
  *   1  first layout
+ *   2  who a process is and who started it: incarnations, its name and role, roles of trees. All new fields lie where
+ *      a file of format 1 has zeros, which mean that nothing is known
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
@@ -20,7 +22,7 @@
 #include <stddef.h>
 
 #define TT_MAGIC 0x454552544B434954ULL /* "TICKTREE", little-endian */
-#define TT_FORMAT 1u
+#define TT_FORMAT 2u
 #define TT_LINE 64u
 
 #define TT_OCTAVES 48u     /* durations of 2^0 to 2^48 ns (3.2 days); longer ones are counted in the last */
@@ -92,6 +94,9 @@ typedef struct {
     tt_ref nodes, frames, trees, loops, gauges; /* newest of each */
     uint32_t node_count;
     uint64_t losses[16];
+    /* A process that runs another program (exec) keeps pid and start, and begins its next incarnation: 1, 2, ... */
+    uint32_t incarnation, parent_incarnation;
+    tt_ref process_name, role; /* texts; role: of the main thread, by the program's own word */
 } tt_header;
 
 enum tt_node_flag {
@@ -190,7 +195,9 @@ typedef struct { /* the nodes that one thread writes; adopted by another when it
     uint64_t thread_id; /* as the kernel numbers threads */
     uint64_t adoptions;
     char thread_name[TT_THREAD_NAME + 1];
-    uint64_t reserved[6];
+    tt_ref role; /* a text: what the thread does, by the program's own word */
+    uint32_t reserved0;
+    uint64_t reserved[5];
 } tt_tree;
 
 typedef struct {

@@ -42,7 +42,8 @@ cdef class Recorder:
             path: The file to make, on tmpfs; None for memory of the process's own.
             file_limit: How many bytes of tmpfs the file may claim.
             run_began_ns: CLOCK_MONOTONIC when the run began, in ns; 0 for now.
-            identity: Who writes: (pid, process start in clock ticks after boot, boot id).
+            identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
+                another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
 
         Raises:
@@ -75,9 +76,10 @@ cdef class Recorder:
         tt_recorder_free(self.core)
 
     def _sign(self, identity):
-        pid, started, boot = identity
+        pid, started, boot, *later = identity
         self.core.header.pid = pid
         self.core.header.process_start = started
+        self.core.header.incarnation = later[0] if later else 1
         encoded = boot.encode()[:39]
         memset(self.core.header.boot_id, 0, 40)
         memcpy(self.core.header.boot_id, <const char*>encoded, len(encoded))
@@ -324,6 +326,7 @@ cdef class Recorder:
         tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
         self._sign(identity)
         self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
+        self.core.header.parent_incarnation = old.incarnation
         self.core.header.parent_node = node
         self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
         return bool(was_recording and tt_enable(self.core))

@@ -1,0 +1,89 @@
+"""The tree as the objects JSON knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ticktree.profile import path as paths
+from ticktree.profile.encode.stats import stats_object, windows_object
+from ticktree.profile.encode.writer import shares_rows, wakers_list
+from ticktree.profile.measures import CallSite, Work
+from ticktree.profile.node import Node
+from ticktree.profile.windows import Windows
+
+Object = dict[str, Any]
+
+
+def tree_object(root: Node, places: Mapping[str, int]) -> Object:
+    """Return the tree below `root`; `places` are what it names writers by."""
+    result = _node(root, paths.ROOT, places)
+    waiting = [(root, result)]
+    for node, written in waiting:  # breadth first, and not by recursion: trees are deep
+        for name in sorted(node.children):
+            below = _node(node.children[name], paths.child(written["path"], name), places)
+            written["children"].append(below)
+            waiting.append((node.children[name], below))
+    return result
+
+
+def _node(node: Node, path: str, places: Mapping[str, int]) -> Object:
+    result: Object = {
+        "name": node.name,
+        "path": path,
+        "total_ns": node.total_ns,
+        "unaccounted_ns": node.own_ns,
+        "concurrent_ns": node.concurrent_ns,
+        "recorder_ns": node.recorder_ns,
+        **stats_object(node.stats),
+        "parallel": node.parallel,
+        "wait": node.wait,
+        "call_site": _call_site(node.call_site) if node.call_site else None,
+    }
+    if node.warmup is not None:
+        result["steady"] = stats_object(node.steady)
+        result["warmup"] = stats_object(node.warmup)
+    if node.windows != Windows():
+        result["windows"] = windows_object(node.windows)
+    if node.call_sites:
+        sites = sorted(node.call_sites.items())
+        result["call_sites"] = [{**_call_site(site), "count": count} for site, count in sites]
+    if node.per_run:
+        result["per_run"] = {run: list(node.per_run[run]) for run in sorted(node.per_run)}
+    if node.by_writer:
+        result["by_writer"] = shares_rows(node.by_writer, places)
+    if node.wakers:
+        result["unblocked_by"] = wakers_list(node.wakers, places)
+    result.update(_measures(node))
+    result["children"] = []
+    return result
+
+
+def _measures(node: Node) -> Object:
+    result: Object = {}
+    if node.work is not None:
+        result["work"] = _work(node.work)
+    if node.cpu is not None:
+        cpu = node.cpu
+        result["cpu"] = {"samples": cpu.samples, "cpu_ns": cpu.cpu_ns, "wall_ns": cpu.wall_ns}
+    if node.memory is not None:
+        memory = node.memory
+        result["memory"] = {
+            "samples": memory.samples,
+            "change_bytes": memory.change_bytes,
+            "peak_bytes": memory.peak_bytes,
+        }
+    if node.device is not None:
+        result["device"] = node.device
+    if node.open is not None:
+        result["open"] = {"count": node.open.count, "age_ns": node.open.age_ns}
+    return result
+
+
+def _work(work: Work) -> Object:
+    amounts = {"bytes": work.bytes, "flops": work.flops, "items": work.items}
+    return {kind: amount for kind, amount in amounts.items() if amount}
+
+
+def _call_site(site: CallSite) -> Object:
+    return {"file": site.file, "line": site.line, "function": site.function}
