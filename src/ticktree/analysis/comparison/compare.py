@@ -47,7 +47,12 @@ class Comparison:
 
 
 def compare(
-    base: Sequence[Profile], new: Sequence[Profile], *, threshold: float = THRESHOLD, paired: bool = False
+    base: Sequence[Profile],
+    new: Sequence[Profile],
+    *,
+    threshold: float = THRESHOLD,
+    paired: bool = False,
+    confidence: float = shift.CONFIDENCE,
 ) -> Comparison:
     """What is faster, slower, no different, or cannot be told.
 
@@ -56,6 +61,7 @@ def compare(
         new: Runs to compare.
         threshold: The least shift that matters, as a part of 1.
         paired: Whether the n-th runs of both sides were measured side by side.
+        confidence: How often an interval holds the true shift, and all alarms together are right.
 
     Raises:
         TicktreeError: One side measured nothing: that is no comparison, and must not look like "no difference".
@@ -67,15 +73,16 @@ def compare(
     unit: Literal["runs", "pairs", "blocks"] = "pairs" if paired else "runs"
     if len(base) == 1 or len(new) == 1:
         unit = "blocks"
-    judge = _Judge(old, young, unit, threshold)
+    judge = _Judge(old, young, unit, threshold, confidence)
     nodes = judge.entries("node", _in_tree_order(old, young))
     loops = judge.entries("loop", sorted(old.loops | young.loops))
     return Comparison(tuple(_held_to_account([*loops, *_named(nodes, old, young)], judge)), threshold, unit)
 
 
 class _Judge:
-    def __init__(self, old: Side, young: Side, unit: str, threshold: float) -> None:
+    def __init__(self, old: Side, young: Side, unit: str, threshold: float, confidence: float) -> None:
         self.old, self.young, self.unit, self.threshold = old, young, unit, threshold
+        self.confidence = confidence
 
     def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[Entry]:
         return [self._entry(kind, path) for path in paths]
@@ -119,11 +126,11 @@ class _Judge:
         if not before or not after:  # a run too short for blocks: the means are all there is
             return Shift(young.sum_ns / max(1, old.sum_ns) * old.count / young.count - 1, -1.0, float("inf"))
         if self.unit == "pairs" and len(before) == len(after):
-            return shift.within_pairs(before, after)
+            return shift.within_pairs(before, after, self.confidence)
         if self.unit == "blocks":
             few = min(len(before), len(after)) < blocks.FEWEST
-            return shift.between(before, after, 1.0 if few else _BLOCK_CONFIDENCE)
-        return shift.between(before, after)
+            return shift.between(before, after, 1.0 if few else max(self.confidence, _BLOCK_CONFIDENCE))
+        return shift.between(before, after, self.confidence)
 
 
 def _in_tree_order(old: Side, young: Side) -> list[str]:
@@ -144,7 +151,7 @@ def _named(nodes: list[Entry], old: Side, young: Side) -> list[Entry]:
 def _held_to_account(entries: list[Entry], judge: _Judge) -> list[Entry]:
     """Takes back what could be chance, among so many entries: all alarms together are wrong in 5% of comparisons."""
     alarmed = [entry for entry in entries if entry.shift is not None]
-    kept = welch.stand_out([judge.surprise(entry.path) for entry in alarmed], 1 - shift.CONFIDENCE)
+    kept = welch.stand_out([judge.surprise(entry.path) for entry in alarmed], 1 - judge.confidence)
     sound = {(entry.kind, entry.path) for entry, stands in zip(alarmed, kept, strict=True) if stands}
     return [
         replace(entry, verdict="cannot tell")

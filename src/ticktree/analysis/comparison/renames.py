@@ -50,15 +50,6 @@ def _by_parent(all_paths: Sequence[str]) -> dict[str, list[str]]:
 def _alike(left: Node | None, right: Node | None) -> bool:
     if left is None or right is None or left.wait != right.wait:
         return False
-    here, there = left.call_site, right.call_site
-    if (
-        here
-        and there
-        and here.file == there.file
-        and here.function == there.function
-        and here.line == there.line
-    ):
-        return True
     longer, shorter = sorted((left.steady.mean_ns or 1, right.steady.mean_ns or 1), reverse=True)
     same_shape = left.children.keys() == right.children.keys() and bool(left.children)
     return left.steady.count == right.steady.count and (same_shape or longer <= _UNLIKE * shorter)
