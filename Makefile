@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WORKLOAD ?= visual_sac
+WORKLOADS := $(notdir $(patsubst %/,%,$(wildcard workloads/*/)))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -16,19 +17,19 @@ help: ## List the targets
 demo: $(VENV)/.$(WORKLOAD) ## Profile the visual SAC workload and show its report (WORKLOAD=name for another)
 	$(BIN)/ticktree demo $(WORKLOAD)
 
-test: $(VENV)/.visual_sac $(VENV)/.test ## Run every test but the slow ones
+test: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test ## Run every test but the slow ones
 	$(PYTEST) -m "not slow"
 
-test-slow: $(VENV)/.visual_sac $(VENV)/.test ## Run the slow tests
+test-slow: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 	$(PYTEST) -m slow
 
 test-versions: ## Run the core's tests on the other Pythons that are here
 	scripts/test-versions.sh
 
-bench: $(VENV)/.visual_sac $(VENV)/.bench ## Measure, each figure beside a named peer in the same run
+bench: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.bench ## Measure, each figure beside a named peer in the same run
 	scripts/bench.sh
 
-lint: $(VENV)/.visual_sac $(VENV)/.test $(VENV)/.lint ## ruff and mypy --strict
+lint: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test $(VENV)/.lint ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -62,13 +63,13 @@ $(VENV)/.lint: $(VENV)/.installed
 	$(PIP) install --group lint
 	@touch $@
 
-$(VENV)/.visual_sac: $(VENV)/.installed workloads/visual_sac/requirements.txt constraints.txt
-	$(PIP) install --constraint constraints.txt --requirement workloads/visual_sac/requirements.txt
+$(WORKLOADS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirements.txt constraints.txt
+	$(PIP) install --constraint constraints.txt --requirement workloads/$*/requirements.txt
 	@touch $@
 
 # Peers pin what nothing else here can live with: a venv of their own. One that will not install is reported as absent.
 $(VENV)/.bench: $(VENV)/.installed benchmarks/requirements-peers.txt constraints.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check .
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check '.[top]'
 	.venv-bench/bin/python benchmarks/install_peers.py
 	@touch $@

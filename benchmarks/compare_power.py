@@ -1,7 +1,7 @@
 """How often `ticktree compare` is right: false alarms where nothing changed, and a real slowdown found.
 
-Ticks are made up, for only there the truth is known: a loop of 20 ms whose ticks remember each other more or less, with
-bursts of a neighbour's noise, in runs of unlike length. The peers judge the same ticks: a Mann-Whitney test on the
+Ticks are made up, for only there the truth is known: a loop of 20 ms whose ticks remember each other more or less,
+with bursts of a neighbour's noise, in runs of unlike length. The peers judge the same ticks: a Mann-Whitney test on
 single ticks, as a statistics package would be used on them, and a difference of the means of more than the threshold.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from harness.report import Absent, Figure, Report, options, progress
 
+from harness.report import Absent, Figure, Report, options, progress
 from ticktree.analysis.comparison import THRESHOLD, compare
 from ticktree.analysis.comparison.welch import student_tails
 from ticktree.profile import Histogram, Loop, Node, Profile, Stats
@@ -162,8 +162,10 @@ def measure(trials: int) -> list[Figure | Absent]:
         for weather in weathers:
             progress(weather.name)
             same, slower = (alarms(weather, runs, change, trials) for change in (0.0, SLOWDOWN))
-            for judge in JUDGES:
-                lines.append(_line(f"{weather.name}: {judge}", judge, same[judge], slower[judge], trials))
+            lines += [
+                _line(f"{weather.name}: {judge}", judge, same[judge], slower[judge], trials)
+                for judge in JUDGES
+            ]
     return lines
 
 

@@ -20,9 +20,13 @@ MAY_IMPORT = {
     "run": {"recorder", "profile"},
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
-    "session": {"recorder", "run", "profile", "outputs"},
+    "live": {"run", "profile", "analysis", "outputs"},
+    # An armed process installs instruments; one that is installed by hand asks for the program's own recorder.
+    "instrument": {"recorder", "session"},
+    "session": {"recorder", "run", "profile", "outputs", "instrument"},
+    "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},
-    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "session", "demo"},
+    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"},
     "__main__": {"cli"},
     "__init__": {"session", "profile", "run"},
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import ticktree
-from ticktree.outputs import OUTPUTS
+from ticktree.outputs import EXPORTS, OUTPUTS
 from ticktree.run.layout import LOSSES
 
 ROOT = Path(__file__).parents[1]
@@ -23,9 +23,15 @@ DOCS = ROOT / "docs"
 # What is built or installed here is not ours to check.
 NOT_OURS = {"build", "dist", "node_modules", "shared", "ticktree-runs"}
 
-COMMANDS = ("run", "report", "list", "doctor", "demo")
+COMMANDS = ("run", "report", "top", "export", "list", "doctor", "demo")
 # Losses that readers add to the recorder's own.
-READERS_LOSSES = ("nodes_caught_in_a_write", "memory_files_damaged", "processes_outlived_run")
+READERS_LOSSES = (
+    "nodes_caught_in_a_write",
+    "memory_files_damaged",
+    "processes_outlived_run",
+    "negative_self_times",
+    "self_times_that_do_not_add_up",
+)
 
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\S*)\n(?P<body>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
@@ -269,7 +275,7 @@ def test_every_loss_is_explained() -> None:
 
 
 def test_every_output_has_a_page_of_its_name() -> None:
-    assert {path.stem for path in (DOCS / "outputs").glob("*.md")} == set(OUTPUTS)
+    assert {path.stem for path in (DOCS / "outputs").glob("*.md")} == {*OUTPUTS, *EXPORTS}
 
 
 def a_profile_with_every_field() -> ticktree.Profile:

@@ -24,12 +24,15 @@ __all__ = [
     "loop",
     "record",
     "reset",
+    "role",
     "section",
+    "signal",
     "snapshot",
     "stage",
     "summary",
     "tick",
     "timed",
+    "unblocked_by",
 ]
 
 section = current.recorder.section
@@ -38,7 +41,10 @@ loop = current.recorder.loop
 tick = current.recorder.tick
 record = current.recorder.record
 gauge = current.recorder.gauge
+signal = current.recorder.signal
+unblocked_by = current.recorder.unblocked_by
 reset = current.recorder.reset
+role = current.recorder.role
 
 
 def __getattr__(name: str) -> Any:

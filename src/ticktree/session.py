@@ -11,22 +11,24 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
-from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.recorder import OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder.imports import when_imported
 from ticktree.recorder.timed import Function
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.directory import RunDirectory
 
-RUN_VARIABLE = "TICKTREE_RUN"
-
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4
+# What a program may spend at its end on what others left.
+_SWEEP_WITHIN_S = 0.25
 
 
 class Recorder(native.Recorder):
@@ -71,68 +73,156 @@ class Session:
         self.armed = False
         self._pid = 0
         self._finishes = False
+        self._unsaved = False
+        self._announced = False
         self._lock = threading.Lock()
 
-    def enable(self, run: RunDirectory | None = None) -> None:
+    def enable(self, run: RunDirectory | None = None, parent: str | None = None) -> None:
         """Starts recording, or goes on with it.
 
         Args:
             run: The run to record into; by default a new one, which this process finishes when it ends.
+            parent: The place that this process hangs under, as whoever started it said.
         """
         with self._lock:
-            if self.recorder.recording or OFF_FOR_GOOD:
+            if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
                 return
             if not self._pid:
-                self._begin(run)
-            self.recorder.enable()
+                self._begin(run, parent)
+            if not self.recorder.recording:
+                self.recorder.enable()
             native.install(self.recorder)
+            self._lead_children()
+
+    def enable_unsaved(self) -> None:
+        """Starts recording in private memory, without a run, unless anybody has started it before.
+
+        For libraries that need the recorder for what they show themselves: nothing is written anywhere. A later
+        `enable` makes a run of it, which then holds what was recorded before as well.
+        """
+        with self._lock:
+            if not (OFF_FOR_GOOD or self._pid or self._unsaved):
+                self._unsaved = True
+                self.recorder.child_file = _no_file  # a forked child begins anew, as it does in a run
+                self.recorder.enable()
+                native.install(self.recorder)
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
         self.recorder.disable()
         native.uninstall(self.recorder)
+        native.leave_children()
+        if self._announced:
+            self._announced = False
+            os.environ.pop(RUN_VARIABLE, None)
+
+    def _lead_children(self) -> None:
+        """Processes that are started from now on record into the same run."""
+        if self.run is None:
+            return
+        native.lead_children(self.recorder, str(self.run.path))
+        if RUN_VARIABLE not in os.environ:
+            # For those that are started past us: through a shell, by other libraries.
+            os.environ[RUN_VARIABLE] = str(self.run.path)
+            self._announced = True
 
     def snapshot(self) -> Profile:
         """What this process has recorded so far."""
         return _profile_of(self.recorder, self.run.id if self.run else "session")
 
-    def _begin(self, run: RunDirectory | None) -> None:
+    def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
-        self._finishes = run is None
+        self.recorder.name_process(_program_name())
+        atexit.register(self._finish)
+        # Its workers end by os._exit: for them this is the end of the program.
+        when_imported("multiprocessing.util", self._await_end)
         try:
             self.run = run or _new_run()
+            # Its owner may be a program that this process ran before (exec): then it is up to us.
+            self._finishes = not self.run.manifest.supervised and _owns(self.run)
+            if run is not None and self._is_child(run, parent):
+                self._begin_later(run)
+                return
             self._open(self.run)
-        except (OSError, TicktreeError, MemoryError) as error:
+        except Exception as error:
             _say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open()
         self.recorder.set_costs(*native.calibrate())
-        atexit.register(self._finish)
+
+    def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
+        """Whether others of the run came before this process; if so, where it hangs is noted."""
+        from ticktree.run.lineage import parent_of_process
+
+        with suppress(ValueError):  # the environment may say anything
+            if parent:
+                self.recorder.child_of(parent)
+                return True
+        parent = parent_of_process(run)
+        if parent:
+            self.recorder.child_of(parent)
+        return parent is not None
+
+    def _begin_later(self, run: RunDirectory) -> None:
+        """Many a process records nothing, fork servers above all: those leave no file."""
+        # Now, not in the way of the first section; and processes forked from this one need not.
+        costs = native.calibrate()
+
+        def opening() -> None:
+            try:
+                self._open(run)
+            except (OSError, TicktreeError, MemoryError):
+                self.run = None  # it is over, and was outlived: what is recorded now is for nobody
+                self.recorder.open()
+            self.recorder.set_costs(*costs)
+
+        self.recorder.begin_later(opening)
 
     def _open(self, run: RunDirectory) -> None:
         path, limit, identity = _file_in(run)
         self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
         self.recorder.child_file = lambda: _file_of_child(run)
-        if self.recorder.is_private:
+        if self.recorder.is_private and not self._unsaved:
             _say(
                 f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
             )
 
+    def _await_end(self, util: Any) -> None:
+        util.register_after_fork(
+            self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
+        )
+
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
         if os.getpid() != self._pid:
-            return  # a forked child that ends in good order: the run is its parent's
+            self._fold()  # a forked child that ends in good order: the run is its parent's
+            return
         self.disable()
         if self.run is None:
             return
         try:
-            if self.recorder.is_private:
-                self.run.keep_image(_file_in(self.run)[0].name, self.recorder.image())
+            image = self.recorder.image() if self.recorder.is_private else b""
+            if image:
+                self.run.keep_image(_file_in(self.run)[0].name, image)
             if self._finishes:
                 _describe(self.run)
                 self.run.finish()
+                _sweep()
         except Exception as error:  # whatever it is, the program is over and did nothing wrong
             _say(f"the run in {self.run.path} is not saved: {error}")
+        if not self._finishes:
+            self._fold()
+
+    def _fold(self) -> None:
+        """Gives back the memory of siblings that have ended, where there are many and no supervisor does it."""
+        if self.run is None:
+            return
+        with suppress(Exception):  # whoever ends next may do better, and the run is whole with or without
+            manifest = self.run.manifest
+            if not manifest.supervised or not manifest.owner.is_alive():
+                from ticktree.run.folding import fold_if_many
+
+                fold_if_many(self.run)
 
 
 # The program's own: what the public functions act on.
@@ -193,7 +283,18 @@ def arm() -> None:
     try:
         from ticktree.run.directory import RunDirectory
 
-        current.enable(RunDirectory.open(Path(os.environ[RUN_VARIABLE])))
+        # The word is for this process: those that it starts are told by it.
+        parent = os.environ.pop(PARENT_VARIABLE, None)
+        run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
+        if (
+            run.is_finished()
+        ):  # it has outlived its run, or was started by what has: a run of its own is a new one
+            del os.environ[RUN_VARIABLE]
+        else:
+            current.enable(run, parent)
+            from ticktree.instrument import install_from_environment
+
+            install_from_environment()
     except Exception as error:
         _say(f"cannot record: {error}")
 
@@ -205,13 +306,25 @@ def _new_run() -> RunDirectory:
     return RunDirectory.create(script)
 
 
+def _program_name() -> str:
+    from ticktree.run.program import name_of_command
+
+    return name_of_command(sys.orig_argv)
+
+
+def _owns(run: RunDirectory) -> bool:
+    from ticktree.run.owner import Owner
+
+    return run.manifest.owner == Owner.current()
+
+
 def _file_in(run: RunDirectory) -> tuple[Path, int, tuple[int, int, str, int]]:
     """Where this process writes, how much it may claim there, and who it is."""
     from ticktree.run.owner import Owner
 
     owner = Owner.current()
     space = os.statvfs(run.memory_dir)
-    claimed = sum(file.stat().st_size for file in run.memory_files())
+    claimed = sum(map(_size, run.memory_files()))
     limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
     incarnation = 1
@@ -225,7 +338,18 @@ def _file_of_child(run: RunDirectory) -> tuple[Path | None, int, tuple[int, int,
     try:
         return _file_in(run)
     except OSError:  # the run is over: the child outlived it, and records for nobody
-        return None, 0, (os.getpid(), 0, "", 1)
+        return _no_file()
+
+
+def _no_file() -> tuple[None, int, tuple[int, int, str, int]]:
+    return None, 0, (os.getpid(), 0, "", 1)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # it has just been folded
+        return 0
 
 
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:
@@ -244,6 +368,12 @@ def _describe(run: RunDirectory) -> None:
     from ticktree.run.facts import describe_program
 
     run.describe(describe_program())
+
+
+def _sweep() -> None:
+    from ticktree.run.abandoned import finish_abandoned
+
+    finish_abandoned(_SWEEP_WITHIN_S)
 
 
 def _print(profile: Profile) -> None:

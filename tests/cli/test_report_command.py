@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from commandline import CommandLine, assert_one_clear_line
+from invented_trainers import straggling_trainer
 
 import ticktree
 
@@ -13,6 +14,12 @@ import ticktree
 def recorded(here: CommandLine) -> CommandLine:
     here.write("train.py")
     here.ticktree("run", "--quiet", "train.py")
+    return here
+
+
+@pytest.fixture
+def trainer(here: CommandLine) -> CommandLine:
+    (here.directory / "trainer.json").write_text(straggling_trainer().to_json())
     return here
 
 
@@ -145,3 +152,44 @@ def test_an_empty_run_says_why_on_standard_error(here: CommandLine) -> None:
     assert done.returncode == 0
     assert "no section was reached" in done.stderr
     json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("by", ["process", "thread", "role"])
+def test_each_process_thread_or_role_has_a_column_on_demand(trainer: CommandLine, by: str) -> None:
+    text = trainer.ticktree("report", "trainer.json", "--by", by, "--width", "150").stdout
+    heading = next(line for line in text.splitlines() if line.lstrip().startswith("share"))
+    assert ("4 x env worker" if by == "role" else "env worker 3") in heading
+
+
+def test_a_run_of_one_process_has_one_column(recorded: CommandLine) -> None:
+    text = recorded.ticktree("report", "--by", "process").stdout
+    assert "1 process: " in text.splitlines()[0]
+
+
+def test_a_profile_without_writers_cannot_be_shown_by_process(recorded: CommandLine) -> None:
+    path = recorded.runs()[0] / "profile.json"
+    data = json.loads(path.read_text())
+    del data["writers"]
+    waiting = [data["tree"]]
+    for node in waiting:
+        node.pop("by_writer", None)
+        waiting.extend(node["children"])
+    path.write_text(json.dumps(data))
+    done = recorded.ticktree("report", "--by", "thread")
+    assert_one_clear_line(done, "does not say which thread did what", "older ticktree")
+    assert "sample" in recorded.ticktree("report").stdout
+
+
+def test_json_has_what_is_worth_doing_and_is_read_back_without_it(trainer: CommandLine) -> None:
+    text = trainer.ticktree("report", "trainer.json", "--format", "json").stdout
+    (found,) = json.loads(text)["findings"]
+    assert found.keys() == {"rule", "severity", "path", "message", "evidence"}
+    assert (found["rule"], found["severity"]) == ("straggler", "critical")
+    (trainer.directory / "again.json").write_text(text)
+    assert ticktree.load(trainer.directory / "again.json") == ticktree.load(
+        trainer.directory / "trainer.json"
+    )
+
+
+def test_a_run_as_saved_has_no_findings(recorded: CommandLine) -> None:
+    assert "findings" not in json.loads((recorded.runs()[0] / "profile.json").read_text())

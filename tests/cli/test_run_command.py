@@ -21,6 +21,20 @@ with ticktree.section("x"):
 print("go", flush=True)
 input()
 """
+STRAGGLES = """
+import threading, time, ticktree
+
+def work(number):
+    for _ in range(12):
+        with ticktree.section("step"):
+            time.sleep(0.1 if number == 2 else 0.001)
+
+threads = [threading.Thread(target=work, args=[n], name=f"worker-{n}") for n in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
 PROGRAMS = {
     "ends well": "print('done')",
     "ends with a status": "import sys; sys.exit(3)",
@@ -308,3 +322,10 @@ def test_nested_runs_are_two_runs(here: CommandLine) -> None:
     (inside,) = (here.directory / "inside").glob("*-*")
     assert set(ticktree.load(inside).root.children) == {"inner"}
     assert "outer" in ticktree.load(here.runs()[0]).root.children
+
+
+def test_what_is_worth_doing_is_printed_last(here: CommandLine) -> None:
+    here.write("train.py", STRAGGLES)
+    done = here.ticktree("run", "train.py")
+    assert "Worth doing\n 1  worker 2 takes" in done.stderr
+    assert "rule: straggler" in done.stderr

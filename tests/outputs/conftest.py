@@ -1,4 +1,4 @@
-"""Takes the clock out of the tests, and lends them the profiles that hypothesis draws for the model's own."""
+"""Takes the clock out of the tests, and lends them the profiles of the model's own tests and of the analysis's."""
 
 from __future__ import annotations
 
@@ -11,4 +11,5 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "profile"))
+for room in ("profile", "analysis"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / room))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "analysis"))
+
 from invented_profiles import control, training
+from invented_trainers import crowded_trainer, straggling_trainer
 
 from ticktree.outputs import OUTPUTS, ViewOptions
 
@@ -19,6 +23,16 @@ CASES = {
     "control-100.txt": (control, "terminal", ViewOptions(width=100)),
     "control-100-color.txt": (control, "terminal", ViewOptions(width=100, color=True)),
     "control.md": (control, "markdown", ViewOptions()),
+    "trainer-60.txt": (straggling_trainer, "terminal", ViewOptions(width=60)),
+    "trainer-100.txt": (straggling_trainer, "terminal", ViewOptions(width=100)),
+    "trainer-100-color.txt": (straggling_trainer, "terminal", ViewOptions(width=100, color=True)),
+    "trainer-by-process-60.txt": (straggling_trainer, "terminal", ViewOptions(width=60, by="process")),
+    "trainer-by-process-100.txt": (straggling_trainer, "terminal", ViewOptions(width=100, by="process")),
+    "trainer-by-process-200.txt": (straggling_trainer, "terminal", ViewOptions(width=200, by="process")),
+    "trainer-by-role-100.txt": (straggling_trainer, "terminal", ViewOptions(width=100, by="role")),
+    "trainer-by-process.md": (straggling_trainer, "markdown", ViewOptions(by="process")),
+    "crowd-by-thread-100.txt": (crowded_trainer, "terminal", ViewOptions(width=100, by="thread")),
+    "crowd-by-process.md": (crowded_trainer, "markdown", ViewOptions(by="process")),
 }
 
 

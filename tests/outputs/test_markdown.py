@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from invented_profiles import MS, control, node
 from profile_strategies import profiles
 
@@ -37,9 +38,9 @@ def test_markdown_takes_names_literally(text, literal):
 
 
 @settings(max_examples=40)
-@given(profiles())
-def test_every_row_of_a_table_has_as_many_cells_as_its_heading(profile):
-    blocks = shown(profile, all=True, call_sites=True).split("\n\n")
+@given(profiles(), st.sampled_from([None, "process", "thread", "role"]))
+def test_every_row_of_a_table_has_as_many_cells_as_its_heading(profile, by):
+    blocks = shown(profile, all=True, call_sites=True, by=by).split("\n\n")
     for block in blocks:
         if block.startswith("|"):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1

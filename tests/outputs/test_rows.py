@@ -91,6 +91,21 @@ def test_several_sections_below_a_thousandth_are_one_row():
     assert len(tree_rows(profile, ALL)) == 6
 
 
+def test_what_takes_long_beside_a_small_section_shows_that_section():
+    learner = node("learner", [8_000 * MS], concurrent_ns=8_000 * MS)
+    start = node("start thread", [MS], learner, own_ns=MS)
+    small = [node(f"s{n}", [MS]) for n in range(2)]
+    profile = profile_of(node("train", [10_000 * MS], start, *small))
+    assert named(profile, ViewOptions()) == [
+        "train",
+        "├─ start thread",
+        "│  ├─ learner",
+        "│  └─ unaccounted",
+        "├─ 2 smaller",
+        "└─ unaccounted",
+    ]
+
+
 def test_a_single_small_section_is_shown_and_so_is_one_still_open():
     train = node("train", [10_000 * MS], node("update", [9_000 * MS]), node("save", [MS]))
     assert "├─ save" in named(profile_of(train), ViewOptions())

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented_profiles import MS, control, node, training
+from invented_trainers import straggling_trainer
 from profile_strategies import profiles
 from rich.cells import cell_len
 
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.profile import Node, Profile
 
+BY = st.sampled_from([None, "process", "thread", "role"])
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -20,23 +22,23 @@ def shown(profile: Profile, **options) -> str:
     return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
 
 
+@settings(max_examples=60)
+@given(profiles(), st.sampled_from([40, 60, 100, 200]), st.booleans(), BY)
+def test_no_line_is_wider_than_the_terminal(profile, width, everything, by):
+    text = shown(profile, width=width, all=everything, call_sites=True, by=by)
+    assert [line for line in text.splitlines() if cell_len(line) > width] == []
+
+
 @settings(max_examples=40)
-@given(profiles(), st.sampled_from([40, 60, 100, 200]), st.booleans())
-def test_no_line_is_wider_than_the_terminal(profile, width, everything):
-    text = shown(profile, width=width, all=everything, call_sites=True)
-    assert max(cell_len(line) for line in text.splitlines()) <= width
-
-
-@settings(max_examples=30)
-@given(profiles())
-def test_nothing_a_program_named_reaches_the_terminal_as_a_command(profile):
-    plain = shown(profile, all=True, call_sites=True)
+@given(profiles(), BY)
+def test_nothing_a_program_named_reaches_the_terminal_as_a_command(profile, by):
+    plain = shown(profile, all=True, call_sites=True, by=by)
     assert all(character == "\n" or character.isprintable() for character in plain)
-    colored = shown(profile, all=True, call_sites=True, color=True)
+    colored = shown(profile, all=True, call_sites=True, color=True, by=by)
     assert ESCAPE.sub("", colored) == plain
 
 
-@pytest.mark.parametrize("make", [training, control])
+@pytest.mark.parametrize("make", [training, control, straggling_trainer])
 def test_the_same_profile_gives_the_same_bytes_every_time_and_everywhere(make, monkeypatch):
     first = shown(make(), color=True)
     monkeypatch.setenv("NO_COLOR", "1")

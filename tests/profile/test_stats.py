@@ -60,5 +60,29 @@ def test_what_cannot_be_is_a_problem(change):
     assert list(replace(Stats.of([10, 60]), **change).problems())
 
 
+def test_a_histogram_without_a_minimum_or_a_sum_of_no_calls_is_a_problem():
+    assert list(replace(Stats.of([10, 60]), min_ns=None, max_ns=None).problems())
+    assert list(Stats(0, 5).problems())
+
+
+counted = st.builds(lambda count, each: Stats(count, count * each), st.integers(0, 9), st.integers(0, 10**9))
+
+
+@given(st.lists(stats | counted, min_size=3, max_size=3))
+def test_calls_that_were_only_counted_merge_in_any_order(parts):
+    a, b, c = parts
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + Stats() == a
+    assert not list((a + b + c).problems())
+
+
+def test_of_calls_that_were_only_counted_the_mean_is_known_and_no_percentile_of_any_merge():
+    both = Stats(3, 30) + Stats.of([90])
+    assert (both.count, both.mean_ns) == (4, 30)
+    assert (both.min_ns, both.max_ns, both.p50_ns, both.p99_ns) == (None,) * 4
+    assert not both.is_known
+
+
 def test_a_nanosecond_a_call_is_no_problem_because_each_number_was_rounded():
     assert not list(replace(Stats.of([10, 10]), sum_ns=21).problems())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 
 import pytest
@@ -10,7 +11,8 @@ from ticktree.recorder import Recorder
 from ticktree.run.image import Image
 from ticktree.run.reader import read_file, read_images
 
-CHUNK = 256 * 1024
+CHUNK = max(32 * 1024, mmap.PAGESIZE)
+LIMIT = 16 * CHUNK
 
 
 def recorder_in(path, file_limit):
@@ -30,9 +32,9 @@ def fill(recorder, names=1000, rounds=3):
 
 def test_a_file_that_may_not_grow_keeps_what_it_has_and_counts_the_rest(tmp_path):
     path = tmp_path / "memory.tt"
-    recorder = recorder_in(path, 2 * CHUNK)
+    recorder = recorder_in(path, LIMIT)
     fill(recorder)
-    assert path.stat().st_size == 2 * CHUNK
+    assert path.stat().st_size == LIMIT
     profile = read_file(path)
     profile.check()
     outer = profile.root.at("outer")
@@ -48,7 +50,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_has_and_counts_the_rest(tmp_path
 
 def test_known_sections_are_recorded_as_ever_once_the_file_is_full(tmp_path):
     path = tmp_path / "memory.tt"
-    recorder = recorder_in(path, 2 * CHUNK)
+    recorder = recorder_in(path, LIMIT)
     with recorder.section("known"):
         recorder.advance(10)
     fill(recorder)
@@ -62,7 +64,7 @@ def test_known_sections_are_recorded_as_ever_once_the_file_is_full(tmp_path):
 
 def test_loops_and_gauges_without_memory_are_counted(tmp_path):
     path = tmp_path / "memory.tt"
-    recorder = recorder_in(path, 2 * CHUNK)
+    recorder = recorder_in(path, LIMIT)
     fill(recorder)
     before = sum(read_file(path).losses.values())
     assert list(recorder.loop("new loop", range(3), hz=10)) == [0, 1, 2]
@@ -86,6 +88,32 @@ def test_where_not_even_the_first_chunk_can_be_had_memory_is_private(tmp_path, l
     profile = read_images([Image(recorder.image())], "test", [])
     assert profile.root.at("x").total_ns == 3
     recorder.disable()
+
+
+def test_a_small_process_takes_little_memory_and_a_large_one_what_it_needs(tmp_path):
+    """An environment's worker of ten sections, a trainer of 150; before any, the first chunk."""
+    sizes = {}
+    for names in (0, 10, 150):
+        path = tmp_path / f"{names}.tt"
+        recorder = recorder_in(path, 1 << 40)
+        fill(recorder, names, rounds=2)
+        recorder.disable()
+        image = Image.of_file(path)
+        assert image.header.used_bytes <= image.header.backed_bytes == path.stat().st_size
+        sizes[names] = path.stat().st_size
+    assert sizes[0] == CHUNK
+    assert sizes[10] <= max(64 * 1024, CHUNK)
+    assert sizes[150] <= 1024 * 1024
+
+
+def test_a_file_grows_by_whole_chunks_as_far_as_it_may_and_no_further(tmp_path):
+    for limit in (CHUNK, CHUNK + 1, 5 * CHUNK - 1, 37 * CHUNK):
+        path = tmp_path / f"{limit}.tt"
+        recorder = recorder_in(path, limit)
+        fill(recorder, names=2000, rounds=1)
+        recorder.disable()
+        assert path.stat().st_size == limit // CHUNK * CHUNK
+        read_file(path).check()
 
 
 def test_a_full_tmpfs_never_kills_the_program(run_python, tmp_path):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder, install, uninstall
 from ticktree.run import layout
 from ticktree.run.image import Image
 from ticktree.run.reader import read_images
@@ -17,6 +20,16 @@ def recorder_on(path: Any = None, **options: Any) -> Recorder:
     recorder.open(path, **options)
     recorder.enable()
     return recorder
+
+
+@contextmanager
+def following_threads(recorder: Recorder) -> Iterator[None]:
+    """Threads started meanwhile hang under the section that is open where they are started."""
+    install(recorder)
+    try:
+        yield
+    finally:
+        uninstall(recorder)
 
 
 def busy_image() -> bytes:
@@ -31,6 +44,11 @@ def busy_image() -> bytes:
             recorder.record("measured", 5e-7)
             recorder.gauge("gauge", tick - 2.5)
         recorder.section("unmatched").__exit__(None, None, None)
+    with recorder.section("woken", wait=True):
+        signaller = threading.Thread(target=recorder.signal, args=("batch",))
+        signaller.start()
+        signaller.join()
+        recorder.unblocked_by("batch")
     recorder.section("open").__enter__()
     recorder.tick("ticking", hz=50)
     recorder.stage("stage")

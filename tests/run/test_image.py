@@ -119,7 +119,7 @@ def test_stretches_may_be_in_each_others_place(image):
         outcome(b"".join(mixed))
 
 
-@pytest.mark.parametrize("kind", ["nodes", "frames", "trees", "loops", "gauges"])
+@pytest.mark.parametrize("kind", ["nodes", "frames", "trees", "loops", "gauges", "edges"])
 def test_a_chain_that_leads_in_a_circle_is_noticed(image, kind):
     whole = Image(image)
     ref, record = getattr(whole, kind)()[0]

@@ -20,6 +20,9 @@ RECORDS = {
     "tt_node": layout.Node,
     "tt_frame": layout.Frame,
     "tt_tree": layout.Tree,
+    "tt_share": layout.Share,
+    "tt_path": layout.Path,
+    "tt_edge": layout.Edge,
     "tt_worst_row": layout.WorstRow,
     "tt_worst_tick": layout.WorstTick,
     "tt_loop": layout.Loop,
@@ -35,6 +38,7 @@ NUMBERS = {
     "TT_OCTAVES": layout.OCTAVES,
     "TT_SUB_BUCKETS": layout.SUB_BUCKETS,
     "TT_WINDOWS": layout.WINDOWS,
+    "TT_SHARES": layout.SHARES,
     "TT_WINDOW_NS": 10_000_000,
     "sizeof(tt_octave)": layout.OCTAVE_BYTES,
     "TT_LOSS_COUNT": len(layout.LOSSES),
@@ -116,6 +120,8 @@ def test_losses_are_in_the_order_of_the_enum():
     assert words["FOREIGN"] == "foreign_leaves"
     assert words["GAUGE_BUCKETS"] == "gauge_values_unfiled"
     assert words["THREADS"] == "threads_ended_open"
+    assert words["SIGNALS"] == "signals_without_place"
+    assert words["EDGES"] == "wakes_unfiled"
 
 
 def test_every_loss_has_room_in_the_header():

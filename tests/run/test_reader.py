@@ -167,7 +167,7 @@ def test_losses_gauges_and_loops_of_processes_add_up():
         changed(busy_image(), place(layout.Header, "pid"), 1),
         changed(busy_image(), place(layout.Header, "pid"), 2),
     )
-    assert profile.losses == {"unmatched_leaves": 2}
+    assert profile.losses == {"unmatched_leaves": 2, "wakes_by_unknown_processes": 2}
     assert profile.gauges["gauge"].count == 12
     assert profile.loops["main/loop"].ticks == 12
     assert len(profile.loops["main/loop"].worst) == 8

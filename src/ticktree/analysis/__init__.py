@@ -1,1 +1,8 @@
-"""What the numbers say: pure functions of profiles."""
+"""What follows from a profile: pure functions of it. They return data; outputs draw it."""
+
+from __future__ import annotations
+
+from ticktree.analysis.finding import Finding
+from ticktree.analysis.registry import findings
+
+__all__ = ["Finding", "findings"]

@@ -15,7 +15,7 @@ import click
 from ticktree.analysis.comparison import THRESHOLD, Comparison, compare, differences, looks
 from ticktree.cli.screen import is_terminal, note, show, view_options
 from ticktree.errors import TicktreeError
-from ticktree.outputs.comparison import FORMATS, render_comparison
+from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.naming import make_unique
@@ -44,7 +44,9 @@ _LOG = "output.txt"
     show_default=True,
     help="Where the runs are kept, in a directory of their own with a and b.",
 )
-@click.option("--format", "format_name", type=click.Choice(FORMATS), default="terminal", show_default=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(COMPARISONS)), default="terminal", show_default=True
+)
 @click.option("--all", "everything", is_flag=True, help="Show every section.")
 def command(
     command_a: str,
@@ -80,7 +82,7 @@ def command(
     if compared is None:
         raise TicktreeError("no pair was completed")
     options = replace(view_options(sys.stdout), all=everything)
-    show(render_comparison(format_name, compared, differences(*sides), options), sys.stdout)
+    show(COMPARISONS[format_name](compared, differences(*sides), options), sys.stdout)
     note(f"{len(sides[0])} pairs kept in {place}")
 
 

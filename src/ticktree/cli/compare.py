@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference, compare, differences
+from ticktree.cli.files import STANDARD_OUTPUT, write
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
-from ticktree.outputs.comparison import FORMATS, render_comparison
+from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.atomic import write_atomically
 from ticktree.run.directory import RunDirectory
 from ticktree.run.loading import load
 from ticktree.run.manifest import MANIFEST_NAME
@@ -51,7 +51,9 @@ _VERDICTS = ("slower", "faster", "cannot tell")
     multiple=True,
     help="Exit status 1 if any verdict is this; may be given several times.",
 )
-@click.option("--format", "format_name", type=click.Choice(FORMATS), default="terminal", show_default=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(COMPARISONS)), default="terminal", show_default=True
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
 @click.option("--all", "everything", is_flag=True, help="Show every section.")
 @click.option("--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's.")
@@ -79,15 +81,15 @@ def command(
     if pairs and len(old) != len(young):
         raise TicktreeError(f"{len(old)} runs of the base and {len(young)} new ones make no pairs")
     apart = differences(old, young)
-    _refuse_unlike(apart, allow_different)
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
+    _refuse_unlike(apart, allow_different)
     options = replace(view_options(sys.stdout), all=everything)
     if width is not None:
         options = replace(options, width=width)
-    if output is None:
-        show(render_comparison(format_name, compared, apart, options), sys.stdout)
+    if output is None or output == STANDARD_OUTPUT:
+        show(COMPARISONS[format_name](compared, apart, options), sys.stdout)
     else:
-        _write(output, render_comparison(format_name, compared, apart, replace(options, color=False)))
+        write(output, COMPARISONS[format_name](compared, apart, replace(options, color=False)))
     if _found(compared, fail_on):
         raise SystemExit(1)
 
@@ -108,13 +110,6 @@ def _refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
         raise TicktreeError(
             "the sides differ in more than the program, as said above; --allow-different compares them all the same"
         )
-
-
-def _write(path: Path, document: bytes) -> None:
-    try:
-        write_atomically(path, document)
-    except OSError as error:
-        raise TicktreeError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _found(compared: Comparison, verdicts: Sequence[str]) -> bool:

@@ -10,6 +10,8 @@ def why_empty(profile: Profile) -> str | None:
     if profile.root.children or profile.gauges:
         return None
     facts = profile.metadata
+    if "read_from" in facts:
+        return "the file holds no timers"
     if "memory_files_damaged" in profile.losses:
         return "what was recorded is damaged"
     if facts.get("env.TICKTREE_OFF", frozenset({"0"})) - {"", "0"}:

@@ -8,17 +8,12 @@ from pathlib import Path
 
 import click
 
+from ticktree.analysis.roles import By
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.progress import progress
+from ticktree.cli.files import STANDARD_OUTPUT, read, write
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
-from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import find_run, load
-
-_STANDARD_OUTPUT = Path("-")
 
 
 @click.command("report", short_help="The tree, loops and gauges of a run.")
@@ -31,6 +26,11 @@ _STANDARD_OUTPUT = Path("-")
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
 @click.option("--all", "everything", is_flag=True, help="Show every row, however small.")
+@click.option(
+    "--by",
+    type=click.Choice(["process", "thread", "role"]),
+    help="Give each a column of its own, or where they are many min, median, max and the slowest.",
+)
 @click.option("--call-sites", is_flag=True, help="Show where each section is entered.")
 @click.option("--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's.")
 def command(
@@ -38,19 +38,22 @@ def command(
     format_name: str | None,
     output: Path | None,
     everything: bool,
+    by: By | None,
     call_sites: bool,
     width: int | None,
 ) -> None:
     """Show a run: where its time went, its loops and its gauges.
 
-    RUN is a run's directory, a profile saved as JSON, or nothing: the newest run in ./ticktree-runs. A
-    program that still runs is shown as it is at this moment.
+    RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
+    newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.
     """
-    profile = _read(run)
-    options = replace(view_options(sys.stdout), all=everything, call_sites=call_sites)
+    profile = read(run)
+    if by is not None and not profile.writers:
+        raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
+    options = replace(view_options(sys.stdout), all=everything, by=by, call_sites=call_sites)
     if width is not None:
         options = replace(options, width=width)
-    if output == _STANDARD_OUTPUT:
+    if output == STANDARD_OUTPUT:
         output = None
     if output is not None:
         options = replace(options, color=False)
@@ -61,23 +64,10 @@ def command(
     if output is None:
         show(document, sys.stdout)
     else:
-        _write(output, document)
-
-
-def _read(path: Path | None) -> Profile:
-    with progress("reading"):
-        finish_abandoned()
-        return find_run(None).profile() if path is None else load(path)
+        write(output, document)
 
 
 def _format_of(output: Path | None) -> str:
     """The format whose files end like this one; the terminal's where none does."""
     suffix = "" if output is None else output.suffix.lower()
     return next((name for name, form in OUTPUTS.items() if form.suffix == suffix), "terminal")
-
-
-def _write(path: Path, document: bytes) -> None:
-    try:
-        write_atomically(path, document)
-    except OSError as error:
-        raise TicktreeError(f"cannot write {path}: {error.strerror}") from None

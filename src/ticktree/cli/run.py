@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
+from ticktree.cli.chores import Chores
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
+from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.program import Program
 from ticktree.run.supervisor import end_like, supervise
 
-_FOLD_EVERY_S = 30.0
+
+def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise click.BadParameter(f"{seconds:g} is not a number of seconds to wait; it must be more than 0.")
+    return seconds
 
 
 @click.command(
@@ -35,11 +43,34 @@ _FOLD_EVERY_S = 30.0
     show_default=True,
     help="Where runs are kept.",
 )
+@click.option(
+    "--auto",
+    metavar="LIB,...",
+    default=",".join(KNOWN),
+    show_default=True,
+    help="Libraries to record by themselves.",
+)
+@click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
+@click.option(
+    "--summary-every",
+    type=float,
+    metavar="SECONDS",
+    callback=_positive,
+    help="Print the tree on standard error every so often while the program runs.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but what the program prints.")
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 def command(
-    is_module: bool, name: str | None, out: Path, quiet: bool, program: str, args: tuple[str, ...]
+    is_module: bool,
+    name: str | None,
+    out: Path,
+    auto: str,
+    no_auto: bool,
+    summary_every: float | None,
+    quiet: bool,
+    program: str,
+    args: tuple[str, ...],
 ) -> None:
     """Run an unchanged Python program under ticktree and print where its time went.
 
@@ -47,56 +78,50 @@ def command(
     the interpreter go before: python -O -m ticktree run script.py. All that ticktree prints goes to
     standard error.
     """
-    run_program(Program(program, is_module, args), name, out, quiet)
+    if quiet and summary_every is not None:
+        raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
+    libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries)
 
 
-def run_program(program: Program, name: str | None, out: Path, quiet: bool) -> NoReturn:
+def run_program(
+    program: Program,
+    name: str | None,
+    out: Path,
+    quiet: bool,
+    summary_every_s: float | None = None,
+    libraries: Sequence[str] = KNOWN,
+) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
+
+    Args:
+        program: What to run.
+        name: What to call the run; None for the program's name.
+        out: Where runs are kept.
+        quiet: Whether to print nothing but what the program prints.
+        summary_every_s: How often to print the tree while the program runs; None for never.
+        libraries: Which to record by themselves.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run.
     """
     program.check()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
-    keeper = _Keeper(run, program)
     try:
-        environment = {**os.environ, "TICKTREE_RUN": str(run.path)}
-        status = supervise(program.command(), environment, keeper)
+        environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
+        status = supervise(program.command(), environment, Chores(run, program, summary_every_s))
     except TicktreeError:
         run.finish()
         raise
     # Who pressed Ctrl-C to end the program may press it again while we print what he wanted to see.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
+        with suppress(OSError):  # a full disk: how it ended is a detail
+            run.describe({"exit_status": os.waitstatus_to_exitcode(status)})
         _close(run, quiet)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
-
-
-class _Keeper:
-    """Keeps the run's files while the program runs: its facts once, what was recorded every now and then."""
-
-    def __init__(self, run: RunDirectory, program: Program) -> None:
-        self._run = run
-        self._program = program
-        self._described = False
-
-    def __call__(self) -> float:
-        # Whatever goes wrong here, a mistake of ours included, the program goes on. What cannot be saved
-        # now may be at the end, and if it still cannot be then, that is said.
-        with suppress(Exception):
-            if self._described:
-                self._run.fold()
-            else:
-                self._described = True
-                self._describe()
-        return _FOLD_EVERY_S
-
-    def _describe(self) -> None:
-        from ticktree.run.facts import describe_program  # slow to import, and now the program runs
-
-        self._run.describe(describe_program(self._program.argv, self._program.folder))
 
 
 def _close(run: RunDirectory, quiet: bool) -> None:

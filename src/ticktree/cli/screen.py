@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from ticktree.outputs import ViewOptions
+
+
+_PATIENCE_S = 0.2
 
 
 def complain(message: str) -> None:
@@ -40,6 +46,30 @@ def show(document: bytes, stream: TextIO | None) -> None:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
+
+
+def show_at_once(document: bytes, stream: TextIO | None) -> None:
+    """Print UTF-8 text between the lines of a program that shares the stream, and never wait for a reader.
+
+    On a terminal all of it is written at once, so that nothing comes between; to a pipe, as much at a time as
+    nobody else's words can get into. If nobody takes it, the rest of it is given up.
+    """
+    if stream is None or stream.closed:
+        return
+    encoding = stream.encoding or "utf-8"
+    with suppress(OSError, ValueError):
+        stream.flush()
+        fd = stream.fileno()
+        rest = document.decode(errors="replace").encode(encoding, "replace")
+        at_once = len(rest) if os.isatty(fd) else select.PIPE_BUF
+        # The program has the terminal. Some let no one else write to it, and stop who tries, but not who
+        # does not hear it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+        try:
+            while rest and select.select([], [fd], [], _PATIENCE_S)[1]:
+                rest = rest[os.write(fd, rest[:at_once]) :]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def view_options(stream: TextIO | None) -> ViewOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ticktree.outputs.options import Phase, ViewOptions
-from ticktree.outputs.registry import OUTPUTS, Output
+from ticktree.outputs.registry import EXPORTS, OUTPUTS, Output
 from ticktree.outputs.summary import print_summary
 
-__all__ = ["OUTPUTS", "Output", "Phase", "ViewOptions", "print_summary"]
+__all__ = ["EXPORTS", "OUTPUTS", "Output", "Phase", "ViewOptions", "print_summary"]

@@ -1,4 +1,4 @@
-"""Columns: which numbers a table shows, for every output that draws tables."""
+"""Columns: what a table shows of an item, for every output that draws tables."""
 
 from __future__ import annotations
 
@@ -6,26 +6,52 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ticktree.analysis.critical import Stretch
+from ticktree.analysis.idle import Waiting
+from ticktree.analysis.presence import Presence
 from ticktree.outputs import formatting
 from ticktree.outputs.rows import Row
+from ticktree.outputs.visible import visible
 from ticktree.profile import Gauge, Loop
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What stands above a column.
+
+    Attributes:
+        title: safe to show.
+        rank: how soon the column is given up where there is no room: the highest first; 0 is never.
+        words: whether words stand in it, not numbers.
+    """
+
+    title: str
+    rank: int
+    words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Generic[Item]):
-    """A column of numbers.
+    """A column.
 
     Attributes:
         title: what stands above it.
-        text: the number of an item, formatted; "" where there is none to show.
+        text: what an item has in it, formatted and safe to show; "" where there is nothing to show.
         rank: how soon it is given up where there is no room: the highest first.
+        words: whether words stand in it, not numbers.
     """
 
     title: str
     text: Callable[[Item], str]
     rank: int
+    words: bool = False
+
+    @property
+    def head(self) -> Head:
+        """What stands above it."""
+        return Head(self.title, self.rank, self.words)
 
 
 def _stat(name: str) -> Callable[[Row], str]:
@@ -54,6 +80,10 @@ def _quantile(name: str) -> Callable[[Gauge], str]:
     return text
 
 
+def _factor(factor: float | None) -> str:
+    return formatting.ABSENT if factor is None else f"{formatting.significant(factor)} x"
+
+
 TREE: tuple[Column[Row], ...] = (
     Column("share", lambda row: formatting.share(row.share), 0),
     Column("total", lambda row: formatting.time(row.total_ns), 5),
@@ -64,6 +94,15 @@ TREE: tuple[Column[Row], ...] = (
     Column("p99", _stat("p99_ns"), 1),
     Column("max", _stat("max_ns"), 6),
     Column("calls", lambda row: "" if row.calls is None else formatting.count(row.calls), 0),
+)
+
+# What stands on both sides of the columns by process, thread or role.
+BEFORE_UNITS: tuple[Column[Row], ...] = (
+    Column("share", lambda row: formatting.share(row.share), 0),
+    Column("total", lambda row: formatting.time(row.total_ns), 5),
+)
+AFTER_UNITS: tuple[Column[Row], ...] = (
+    Column("calls", lambda row: "" if row.calls is None else formatting.count(row.calls), 4),
 )
 
 LOOPS: tuple[Column[Loop], ...] = (
@@ -85,4 +124,26 @@ GAUGES: tuple[Column[Gauge], ...] = (
     Column("p99", _quantile("p99"), 2),
     Column("max", lambda gauge: formatting.reading(gauge.max), 0),
     Column("readings", lambda gauge: formatting.count(gauge.count), 1),
+)
+
+ROLES: tuple[Column[Presence], ...] = (
+    Column("count", lambda one: formatting.count(one.role.count), 0),
+    Column("in sections", lambda one: formatting.time(one.in_sections_ns), 3),
+    Column("waiting", lambda one: formatting.share(one.waited_share), 1),
+    Column("imbalance", lambda one: formatting.share(one.imbalance.share) if one.imbalance else "", 2),
+    Column(
+        "busiest", lambda one: visible(one.imbalance.busiest.name) if one.imbalance else "", 4, words=True
+    ),
+)
+
+WAITS: tuple[Column[Waiting], ...] = (
+    Column("waited", lambda one: formatting.time(one.waited_ns), 0),
+    Column("of its time", lambda one: formatting.share(one.share), 1),
+    Column("waits", lambda one: formatting.count(one.calls), 5),
+)
+
+CRITICAL: tuple[Column[Stretch], ...] = (
+    Column("share", lambda one: formatting.share(one.share), 0),
+    Column("time", lambda one: formatting.time(one.ns), 0),
+    Column("faster at most", lambda one: _factor(one.speedup), 1),
 )

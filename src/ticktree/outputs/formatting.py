@@ -38,7 +38,7 @@ def count(number: int | None) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return how many of what there are: 1 loop, 2 loops, 2 switches."""
-    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    ending = "" if number == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
     return f"{count(number)} {noun}{ending}"
 
 

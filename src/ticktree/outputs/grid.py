@@ -58,12 +58,17 @@ class Line:
     quiet: bool = False
 
 
-def drawn(title: str, heads: Sequence[Head], lines: Sequence[Line], width: int) -> Iterator[Text]:
-    """Yield the lines of the grid, headings first, none of them wider than `width`."""
+def drawn(title: str, heads: Sequence[Head], lines: Sequence[Line], width: int) -> Iterator[list[Text]]:
+    """Yield the headings, then each of `lines` with the notes below it; nothing is wider than `width`."""
     grid = _Grid(title, heads, lines, width)
-    yield grid.heading()
+    yield [grid.heading()]
     for line in lines:
-        yield from grid.row(line)
+        yield list(grid.row(line))
+
+
+def fits(title: str, heads: Sequence[Head], lines: Sequence[Line], width: int) -> bool:
+    """Tell whether all columns that are never given up have room, and some of the names as well."""
+    return _Grid(title, heads, lines, width).fits
 
 
 def cut(text: str, cells: int) -> str:
@@ -88,7 +93,9 @@ class _Grid:
         notes = max((cell_len(SEPARATOR.join(line.notes)) for line in lines), default=0)
         self.shown = list(range(len(heads)))
         self._drop_until(names + bool(notes) * len(GAP) + min(notes, NOTE_CELLS), SPARE)
-        self._drop_until(min(names, guides + NAME_CELLS), 1)
+        least = min(names, guides + NAME_CELLS)
+        self._drop_until(least, 1)
+        self.fits = least + self._numbers() <= width
         self.name_cells = min(names, max(LEAST_CELLS, width - self._numbers()))
         self.note_cells = max(0, width - self.name_cells - self._numbers() - len(GAP))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ticktree.analysis.roles import has_processes
 from ticktree.outputs import formatting
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.processes import census
 from ticktree.outputs.visible import visible
 from ticktree.profile import Loop, Profile
 from ticktree.profile.metadata import ordered
@@ -44,6 +46,8 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
         yield command
     if True in profile.metadata.get("unfinished", ()):
         yield "unfinished"
+    if has_processes(profile) or (options.by is not None and profile.writers):
+        yield census(profile, options.by)
     loop = max(profile.loops.values(), key=lambda loop: (loop.busy_ns, loop.path), default=None)
     if loop is not None:
         yield from _ticks(loop, options)

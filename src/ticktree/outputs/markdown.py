@@ -1,31 +1,38 @@
-"""The markdown view, for a pull request or a lab book: the same rows as the terminal's, in tables."""
+"""The markdown view, for a pull request or a lab book: the same parts as the terminal's, in tables and lists."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
-from ticktree.outputs import columns
-from ticktree.outputs.columns import Column
-from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.advice import evidence, said
+from ticktree.outputs.document import Entry, Heading, Losses, Nothing, Part, Table, Tone
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.rows import Row, tree_rows
-from ticktree.outputs.visible import visible
-from ticktree.outputs.worst import pace, worst_ticks
-from ticktree.profile import Loop, Profile
+from ticktree.outputs.parts import parts
+from ticktree.profile import Profile
+
+# Wider tables are cut off, or scrolled, where markdown is read.
+COLUMNS_AT_MOST = 14
 
 # What could be taken for emphasis, code, a link, a table's cell or mathematics, wherever it stands; and for a
 # heading, a list or a rule, where it stands first.
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
 _FIRST = re.compile(r"^(\s*)([#+=:-]|\d+(?=[.)](?:\s|$)))")
 
-Item = TypeVar("Item")
+_EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a markdown document in UTF-8."""
-    return "\n".join(_lines(profile, options)).encode() + b"\n"
+    return draw(parts(profile, options))
+
+
+def draw(shown: Iterable[Part]) -> bytes:
+    """Return parts one below the other as a markdown document in UTF-8."""
+    lines: list[str] = []
+    for part in shown:
+        lines += [*([""] if lines else []), *_drawn(part)]
+    return "\n".join(lines).encode() + b"\n"
 
 
 def escaped(text: str) -> str:
@@ -39,75 +46,59 @@ def _escaped_first(match: re.Match[str]) -> str:
     return f"{space}{special}\\" if special.isdigit() else f"{space}\\{special}"
 
 
-def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
-    yield f"# {escaped(title(profile))}"
-    yield ""
-    yield escaped(" · ".join(headline(profile, options)))
-    yield ""
-    if is_empty(profile):
-        yield NOTHING
+def _drawn(part: Part) -> Iterator[str]:
+    if isinstance(part, Heading):
+        yield from (f"# {escaped(part.title)}", "", escaped(" · ".join(part.pieces)))
+    elif isinstance(part, Table):
+        yield from _table(part)
+    elif isinstance(part, Nothing):
+        yield part.text
+    elif isinstance(part, Losses):
+        yield f"**{escaped(', '.join(part.pieces))}**"
     else:
-        yield from _tree(profile, options)
-    yield from _loops(profile, options)
-    yield from _gauges(profile)
-    lost = losses(profile)
-    if lost:
-        yield ""
-        yield f"**{escaped(', '.join(lost))}**"
+        yield from ("## Worth doing", "")
+        for number, finding in enumerate(part.findings, start=1):
+            yield f"{number}. {escaped(said(finding))}  "  # two spaces end the line, not the item
+            yield f"   *{escaped(' · '.join(evidence(finding)))}*"
 
 
-def _tree(profile: Profile, options: ViewOptions) -> Iterator[str]:
-    rows = tree_rows(profile, options)
-    cells = ([_name(row), *_cells(columns.TREE, row), escaped(" · ".join(row.notes))] for row in rows)
-    yield from table(["section", *_titles(columns.TREE), ""], len(columns.TREE), cells)
-
-
-def _name(row: Row) -> str:
-    """Return the name behind its lines, whose spaces would be lost if they were not unbreakable."""
-    guide = row.guide.replace(" ", "\u00a0")
-    name = escaped(row.name)
-    styled = {"section": f"**{name}**" if not guide else name, "wait": name}.get(row.kind, f"*{name}*")
-    return f"{guide}{styled} ({row.mark})" if row.mark else f"{guide}{styled}"
-
-
-def _loops(profile: Profile, options: ViewOptions) -> Iterator[str]:
-    loops = sorted(profile.loops.values(), key=lambda loop: (-loop.busy_ns, loop.path))
-    if not loops:
+def _table(part: Table) -> Iterator[str]:
+    if part.narrower is not None and len(part.heads) > COLUMNS_AT_MOST:
+        yield from _table(part.narrower)
         return
-    yield ""
-    cells = ([escaped(visible(loop.path)), *_cells(columns.LOOPS, loop)] for loop in loops)
-    yield from table(["loop", *_titles(columns.LOOPS)], len(columns.LOOPS), cells)
-    for loop in loops:
-        yield from _about(profile, loop, options)
+    # The tree may have notes of any node at any time; elsewhere a column that is empty says nothing.
+    has_notes = part.bar_rank is not None or any(entry.notes for entry in part.entries)
+    titles = [part.noun, *(escaped(head.title) for head in part.heads), *([""] if has_notes else [])]
+    rules = ["---", *("---" if head.words else "--:" for head in part.heads), *(["---"] if has_notes else [])]
+    yield _row(titles)
+    yield _row(rules)
+    for entry in part.entries:
+        notes = [escaped(" · ".join(entry.notes))] if has_notes else []
+        yield _row([_name(entry), *_cells(part, entry), *notes])
+    for entry in part.entries:
+        yield from _about(entry)
+    if part.remark:
+        yield from ("", escaped(part.remark))
 
 
-def _about(profile: Profile, loop: Loop, options: ViewOptions) -> Iterator[str]:
-    said = [pieces for pieces in (pace(loop), *worst_ticks(profile, loop, options)) if pieces]
-    if said:
-        yield ""
-        yield f"{escaped(visible(loop.path))}:"
-        yield ""
-        yield from (f"- {escaped(' · '.join(pieces))}" for pieces in said)
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
-def _gauges(profile: Profile) -> Iterator[str]:
-    gauges = [profile.gauges[name] for name in sorted(profile.gauges)]
-    if gauges:
-        yield ""
-        cells = ([escaped(visible(gauge.name)), *_cells(columns.GAUGES, gauge)] for gauge in gauges)
-        yield from table(["gauge", *_titles(columns.GAUGES)], len(columns.GAUGES), cells)
+def _name(entry: Entry) -> str:
+    """Return the name behind its lines, whose spaces would be lost if they were not unbreakable."""
+    guide = entry.guide.replace(" ", "\u00a0")
+    emphasis = _EMPHASIS.get(entry.tone, "")
+    styled = f"{emphasis}{escaped(entry.name)}{emphasis}"
+    return f"{guide}{styled} ({entry.mark})" if entry.mark else f"{guide}{styled}"
 
 
-def _titles(shown: Sequence[Column[Item]]) -> list[str]:
-    return [column.title for column in shown]
+def _cells(part: Table, entry: Entry) -> Iterator[str]:
+    for head, cell in zip(part.heads, entry.cells, strict=True):
+        yield escaped(cell) if head.words else cell.replace(" ", "\u00a0")
 
 
-def _cells(shown: Sequence[Column[Item]], item: Item) -> list[str]:
-    return [column.text(item).replace(" ", "\u00a0") for column in shown]
-
-
-def table(titles: Sequence[str], numbers: int, rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a table whose first column is text, the next `numbers` are numbers, and any other is text."""
-    rules = ["---", *["--:"] * numbers, *["---"] * (len(titles) - numbers - 1)]
-    for cells in (titles, rules, *rows):
-        yield f"| {' | '.join(cells)} |"
+def _about(entry: Entry) -> Iterator[str]:
+    if entry.about:
+        yield from ("", f"{escaped(entry.name)}:", "")
+        yield from (f"- {escaped(' · '.join(pieces))}" for pieces in entry.about)

@@ -19,8 +19,7 @@ def _notes(node: Node, options: ViewOptions) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
     if node.total_ns > 0 and any(child.concurrent_ns for child in node.children.values()):
-        concurrent_ns = sum(child.concurrent_ns for child in node.children.values())
-        yield f"{formatting.significant(1 + concurrent_ns / node.total_ns)} x parallel"
+        yield _parallel(node)
     if node.work is not None:
         yield from _work(node.work, node)
     if node.cpu is not None:
@@ -31,6 +30,20 @@ def _notes(node: Node, options: ViewOptions) -> Iterator[str]:
         yield f"device time {visible(node.device)}"
     if options.call_sites:
         yield from _call_sites(node)
+
+
+def outlived(node: Node) -> bool:
+    """Tell whether more ran beside a node than all who ran there could in its time: they went on after its end."""
+    below = [child for child in node.children.values() if child.concurrent_ns]
+    writers = {writer for child in below for writer in child.by_writer}
+    return bool(writers) and sum(child.concurrent_ns for child in below) > len(writers) * node.total_ns
+
+
+def _parallel(node: Node) -> str:
+    concurrent_ns = sum(child.concurrent_ns for child in node.children.values())
+    if outlived(node):
+        return f"{formatting.time(concurrent_ns)} beside and after it"
+    return f"{formatting.significant(1 + concurrent_ns / node.total_ns)} x parallel"
 
 
 def _open(opened: Open) -> str:

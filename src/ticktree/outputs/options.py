@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ticktree.analysis.roles import By
+
 Phase: TypeAlias = Literal["steady", "warmup", "all"]
 
 
@@ -19,6 +21,7 @@ class ViewOptions:
         call_sites: show where each section was called from.
         phase: whose calls the means, percentiles and counts are of. Shares are always of the whole run,
             because only there the accounts add up.
+        by: whether the tree has a column for each process, thread or role; None for the tree of all together.
     """
 
     width: int = 100
@@ -26,3 +29,4 @@ class ViewOptions:
     all: bool = False
     call_sites: bool = False
     phase: Phase = "steady"
+    by: By | None = None

@@ -29,7 +29,8 @@ class Output:
         return rendered
 
 
-OUTPUTS = {
-    output.name: output
-    for output in (Output("terminal", ".txt"), Output("markdown", ".md"), Output("json", ".json"))
-}
+_JSON = Output("json", ".json")
+
+# What `ticktree report` shows, and what `ticktree export` writes for other programs.
+OUTPUTS = {output.name: output for output in (Output("terminal", ".txt"), Output("markdown", ".md"), _JSON)}
+EXPORTS = {output.name: output for output in (_JSON, Output("mlagents", ".json"))}

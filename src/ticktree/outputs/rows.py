@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ticktree.outputs.notes import notes_of
+from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile, Stats
@@ -33,6 +33,7 @@ class Row:
         notes: what else is known, the most important first.
         guide: the lines that lead to it from its ancestors; "" at the top.
         trunk: the lines that lead past it to whatever follows; as wide as `guide`.
+        nodes: what `total_ns` is of: their totals, or in a row of own time their own times.
     """
 
     kind: Kind
@@ -46,6 +47,7 @@ class Row:
     notes: tuple[str, ...] = ()
     guide: str = ""
     trunk: str = ""
+    nodes: tuple[Node, ...] = field(default=(), repr=False, compare=False)
 
 
 def tree_rows(profile: Profile, options: ViewOptions) -> list[Row]:
@@ -86,11 +88,19 @@ def _below(node: Node, options: ViewOptions) -> list[tuple[Row, Node | None]]:
         rows.append((_folded(small, node, options), None))
     if children:
         rows.append((_unaccounted(node), None))
+    if outlived(node):  # a part of the parent's time is then nothing that can be said of them
+        rows = [
+            (replace(row, share=None) if child and child.concurrent_ns else row, child) for row, child in rows
+        ]
     return rows
 
 
 def _is_small(node: Node, parent: Node) -> bool:
-    return node.open is None and node.total_ns < SMALL_SHARE * parent.total_ns
+    if node.open is not None or node.total_ns >= SMALL_SHARE * parent.total_ns:
+        return False
+    # What merely starts a thread is short, and all that the thread does is below it.
+    spent_ns = sum(below.own_ns for _, _, below in node.walk())
+    return spent_ns < SMALL_SHARE * parent.total_ns
 
 
 def _share(total_ns: int, parent: Node) -> float | None:
@@ -109,6 +119,7 @@ def _section(node: Node, parent: Node, options: ViewOptions) -> Row:
         mean_ns=stats.mean_ns,
         calls=stats.count,
         notes=notes_of(node, options),
+        nodes=(node,),
     )
 
 
@@ -120,6 +131,7 @@ def _folded(nodes: list[Node], parent: Node, options: ViewOptions) -> Row:
         total_ns=total_ns,
         share=_share(total_ns, parent),
         calls=sum(phase_of(node, options.phase).count for node in nodes),
+        nodes=tuple(nodes),
     )
 
 
@@ -131,6 +143,7 @@ def _unaccounted(node: Node) -> Row:
         total_ns=total_ns,
         share=_share(total_ns, node),
         mean_ns=rounded_ratio(total_ns, node.count) if node.count else None,
+        nodes=(node,),
     )
 
 

@@ -1,146 +1,141 @@
-"""The terminal's view: the tree, the loops, the gauges, and what is missing."""
+"""The terminal's view: the parts one below the other, fitted to its width."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
-from typing import TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ticktree.outputs import columns
-from ticktree.outputs.columns import Column
-from ticktree.outputs.grid import GAP, SEPARATOR, Head, Line, cut, drawn
-from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs import grid
+from ticktree.outputs.advice import evidence, said
+from ticktree.outputs.bars import bar
+from ticktree.outputs.document import Advice, Entry, Heading, Losses, Nothing, Part, Table, Tone
+from ticktree.outputs.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.rows import Kind, Row, tree_rows
-from ticktree.outputs.visible import visible
-from ticktree.outputs.worst import pace, worst_ticks
-from ticktree.profile import Loop, Profile
+from ticktree.outputs.parts import parts
+from ticktree.profile import Profile
 
-BAR_CELLS = 8
 LEAST_WIDTH = 40
+WORDS_CELLS = (
+    18  # of a name among numbers: with a share and the least of a row's own name, it fits the least width
+)
 
-_NAME_STYLES: dict[Kind, str] = {
-    "section": "",
+_STYLES: dict[Tone, str] = {
+    "plain": "",
+    "strong": "bold",
     "wait": "blue",
-    "unaccounted": "dim italic",
-    "folded": "dim",
-    "itself": "dim italic",
+    "quiet": "dim italic",
+    "faint": "dim",
+    "alarm": "red",
+    "good": "green",
 }
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
-
-Item = TypeVar("Item")
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return what `ticktree report` and the end of `ticktree run` print, in UTF-8."""
-    lines = list(_lines(profile, options, max(LEAST_WIDTH, options.width)))
-    return encoded(lines, options.color)
+    return draw(parts(profile, options), options)
 
 
-def _lines(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
-    yield from _headline(profile, options, width)
-    yield Text()
-    if is_empty(profile):
-        yield from wrapped(NOTHING.split(" "), " ", width)
+def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
+    """Return parts one below the other, as a terminal takes them, in UTF-8."""
+    width = max(LEAST_WIDTH, options.width)
+    lines: list[Text] = []
+    for part in shown:
+        lines += [*([Text()] if lines else []), *_drawn(part, width)]
+    return _encoded(lines, options.color)
+
+
+def _drawn(part: Part, width: int) -> Iterator[Text]:
+    if isinstance(part, Heading):
+        yield from _heading(part, width)
+    elif isinstance(part, Table):
+        yield from _table(part, width)
+    elif isinstance(part, Nothing):
+        yield from _wrapped(part.text.split(" "), " ", width)
+    elif isinstance(part, Losses):
+        yield from _wrapped(part.pieces, ", ", width, "yellow")
     else:
-        yield from _tree(profile, options, width)
-    if profile.loops:
-        yield Text()
-        yield from _loops(profile, options, width)
-    if profile.gauges:
-        yield Text()
-        yield from _gauges(profile, width)
-    lost = losses(profile)
-    if lost:
-        yield Text()
-        yield from wrapped(lost, ", ", width, "yellow")
+        yield from _advice(part, width)
 
 
-def _headline(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
-    pieces = [title(profile), *headline(profile, options)]
-    first, *rest = wrapped(pieces, GAP + " ", width)
-    first.stylize("bold", 0, len(cut(pieces[0], width)))
+def _heading(part: Heading, width: int) -> Iterator[Text]:
+    first, *rest = _wrapped([part.title, *part.pieces], GAP + " ", width)
+    first.stylize("bold", 0, len(cut(part.title, width)))
     yield first
     yield from rest
 
 
-def wrapped(pieces: Sequence[str], between: str, width: int, style: str = "") -> Iterator[Text]:
-    """Yield `pieces` on as few lines as they need, later lines moved in a little."""
+def _wrapped(
+    pieces: Sequence[str], between: str, width: int, style: str = "", hang: str = GAP
+) -> Iterator[Text]:
+    """Yield `pieces` on as few lines as they need, later lines behind `hang`."""
     line = cut(pieces[0], width)
     for piece in pieces[1:]:
         if cell_len(line + between + piece) <= width:
             line += between + piece
         else:
             yield Text(line, style)
-            line = GAP + cut(piece, width - len(GAP))
+            line = hang + cut(piece, width - len(hang))
     yield Text(line, style)
 
 
-def _tree(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
-    heads = [Head("", 4, left=True, style="cyan"), *_heads(columns.TREE)]
-    lines = [
-        Line(
-            name=row.name,
-            mark=row.mark,
-            cells=[_bar(row.share), *(column.text(row) for column in columns.TREE)],
-            notes=row.notes,
-            guide=row.guide,
-            trunk=row.trunk,
-            style=_style(row),
-            quiet=row.kind not in ("section", "wait"),
-        )
-        for row in tree_rows(profile, options)
+def _table(part: Table, width: int) -> Iterator[Text]:
+    heads = [grid.Head(head.title, head.rank, left=head.words) for head in part.heads]
+    if part.bar_rank is not None:
+        heads.insert(0, grid.Head("", part.bar_rank, left=True, style="cyan"))
+    lines = [_line(part, entry) for entry in part.entries]
+    if part.narrower is not None and not grid.fits(part.title, heads, lines, width):
+        yield from _table(part.narrower, width)
+        return
+    heading, *drawn = grid.drawn(part.title, heads, lines, width)
+    yield from heading
+    for entry, row in zip(part.entries, drawn, strict=True):
+        yield from row
+        for pieces in entry.about:
+            yield from (Text.assemble(GAP, line) for line in _wrapped(pieces, SEPARATOR, width - len(GAP)))
+    if part.remark:
+        yield from _wrapped(part.remark.split(" "), " ", width, "dim", hang="")
+
+
+def _line(part: Table, entry: Entry) -> grid.Line:
+    cells = [
+        cut(cell, WORDS_CELLS) if head.words else cell
+        for head, cell in zip(part.heads, entry.cells, strict=True)
     ]
-    yield from drawn("", heads, lines, width)
+    return grid.Line(
+        name=entry.name,
+        mark=entry.mark,
+        cells=[*_bar(part, entry), *cells],
+        notes=entry.notes,
+        guide=entry.guide,
+        trunk=entry.trunk,
+        style=_STYLES[entry.tone],
+        quiet=entry.tone in ("quiet", "faint"),
+    )
 
 
-def _style(row: Row) -> str:
-    return "bold" if row.kind == "section" and not row.guide else _NAME_STYLES[row.kind]
+def _bar(part: Table, entry: Entry) -> list[str]:
+    return [] if part.bar_rank is None else [bar(entry.share)]
 
 
-def _loops(profile: Profile, options: ViewOptions, width: int) -> Iterator[Text]:
-    loops = sorted(profile.loops.values(), key=lambda loop: (-loop.busy_ns, loop.path))
-    heading, *rows = drawn("loops", _heads(columns.LOOPS), list(map(_loop, loops)), width)
-    yield heading
-    for loop, row in zip(loops, rows, strict=True):
-        yield row
-        yield from _about(profile, loop, options, width)
+def _advice(part: Advice, width: int) -> Iterator[Text]:
+    """Yield each piece of advice behind its number, and below it, dim, what it rests on."""
+    yield Text("Worth doing", "bold")
+    for number, finding in enumerate(part.findings, start=1):
+        lead = f"{number:>2}  "
+        room = width - len(lead)
+        lines = [
+            *_wrapped(said(finding).split(" "), " ", room, hang=""),
+            *_wrapped(evidence(finding), SEPARATOR, room, "dim", hang=""),
+        ]
+        for at, line in enumerate(lines):
+            yield Text.assemble((" " * len(lead) if at else lead, "bold"), line)
 
 
-def _loop(loop: Loop) -> Line:
-    cells = [column.text(loop) for column in columns.LOOPS]
-    return Line(visible(loop.path), cells, style="red" if loop.missed else "")
-
-
-def _about(profile: Profile, loop: Loop, options: ViewOptions, width: int) -> Iterator[Text]:
-    for pieces in (pace(loop), *worst_ticks(profile, loop, options)):
-        if pieces:
-            for line in wrapped(pieces, SEPARATOR, width - len(GAP)):
-                yield Text.assemble(GAP, line)
-
-
-def _gauges(profile: Profile, width: int) -> Iterator[Text]:
-    gauges = [profile.gauges[name] for name in sorted(profile.gauges)]
-    lines = [Line(visible(gauge.name), [column.text(gauge) for column in columns.GAUGES]) for gauge in gauges]
-    yield from drawn("gauges", _heads(columns.GAUGES), lines, width)
-
-
-def _heads(shown: Sequence[Column[Item]]) -> list[Head]:
-    return [Head(column.title, column.rank) for column in shown]
-
-
-def _bar(share: float | None) -> str:
-    """Return a bar as long as `share` of its cells, to an eighth of a cell; of more than all, a full one."""
-    eighths = round(min(max(share or 0.0, 0.0), 1.0) * BAR_CELLS * 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def encoded(lines: Sequence[Text], color: bool) -> bytes:
-    """Return the lines as a terminal takes them, in UTF-8."""
+def _encoded(lines: Sequence[Text], color: bool) -> bytes:
     if not color:
         return "".join(f"{line.plain}\n" for line in lines).encode()
     # Nothing is asked of the environment: the same profile and options give the same bytes everywhere.

@@ -10,10 +10,8 @@ ignores fields it does not know.
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ticktree.profile import nested
@@ -21,6 +19,7 @@ from ticktree.profile.decode import profile_from
 from ticktree.profile.encode import dict_of
 from ticktree.profile.errors import ProfileError, quoted
 from ticktree.profile.fields import Fields
+from ticktree.profile.pausing import collector_paused
 from ticktree.profile.profile import Profile
 
 SCHEMA = "ticktree-profile/1"
@@ -43,8 +42,13 @@ def from_text(text: str | bytes) -> Profile:
     Raises:
         ProfileError: `text` is not JSON, not a profile, or one of a version not known here.
     """
-    with _collector_paused():
-        fields = Fields(_value_in(text), "profile")
+    return from_value(value_in(text))
+
+
+def from_value(value: Any) -> Profile:
+    """Return the profile in `value`, as `value_in` gives it; see `from_text`."""
+    with collector_paused():
+        fields = Fields(value, "profile")
         schema = fields.text("schema")
         if schema != SCHEMA:
             raise ProfileError(f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r}")
@@ -69,13 +73,19 @@ def _written(node: dict[str, Any]) -> Iterator[str]:
             waiting.extend([",", child] if place else [child])
 
 
-def _value_in(text: str | bytes) -> Any:
+def value_in(text: str | bytes) -> Any:
+    """Return what JSON has in `text`, however deep.
+
+    Raises:
+        ProfileError: `text` is not JSON, or holds what is no number.
+    """
     try:
         text = text if isinstance(text, str) else text.decode()
-        try:
-            return _DECODER.decode(text)
-        except RecursionError:
-            return nested.loads(text, _DECODER)
+        with collector_paused():
+            try:
+                return _DECODER.decode(text)
+            except RecursionError:
+                return nested.loads(text, _DECODER)
     except ProfileError:
         raise
     except ValueError as error:  # bad JSON, bad UTF-8, or a number of thousands of digits
@@ -87,18 +97,3 @@ def _refuse(constant: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking at lists of numbers again and again: that trebles the time.
-
-    Nothing made here refers to itself, so there is nothing to collect.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

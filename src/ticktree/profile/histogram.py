@@ -63,6 +63,11 @@ def middle_of(bucket: int) -> float:
     return float(2.0 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE))
 
 
+def edges_of(bucket: int) -> tuple[float, float]:
+    """Return where `bucket` begins and where it ends, to a float's precision."""
+    return 2.0 ** (bucket / BUCKETS_PER_OCTAVE), 2.0 ** ((bucket + 1) / BUCKETS_PER_OCTAVE)
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
     """Counts per bucket. Merges by adding; the empty histogram is the identity.

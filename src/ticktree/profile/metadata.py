@@ -10,11 +10,15 @@ Value: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, frozenset[Value]]
 
 
-def merged(left: Metadata, right: Metadata) -> dict[str, frozenset[Value]]:
-    """Return the union of both, key by key."""
+def merged(*every: Metadata) -> dict[str, frozenset[Value]]:
+    """Return the union of all, key by key."""
+    values: dict[str, list[Value]] = {}
+    for metadata in every:
+        for key, more in metadata.items():
+            values.setdefault(key, []).extend(more)
     # 1, 1.0 and True are one member of a set; taking them in a fixed order makes which of them stays the same
     # whichever comes first.
-    return {key: frozenset(ordered([*left.get(key, ()), *right.get(key, ())])) for key in {**left, **right}}
+    return {key: frozenset(ordered(found)) for key, found in values.items()}
 
 
 def ordered(values: Iterable[Value]) -> list[Value]:

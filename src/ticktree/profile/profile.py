@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
 from typing import Any
 
 from ticktree.profile import critical
@@ -17,6 +15,7 @@ from ticktree.profile.loop import Loop
 from ticktree.profile.merging import sums, union
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.node import MAX_DEPTH, Node
+from ticktree.profile.summing import sum_of_trees, sums_of, union_of
 from ticktree.profile.writer import Writer
 
 ROOT_NAME = "root"
@@ -63,8 +62,17 @@ class Profile:
         )
 
     def merge(self, *others: Profile) -> Profile:
-        """Return this profile and `others` as one, whatever their order."""
-        return reduce(add, others, self)
+        """Return this profile and `others` as one, whatever their order; the same as adding them one by one."""
+        every = (self, *others)
+        return Profile(
+            root=sum_of_trees([each.root for each in every]),
+            loops=union_of(each.loops for each in every),
+            gauges=union_of(each.gauges for each in every),
+            metadata=meta.merged(*(each.metadata for each in every)),
+            losses=sums_of(each.losses for each in every),
+            writers=union_of(each.writers for each in every),
+            critical=sums_of(each.critical for each in every),
+        )
 
     def check(self) -> None:
         """Assert what holds for every profile.

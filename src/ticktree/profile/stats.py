@@ -13,12 +13,15 @@ from ticktree.profile.merging import largest, smallest
 class Stats:
     """Durations of completed calls. `Stats()` is the identity of `+`.
 
+    Of calls that another program only counted and added up it is not known how long any one took: they have no
+    minimum, no maximum and no histogram, and neither has what they are merged with.
+
     Attributes:
         count: completed calls. Merges by adding.
         sum_ns: what they took together. Merges by adding.
-        min_ns: the shortest of them, None when there was none. Merges by the minimum.
-        max_ns: the longest of them, None when there was none. Merges by the maximum.
-        histogram: how many took how long. Merges by adding.
+        min_ns: the shortest of them, None when there was none or it is not known. Merges by the minimum.
+        max_ns: the longest of them, None when there was none or it is not known. Merges by the maximum.
+        histogram: how many took how long, empty when that is not known. Merges by adding.
     """
 
     count: int = 0
@@ -40,6 +43,8 @@ class Stats:
         )
 
     def __add__(self, other: Stats) -> Stats:
+        if not (self.is_known and other.is_known):
+            return Stats(self.count + other.count, self.sum_ns + other.sum_ns)
         return Stats(
             count=self.count + other.count,
             sum_ns=self.sum_ns + other.sum_ns,
@@ -49,27 +54,32 @@ class Stats:
         )
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is known how long single calls took; true when no call completed."""
+        return self.min_ns is not None or not self.count
+
+    @property
     def mean_ns(self) -> int | None:
         """Mean duration, rounded to the nanosecond; None when no call completed."""
         return rounded_ratio(self.sum_ns, self.count) if self.count else None
 
     @property
     def p50_ns(self) -> int | None:
-        """Median duration, within 1.1%; None when no call completed."""
+        """Median duration, within 1.1%; None when not known."""
         return self.quantile_ns(0.5)
 
     @property
     def p90_ns(self) -> int | None:
-        """Duration that 90% of the calls did not exceed, within 1.1%; None when no call completed."""
+        """Duration that 90% of the calls did not exceed, within 1.1%; None when not known."""
         return self.quantile_ns(0.9)
 
     @property
     def p99_ns(self) -> int | None:
-        """Duration that 99% of the calls did not exceed, within 1.1%; None when no call completed."""
+        """Duration that 99% of the calls did not exceed, within 1.1%; None when not known."""
         return self.quantile_ns(0.99)
 
     def quantile_ns(self, q: float) -> int | None:
-        """Duration that the share `q` of calls did not exceed, within 1.1%; None when no call completed."""
+        """Duration that the share `q` of calls did not exceed, within 1.1%; None when not known."""
         if self.min_ns is None or self.max_ns is None:
             return None
         value = self.histogram.quantile(q, self.min_ns, self.max_ns)
@@ -80,11 +90,11 @@ class Stats:
         yield from self.histogram.problems()
         if self.count < 0 or self.sum_ns < 0:
             yield "a count or a sum is negative"
-        if self.histogram.count != self.count:
+        if self.histogram.count != (self.count if self.is_known else 0):
             yield f"the histogram holds {self.histogram.count} calls where {self.count} were counted"
         if self.min_ns is None or self.max_ns is None:
-            if self.count or self.sum_ns or self.min_ns != self.max_ns:
-                yield "calls were counted without a minimum and a maximum"
+            if self.min_ns != self.max_ns or (self.sum_ns and not self.count):
+                yield "there is a minimum without a maximum, a maximum without a minimum, or a sum of no calls"
         elif not self.count:
             yield "there is a minimum or a maximum of no calls"
         elif not 0 <= self.min_ns <= self.max_ns:

@@ -47,10 +47,29 @@ class WorstTick:
     breakdown: Mapping[str, int] = field(default_factory=dict)
     causes: Mapping[str, int] = field(default_factory=dict)
 
-    def order(self) -> tuple[object, ...]:
+    def order(self) -> tuple[int, str, int, int, _Rest]:
         """Return what ticks are ranked by: duration, then whatever makes the order total."""
-        rest = (sorted(self.breakdown.items()), sorted(self.causes.items()))
-        return (self.duration_ns, self.writer, self.tick, self.started_ns, *rest)
+        return (self.duration_ns, self.writer, self.tick, self.started_ns, _Rest(self))
+
+
+class _Rest:
+    """What decides between ticks that are alike in all else: looked at where that is so, which is hardly ever."""
+
+    __slots__ = ("_tick",)
+
+    def __init__(self, tick: WorstTick) -> None:
+        self._tick = tick
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rest) and self._sorted() == other._sorted()
+
+    def __lt__(self, other: _Rest) -> bool:
+        return self._sorted() < other._sorted()
+
+    __hash__ = None  # type: ignore[assignment]  # it is made to be compared
+
+    def _sorted(self) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        return sorted(self._tick.breakdown.items()), sorted(self._tick.causes.items())
 
 
 def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from ticktree.recorder._native import Loop, Recorder, Section, TimedFunction, copy_settled
+from ticktree.recorder._native import (
+    Block,
+    Channel,
+    Entered,
+    Loop,
+    Origin,
+    Recorder,
+    Section,
+    TimedFunction,
+    Wait,
+    copy_settled,
+    make_block,
+    silence,
+)
 from ticktree.recorder.calibration import calibrate
+from ticktree.recorder.children import PARENT_VARIABLE, RUN_VARIABLE, lead_children, leave_children
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
 __all__ = [
     "OFF_FOR_GOOD",
+    "PARENT_VARIABLE",
+    "RUN_VARIABLE",
+    "Block",
+    "Channel",
+    "Entered",
     "Loop",
+    "Origin",
     "Recorder",
     "Section",
     "TimedFunction",
+    "Wait",
     "calibrate",
     "copy_settled",
     "install",
+    "lead_children",
+    "leave_children",
+    "make_block",
+    "silence",
     "timed",
     "uninstall",
 ]

@@ -7,6 +7,7 @@ cdef extern from "Python.h":
         pass
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
+    object PyObject_Call(object function, object args, PyObject* kwargs)
 
 cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref
@@ -52,8 +53,16 @@ cdef extern from "core/builtins.h" nogil:
         PyObject* name
         tt_section* next
     ctypedef struct tt_thread
+    ctypedef struct tt_snapshot:
+        uint64_t at_ns
+    ctypedef struct tt_channels
+    ctypedef struct tt_wait:
+        uint64_t since
+        int counts, row
+    const uint64_t TT_HASH_BEGIN
     ctypedef struct tt_thread_facts:
         tt_ref spawn_node
+        tt_snapshot* path
         uint64_t native_id
         char name[48]
     ctypedef struct tt_origin:
@@ -63,12 +72,15 @@ cdef extern from "core/builtins.h" nogil:
         tt_ref node
         void* context
         uint32_t generation
+        tt_snapshot* path
     ctypedef struct tt_errand:
         tt_thread* thread
     ctypedef struct tt_gauge
     ctypedef struct tt_recorder:
         bint recording
         bint forked
+        bint fork_noted
+        tt_ref fork_node, role_of_new
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -78,6 +90,8 @@ cdef extern from "core/builtins.h" nogil:
         PyObject* by_name
         PyObject* origin_var
         PyObject* owner
+        tt_channels* shared
+        tt_channels* own
         tt_recorder* next
     ctypedef struct tt_timed:
         void* vectorcall
@@ -102,19 +116,29 @@ cdef extern from "core/builtins.h" nogil:
     void tt_header_write(tt_recorder*, uint64_t, uint64_t, uint32_t)
     int64_t tt_name_intern(tt_recorder*, const char*, uint32_t)
     tt_ref tt_store_text(tt_recorder*, const char*, uint32_t)
+    void tt_before_fork() noexcept
     void tt_after_fork() noexcept
+    tt_channels* tt_channels_open(const char*, uint64_t)
+    void tt_alias_put(tt_channels*, uint64_t, uint64_t)
+    uint64_t tt_alias_get(tt_channels*, uint64_t)
+    uint64_t tt_hash(uint64_t, const void*, size_t)
+    uint64_t tt_hash_end(uint64_t)
+    bint tt_hushed(tt_recorder*)
+    tt_thread* tt_thread_known(tt_recorder*)
+    int tt_silent
     void tt_forget_places(tt_recorder*)
     void tt_forget_threads(tt_recorder*)
     void tt_recorder_unlink(tt_recorder*)
     void tt_recorder_free(tt_recorder*)
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
-    tt_ref tt_node_open_here(tt_recorder*)
     void tt_anchor_renew(tt_recorder*)
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":
-    PyMethodDef tt_enter_def, tt_exit_def
+    PyMethodDef tt_enter_def, tt_exit_def, tt_block_enter_def
+    PyObject* (*tt_block_enter)(PyObject*) noexcept
+    tt_ref tt_node_open_here(tt_recorder*)
     bint tt_add_methods(PyTypeObject*) except 0
     PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
     PyObject* tt_calling_frame()
@@ -134,6 +158,16 @@ cdef extern from "core/builtins.h":
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)
+    void tt_note_fork(tt_recorder*)
+    tt_thread* tt_thread_here(tt_recorder*)
+    void tt_thread_role(tt_recorder*, tt_thread*, tt_ref)
+    void tt_origin_capture_path(tt_recorder*, tt_origin*)
+    void tt_path_of_fork(tt_recorder*)
+    void tt_signal(tt_recorder*, tt_channels*, uint64_t)
+    void tt_unblocked(tt_recorder*, tt_channels*, uint64_t, uint32_t)
+    void tt_start_from(tt_recorder*, tt_channels*, uint64_t)
+    tt_wait tt_wait_enter(tt_section*)
+    void tt_wait_leave(tt_section*, tt_wait, tt_channels*, uint64_t, uint32_t)
     tt_errand tt_errand_begin(tt_recorder*, const tt_origin*)
     void tt_errand_end(tt_recorder*, tt_errand*)
     PyObject* (*tt_section_make)(PyObject*, PyObject*) noexcept
@@ -148,6 +182,7 @@ cdef extern from "pthread.h":
     int pthread_atfork(void (*prepare)() noexcept, void (*parent)() noexcept, void (*child)() noexcept)
 
 cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     void PyErr_SetObject(object, object)
     object PyVectorcall_Call(object, object, object)
     void* PyVectorcall_Function(PyObject*)

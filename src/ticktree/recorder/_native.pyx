@@ -2,14 +2,15 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: recorder.pxi (a memory file and what writes it), section.pxi,
-timed.pxi, loop.pxi, origin.pxi (places carried to other tasks and threads), copying.pxi (for readers).
+timed.pxi, loop.pxi, signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
+process.pxi (and to other processes), copying.pxi (for readers).
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.ref cimport Py_INCREF
 from libc.math cimport isfinite
-from libc.stdlib cimport calloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 import contextlib
@@ -21,8 +22,11 @@ import time
 include "native/names.pxi"
 include "native/section.pxi"
 include "native/recorder.pxi"
+include "native/signals.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"
+include "native/block.pxi"
+include "native/process.pxi"
 include "native/copying.pxi"
 include "native/callbacks.pxi"

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
-from ticktree.recorder.imports import forget_imports, when_imported
+from ticktree.recorder.imports import forget_import, when_imported
 
 _users: list[Recorder] = []
 _undo: list[Callable[[], None]] = []
@@ -29,13 +29,9 @@ def install(recorder: Recorder) -> None:
     if len(_users) > 1:
         return
     _wrap(threading.Thread, "start", _start)
-    when_imported(
-        "concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit)
-    )
-    when_imported(
-        "asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task)
-    )
-    when_imported("uvloop", _wrap_uvloop)
+    _watch("concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit))
+    _watch("asyncio.base_events", lambda module: _wrap(module.BaseEventLoop, "create_task", _create_task))
+    _watch("uvloop", _wrap_uvloop)
     gc.callbacks.append(_gc_pause)
     _undo.append(lambda: gc.callbacks.remove(_gc_pause))
 
@@ -46,9 +42,13 @@ def uninstall(recorder: Recorder) -> None:
         return
     _users.remove(recorder)
     if not _users:
-        forget_imports()
         while _undo:
             _undo.pop()()
+
+
+def _watch(name: str, done: Callable[[ModuleType], None]) -> None:
+    when_imported(name, done)
+    _undo.append(lambda: forget_import(name, done))
 
 
 def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
@@ -68,12 +68,12 @@ def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
 
 
 def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -> None:
-    thread._ticktree_origins = origins()
+    thread._ticktree_origins = origins(path=True)
     start(thread, *args, **kwargs)
 
 
 def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-    given = origins()
+    given = origins(path=True)
     if args and given:
         return submit(executor, Errand(args[0], given), *args[1:], **kwargs)
     return submit(executor, *args, **kwargs)

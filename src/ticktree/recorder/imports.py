@@ -13,11 +13,11 @@ from typing import Any
 
 
 class _Loader:
-    """A module's own loader, followed by a call."""
+    """A module's own loader, followed by calls."""
 
-    def __init__(self, loader: Any, done: Callable[[ModuleType], None]) -> None:
+    def __init__(self, loader: Any, watchers: list[Callable[[ModuleType], None]]) -> None:
         self._loader = loader
-        self._done = done
+        self._watchers = watchers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)  # whatever else is asked of a loader
@@ -31,30 +31,31 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        self._done(module)
+        for done in self._watchers:
+            done(module)
 
 
 class _Finder:
     """Finds a watched module the way it is always found, and puts the call behind its loader."""
 
     def __init__(self) -> None:
-        self.watched: dict[str, Callable[[ModuleType], None]] = {}
+        self.watched: dict[str, list[Callable[[ModuleType], None]]] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        done = self.watched.pop(fullname, None)
-        if done is None:
+        watchers = self.watched.pop(fullname, None)
+        if watchers is None:
             return None
         for finder in sys.meta_path:
             if finder is self:
                 continue
             spec = finder.find_spec(fullname, path, target)
             if spec is not None and hasattr(spec.loader, "exec_module"):
-                spec.loader = _Loader(spec.loader, done)  # type: ignore[assignment]
+                spec.loader = _Loader(spec.loader, watchers)  # type: ignore[assignment]
             if spec is not None:
                 return spec
-        self.watched[fullname] = done
+        self.watched[fullname] = watchers
         return None
 
 
@@ -67,13 +68,17 @@ def when_imported(name: str, done: Callable[[ModuleType], None]) -> None:
     if module is not None:
         done(module)
         return
-    _finder.watched[name] = done
+    _finder.watched.setdefault(name, []).append(done)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
 
 
-def forget_imports() -> None:
-    """Waits for no module any more."""
-    _finder.watched.clear()
-    if _finder in sys.meta_path:
+def forget_import(name: str, done: Callable[[ModuleType], None]) -> None:
+    """Takes back what was given to `when_imported`, if it is still waiting."""
+    watchers = _finder.watched.get(name, [])
+    if done in watchers:
+        watchers.remove(done)
+    if not watchers:
+        _finder.watched.pop(name, None)
+    if not _finder.watched and _finder in sys.meta_path:
         sys.meta_path.remove(_finder)

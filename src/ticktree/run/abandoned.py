@@ -1,7 +1,8 @@
 """Finishing what others left: runs whose processes all died before one of them could finish it.
 
 They are found by their memory, not by their directories: wherever a run is kept, what it recorded occupies
-this machine's memory until somebody saves it.
+this machine's memory until somebody saves it. What some living process may still own is left alone, and so is
+what belongs to another user, or to processes that cannot be seen from here (containers that share a tmpfs).
 """
 
 from __future__ import annotations
@@ -11,20 +12,38 @@ from pathlib import Path
 
 from ticktree.run.directory import RunDirectory
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
-from ticktree.run.memory import HOMELESS_NAME, all_memory, memory_files, remove_memory, writer_of
+from ticktree.run.memory import (
+    HOMELESS_NAME,
+    all_memory,
+    is_aside,
+    memory_files,
+    owner_of,
+    remove_memory,
+    writer_of,
+)
+from ticktree.run.owner import Owner, dead_among
+from ticktree.run.trust import require_own
 
 # The directory of a run may have been moved, or be on a disk that is not mounted at the moment.
 _KEPT_WITHOUT_RUN_S = 24 * 3600.0
+# Making a memory directory takes a millisecond; one without anything in it may be in the making.
+_MADE_WITHIN_S = 3600.0
 
 
-def finish_abandoned() -> list[RunDirectory]:
-    """Finish every run of this user on this machine that nobody writes to any more.
+def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
+    """Finish every run of this user on this machine that nobody writes to any more, and sweep what is left.
+
+    Args:
+        within_s: Begin with no further run after so many seconds: a program that ends has its own affairs.
 
     Returns:
         The runs that were finished now. One that cannot be stays as it is, and says why when it is read.
     """
+    until = time.monotonic() + within_s
     finished = []
     for memory in all_memory():
+        if time.monotonic() > until:
+            break
         try:
             run = _finish(memory)
         except Exception:  # Whatever is wrong with it, it is not what our caller was asked about.
@@ -35,11 +54,19 @@ def finish_abandoned() -> list[RunDirectory]:
 
 
 def _finish(memory: Path) -> RunDirectory | None:
+    if is_aside(memory):
+        _remove_the_rest(memory)
+        return None
+    if not (memory / MANIFEST_NAME).exists():
+        _sweep_nameless(memory)
+        return None
     manifest = Manifest.from_json((memory / MANIFEST_NAME).read_text(encoding="utf-8"))
     path = Path(manifest.directory)
     if not (path / MANIFEST_NAME).exists():
-        _remove_homeless(memory, manifest)
+        if _nobody_writes(memory, manifest.owner):
+            _sweep_homeless(memory)
         return None
+    require_own(path)
     run = RunDirectory.open(path)
     if run.memory_dir != memory or run.is_live():
         return None
@@ -47,11 +74,37 @@ def _finish(memory: Path) -> RunDirectory | None:
     return run
 
 
-def _remove_homeless(memory: Path, manifest: Manifest) -> None:
+def _remove_the_rest(memory: Path) -> None:
+    """Remove what is left of a run that was finished by somebody who was then killed."""
+    try:
+        manifest = Manifest.from_json((memory / MANIFEST_NAME).read_text(encoding="utf-8"))
+        require_own(Path(manifest.directory))
+        RunDirectory.open(Path(manifest.directory)).tidy()
+    finally:
+        remove_memory(memory)
+
+
+def _sweep_nameless(memory: Path) -> None:
+    """Remove memory that does not say what run it is of: who made it was killed at once, or found no room."""
+    owner = owner_of(memory)
+    if owner is None:
+        # Empty but for what we know nothing of; rmdir removes it only if it is empty.
+        if time.time() - memory.stat().st_mtime > _MADE_WITHIN_S:
+            memory.rmdir()
+    elif _nobody_writes(memory, owner):
+        if memory_files(memory):  # its run's own run.json may still lead here
+            _sweep_homeless(memory)
+        else:
+            remove_memory(memory)
+
+
+def _nobody_writes(memory: Path, owner: Owner) -> bool:
+    writers = {(owner.pid, owner.started), *map(writer_of, memory_files(memory))}
+    return dead_among(owner, writers) == writers
+
+
+def _sweep_homeless(memory: Path) -> None:
     """Remove memory whose run's directory has been gone for a day."""
-    writers = [manifest.owner, *(manifest.owner.beside(*writer_of(file)) for file in memory_files(memory))]
-    if any(writer.is_alive() for writer in writers):
-        return
     seen_before = memory / HOMELESS_NAME
     if not seen_before.exists():
         seen_before.touch()

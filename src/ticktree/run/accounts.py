@@ -30,7 +30,7 @@ def leave_virtually(image: Image) -> Accounts:
     A dead process says no more than when it last looked at the clock; what it entered after that is taken to
     have begun at the end.
     """
-    frames = {ref: frame for ref, frame in image.frames() if frame.serial}
+    frames = image.open_frames()
     now = max([image.header.last.ticks, *(max(frame.start, frame.cover_start) for frame in frames.values())])
     accounts = Accounts()
     # Children are younger than what they are in: the youngest first.

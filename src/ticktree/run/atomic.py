@@ -4,30 +4,46 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 
-def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = False, follow: bool = True) -> None:
     """Write `data` to `path` by way of a temporary file beside it.
-
-    `durable` waits for the disk, so that one of the two texts also survives the machine's crash.
 
     A path that exists and is no ordinary file (a pipe, /dev/stdout) is written to as it stands: replacing it
     would take it from everybody else.
 
+    Args:
+        path: Where.
+        data: What.
+        durable: Wait for the disk, so that one of the two texts also survives the machine's crash.
+        follow: Whether a link is followed, and what it leads to written; else the link itself is replaced.
+
     Raises:
         OSError: The directory or the disk does not allow it; the old file is as it was.
     """
-    if path.exists() and not path.is_file():
+    if follow and path.exists() and not path.is_file():
         path.write_bytes(data)
         return
-    path = path.resolve()  # A link is followed, not replaced.
+    path = path.resolve() if follow else path
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with _new_file(temporary) as file:
             file.write(data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+def _new_file(path: Path) -> BinaryIO:
+    """A file nobody else has made: what lies there was left by a process killed under our number, or is a trap."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.fdopen(os.open(path, flags, 0o666), "wb")
+    except FileExistsError:
+        path.unlink()
+        return os.fdopen(os.open(path, flags, 0o666), "wb")

@@ -2,47 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
 
-from ticktree.profile import Node
+from ticktree.profile import Histogram, Node
 from ticktree.profile import path as paths
+from ticktree.profile.tally import NodeTally
+from ticktree.run.histograms import HistogramSums
 
 
-@dataclass(eq=False)
 class Branch:
-    """A place in the tree, and every record of it.
+    """A place in the tree, and the sum of every record of it.
 
-    Attributes:
+    Args:
         name: Of the section.
         path: From the root.
+        above: What it hangs under; None for the root.
+
+    Attributes:
         children: By name.
-        parts: One node without children for each record of this place.
+        tally: What was recorded here, but for histograms.
+        histograms: Those of the whole tree.
+        slot: In which of them are those of the calls here after warm-up; in the next, of those before that.
     """
 
-    name: str
-    path: str
-    children: dict[str, Branch] = field(default_factory=dict)
-    parts: list[Node] = field(default_factory=list)
+    __slots__ = ("_taken", "children", "histograms", "name", "path", "slot", "tally")
+
+    def __init__(self, name: str, path: str, above: Branch | None = None) -> None:
+        self.name = name
+        self.path = path
+        self.children: dict[str, Branch] = {}
+        self.tally = NodeTally(name)
+        self._taken: Iterator[int] = above._taken if above else count(0, 2)
+        self.slot = next(self._taken)
+        self.histograms: HistogramSums = above.histograms if above else HistogramSums()
 
     def child(self, name: str) -> Branch:
         """The branch of this name below this one, made at need."""
         if name not in self.children:
-            self.children[name] = Branch(name, paths.child(self.path, name))
+            self.children[name] = Branch(name, paths.child(self.path, name), self)
         return self.children[name]
 
+    def at(self, path: str) -> Branch:
+        """The branch at a path below this one, made at need."""
+        branch = self
+        for name in paths.split(path):
+            branch = branch.child(name)
+        return branch
+
     def to_node(self) -> Node:
-        """The finished tree from here on; the merge of all records at every place."""
+        """The finished tree from here on."""
         finished: dict[str, Node] = {}
         for branch in reversed(list(self._walk())):
-            own = (
-                reduce(add, branch.parts, Node(name=branch.name)) if branch.parts else Node(name=branch.name)
-            )
             children = {name: finished.pop(child.path) for name, child in branch.children.items()}
-            finished[branch.path] = replace(own, children=children)
+            finished[branch.path] = branch._total(children)
         return finished[self.path]
+
+    def _total(self, children: Mapping[str, Node]) -> Node:
+        node = self.tally.total(children)
+        steady = replace(node.steady, histogram=Histogram(self.histograms.buckets(self.slot)))
+        if node.warmup is None:
+            return replace(node, steady=steady)
+        warmup = replace(node.warmup, histogram=Histogram(self.histograms.buckets(self.slot + 1)))
+        return replace(node, steady=steady, warmup=warmup)
 
     def _walk(self) -> Iterator[Branch]:
         waiting = [self]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ticktree.recorder import copy_settled
 from ticktree.run import layout
@@ -15,8 +18,11 @@ from ticktree.run import layout
 _TRIES = 1000
 _PAUSE_S = 0.002
 _PATIENCE = 50
+# What a process may add to its file while it is copied, without that everything must be copied again.
+_ROOM = 1 << 16
 
-_Record = layout.Node | layout.Loop | layout.Gauge
+_Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge
+_Parts = list[tuple[int, int]]
 
 
 @dataclass
@@ -37,35 +43,86 @@ class Copy:
 
 def copy_of(memory: mmap.mmap) -> Copy:
     """Copies a memory file: each record with a sequence number again and again until no write fell into its copy."""
-    copy = Copy(bytearray(memory))
+    used = layout.Header.from_buffer_copy(memory).used_bytes
+    with memoryview(memory) as whole, whole[: used + _ROOM] as part:
+        copy = Copy(bytearray(part))
     header = layout.Header.from_buffer_copy(copy.data)
     if header.magic != layout.MAGIC:
         return copy
-    chains = ((layout.Node, header.nodes), (layout.Loop, header.loops), (layout.Gauge, header.gauges))
-    loops: list[int] = []
-    for kind, newest in chains:
-        ref, size = newest, ctypes.sizeof(kind)
-        while ref and ref * layout.LINE + size <= len(copy.data):
-            if not _settle(memory, copy.data, ref * layout.LINE, kind):
-                copy.unsettled.add(ref)
-            if kind is layout.Loop:
-                loops.append(ref)
-            following = kind.from_buffer_copy(copy.data, ref * layout.LINE).next
-            if following >= ref:
-                break
-            ref = following
+    # Before the nodes: these may then have later marks, never earlier ones.
+    _settle_paths(memory, copy.data, _chain(copy.data, header.trees, layout.Tree))
+    loops = _chain(copy.data, header.loops, layout.Loop)
+    _settle_nodes(memory, copy, _chain(copy.data, header.nodes, layout.Node))
+    _settle_all(memory, copy, loops, layout.Loop)
+    _settle_all(memory, copy, _chain(copy.data, header.gauges, layout.Gauge), layout.Gauge)
+    _settle_all(memory, copy, _chain(copy.data, header.edges, layout.Edge), layout.Edge)
     now = layout.Header.from_buffer_copy(memory)
     if now.nodes != header.nodes:
-        copy.unsettled.update(
-            loops
-        )  # a worst tick's breakdown may name a node that is not in the copied chain
+        # A worst tick's breakdown may name a node that is not in the copied chain.
+        copy.unsettled.update(loops)
     copy.is_whole = now.used_bytes <= len(copy.data)
-    if (
-        header.used_bytes <= now.used_bytes <= len(copy.data)
-    ):  # else it says what cannot be, and is to be found out
+    # Else it says what cannot be, and is to be found out.
+    if header.used_bytes <= now.used_bytes <= len(copy.data):
         at = layout.Header.used_bytes.offset
         copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
     return copy
+
+
+def _chain(data: bytearray, newest: int, kind: type[_Record | layout.Tree]) -> list[int]:
+    """The references of a chain's records, as far as they lie within the copy."""
+    refs = []
+    ref, size, next_at = newest, ctypes.sizeof(kind), kind.next.offset
+    while ref and ref * layout.LINE + size <= len(data):
+        refs.append(ref)
+        at = ref * layout.LINE + next_at
+        following = int.from_bytes(data[at : at + 4], "little")
+        if following >= ref:
+            break
+        ref = following
+    return refs
+
+
+def _settle_paths(memory: mmap.mmap, data: bytearray, trees: list[int]) -> None:
+    """Copies the critical paths of threads, each by itself."""
+    size = ctypes.sizeof(layout.Path)
+    for ref in trees:
+        at = layout.Tree.from_buffer_copy(data, ref * layout.LINE).path * layout.LINE
+        if at and at + size <= len(data):
+            copy_settled(memory, data, at, [(at, at + size)], _TRIES)
+
+
+def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:
+    """Copies nodes with their histograms: nearly all at the first try, of which all is prepared at once."""
+    size = ctypes.sizeof(layout.Node)
+    for ref, parts in zip(refs, _octaves_of(copy.data, refs), strict=True):
+        at = ref * layout.LINE
+        parts.insert(0, (at, at + size))
+        had = copy.data[at + layout.Node.octaves.offset : at + layout.Node.windows.offset]
+        settled = copy_settled(memory, copy.data, at, parts, _TRIES)
+        has = copy.data[at + layout.Node.octaves.offset : at + layout.Node.windows.offset]
+        # Else it was stopped in the middle of a write, or has grown an octave since.
+        if not (settled and had == has) and not _settle(memory, copy.data, at, layout.Node):
+            copy.unsettled.add(ref)
+
+
+def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
+    """Where the octaves of nodes lie, a list a node."""
+    found: list[_Parts] = [[] for _ in refs]
+    if not refs:
+        return found
+    begins = np.array(refs, np.int64) * layout.LINE + layout.Node.octaves.offset
+    width = layout.Node.windows.offset - layout.Node.octaves.offset
+    octaves = np.frombuffer(data, np.uint8)[begins[:, None] + np.arange(width)].view("<u4")
+    owners, columns = np.nonzero(octaves)
+    starts = octaves[owners, columns].astype(np.int64) * layout.LINE
+    for owner, start in zip(owners.tolist(), starts.tolist(), strict=True):
+        if start + layout.OCTAVE_BYTES <= len(data):
+            found[owner].append((start, start + layout.OCTAVE_BYTES))
+    return found
+
+
+def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[_Record]) -> None:
+    copy.unsettled.update(ref for ref in refs if not _settle(memory, copy.data, ref * layout.LINE, kind))
 
 
 def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) -> bool:
@@ -81,7 +138,7 @@ def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) ->
     return False
 
 
-def _parts(data: bytearray, at: int, kind: type[_Record]) -> list[tuple[int, int]]:
+def _parts(data: bytearray, at: int, kind: type[_Record]) -> _Parts:
     """Where a record and its octaves lie."""
     record = kind.from_buffer_copy(data, at)
     refs: set[int] = set()

@@ -3,6 +3,7 @@
     ticktree-runs/YYYYMMDD-HHMMSS-NAME/
         run.json        what run this is (manifest.py)
         profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
+        folded.json     until then: what was recorded by processes that have ended (folding.py)
 
 While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
 state as well: a run that has one is unfinished, one that has none is finished, and the two cannot disagree.
@@ -13,6 +14,7 @@ A profiled program imports this module when it starts: nothing slow is imported 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -23,15 +25,19 @@ from typing import TYPE_CHECKING
 from ticktree.errors import TicktreeError
 from ticktree.run.atomic import write_atomically
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
-from ticktree.run.memory import create_memory, memory_files, remove_memory, writer_of
+from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import clean_name, make_unique
 from ticktree.run.owner import Owner, start_of
+from ticktree.run.trust import is_writable_by_all, require_own
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
+FOLDED = "folded.json"
+# What was folded, what was kept of private memory, and what was being written when its writer was killed.
+_PASSING = re.compile(r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp")
 
 
 class RunDirectory:
@@ -115,6 +121,26 @@ class RunDirectory:
             raise TicktreeError(f"{path / MANIFEST_NAME} is damaged: {error}") from None
 
     @classmethod
+    def join(cls, path: Path) -> RunDirectory:
+        """The run kept in `path`, to record into it: somebody's word that it is a run of ours is not enough.
+
+        Raises:
+            TicktreeError: There is none, or not surely one of this user's.
+        """
+        path = Path(path).absolute()
+        for mine in (path, path / MANIFEST_NAME):
+            require_own(mine)
+        run = cls.open(path)
+        if run.is_finished():
+            return run
+        require_memory(run.memory_dir)
+        if any(map(is_writable_by_all, (path, path / MANIFEST_NAME))):
+            copy = (run.memory_dir / MANIFEST_NAME).read_text(encoding="utf-8")
+            if Manifest.from_json(copy).id != run.id or not path.samefile(run.manifest.directory):
+                raise TicktreeError(f"{path} can be changed by every user; nothing is recorded there")
+        return run
+
+    @classmethod
     def list(cls, out: Path = DEFAULT_OUT) -> Sequence[RunDirectory]:
         """The runs kept in `out`, oldest first; what is no run, or a damaged one, is passed over."""
         try:
@@ -162,7 +188,7 @@ class RunDirectory:
         Raises:
             OSError: The directory cannot be written.
         """
-        write_atomically(self.path / name, image)
+        write_atomically(self.path / name, image, follow=False)
 
     def is_finished(self) -> bool:
         """Whether its profile is on disk for good: it has no memory left, or none that we may read."""
@@ -210,9 +236,16 @@ class RunDirectory:
         whole = _annotated(whole, {}, losses=self._outliving())
         self._save(whole)
         remove_memory(self.memory_dir)
-        for file in memory_files(self.path):
-            file.unlink(missing_ok=True)
+        self.tidy()
         return whole
+
+    def tidy(self) -> None:
+        """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
+        for file in self.path.iterdir():
+            match = _PASSING.fullmatch(file.name)
+            # Two may finish a run at the same time, and the other be still writing.
+            if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
+                file.unlink(missing_ok=True)
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
         """Add facts about machine and program; they become the profile's metadata.
@@ -235,19 +268,23 @@ class RunDirectory:
 
     def _read_saved(self) -> Profile:
         from ticktree.run.loading import read_profile
+        from ticktree.run.reader import read_run
 
-        if not (self.path / PROFILE).is_file():
+        if (self.path / PROFILE).is_file():
+            return read_profile(self.path / PROFILE)
+        if not (self.path / FOLDED).is_file():
             raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
-        return read_profile(self.path / PROFILE)
+        # The machine was stopped before the first save.
+        return _annotated(read_run(self), {**self.manifest.metadata, "unfinished": True})
 
     def _save(self, profile: Profile) -> None:
-        write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True)
+        write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)
 
     def _write_manifest(self) -> None:
         data = self.manifest.to_json().encode()
-        write_atomically(self.path / MANIFEST_NAME, data)
+        write_atomically(self.path / MANIFEST_NAME, data, follow=False)
         with suppress(OSError):  # a copy for whoever finds the memory; a full tmpfs must not cost the run
-            write_atomically(self.memory_dir / MANIFEST_NAME, data)
+            write_atomically(self.memory_dir / MANIFEST_NAME, data, follow=False)
 
     def _outliving(self) -> int:
         """How many recorded processes go on and will be recorded in vain."""

@@ -16,19 +16,30 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ticktree.errors import TicktreeError
 from ticktree.run import layout
 from ticktree.run.copying import copy_of
 
-Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge)
+Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge)
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
+_MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
+_WORD = struct.Struct("<I")
 
 
 class DamagedError(TicktreeError):
     """A memory file that says what cannot be."""
+
+
+class GoneError(DamagedError):
+    """A memory file that is not there any more: it has been folded, or its run finished."""
+
+
+class UnbegunError(DamagedError):
+    """A memory file in which nothing has been written yet."""
 
 
 class Writer(NamedTuple):
@@ -68,11 +79,13 @@ class Image:
         self.origin = origin
         self.unsettled = unsettled
         self.data = data
+        if not any(memoryview(data)[: ctypes.sizeof(layout.Header)]):
+            raise UnbegunError(f"{self.origin} has not been begun")
         if len(data) < ctypes.sizeof(layout.Header):
             raise self.damaged("it is cut short")
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
-            raise self.damaged("it is not one")
+            raise self._not_one()
         if self.header.format not in layout.FORMATS:
             raise self.damaged(f"its format {self.header.format} is none of {layout.FORMATS}")
         if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
@@ -90,9 +103,14 @@ class Image:
             DamagedError: It is not a memory file, or cannot be read.
         """
         try:
-            with path.open("rb") as file:
+            with path.open("rb", buffering=0) as file:
+                quiet = _quiet_bytes(file.fileno())
+                if quiet is not None:
+                    return cls(quiet, str(path))
                 for _ in range(_MOST_COPIES):
                     size = os.fstat(file.fileno()).st_size
+                    if not size:
+                        raise UnbegunError(f"{path} has not been begun")
                     if size < ctypes.sizeof(layout.Header):
                         raise DamagedError(f"{path}: it is cut short")
                     with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
@@ -100,6 +118,8 @@ class Image:
                     if copy.is_whole:
                         break
                 return cls(copy.data, str(path), copy.unsettled)
+        except FileNotFoundError:
+            raise GoneError(f"{path} is not there any more") from None
         except OSError as error:
             raise DamagedError(f"{path}: {error.strerror}") from None
 
@@ -121,6 +141,12 @@ class Image:
         if self.header.clock_kind and monotonic_ns > last.monotonic_ns:
             ticks = ((monotonic_ns - last.monotonic_ns) << 32) // self.header.ns_per_tick
             self.header.last = layout.Anchor(last.ticks + ticks, monotonic_ns, last.wall_ns)
+
+    def _not_one(self) -> DamagedError:
+        """The error for a file without the mark that is written last when one is begun."""
+        if self.header.magic == 0 and self.header.format in layout.FORMATS and not self.header.nodes:
+            return UnbegunError(f"{self.origin} has only just been begun")
+        return self.damaged("it is not one")
 
     def damaged(self, why: str) -> DamagedError:
         """The error that says what is wrong with this file."""
@@ -146,6 +172,49 @@ class Image:
         """Every gauge with its reference."""
         return self._chain(self.header.gauges, layout.Gauge)
 
+    def edges(self) -> list[tuple[int, layout.Edge]]:
+        """Every edge with its reference."""
+        return self._chain(self.header.edges, layout.Edge)
+
+    def path(self, ref: int) -> layout.Path:
+        """The critical path stored at a reference."""
+        return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
+
+    def refs(self, newest: int, kind: type[Record]) -> list[int]:
+        """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
+        found = []
+        size, next_at = ctypes.sizeof(kind), kind.next.offset
+        ref = newest
+        while ref:
+            offset = self._offset(ref, size)
+            found.append(ref)
+            (following,) = _WORD.unpack_from(self.data, offset + next_at)
+            if following >= ref:
+                raise self._circle()
+            ref = following
+        found.reverse()
+        return found
+
+    def records(self, refs: ArrayLike, kind: np.dtype[np.void]) -> NDArray[np.void]:
+        """A copy of the records at some references, as an array."""
+        lines = np.asarray(refs, np.int64)
+        if not len(lines):
+            return np.empty(0, kind)
+        for ref in (lines.min(), lines.max()):
+            self._offset(int(ref), kind.itemsize)
+        count = (len(self.data) - kind.itemsize) // layout.LINE + 1
+        everywhere: NDArray[np.void] = np.ndarray((count,), kind, self.data, strides=(layout.LINE,))
+        return everywhere[lines]
+
+    def open_frames(self) -> dict[int, layout.Frame]:
+        """Every frame of an open call, by its reference."""
+        serial_at = layout.Frame.serial.offset
+        found = {}
+        for ref in self.refs(self.header.frames, layout.Frame):
+            if any(self.data[ref * layout.LINE + serial_at : ref * layout.LINE + serial_at + 8]):
+                found[ref] = layout.Frame.from_buffer_copy(self.data, ref * layout.LINE)
+        return found
+
     def text(self, ref: int) -> str:
         """The text stored at a reference."""
         offset = self._offset(ref, 4)
@@ -170,6 +239,9 @@ class Image:
             raise self.damaged("a reference leads out of it")
         return offset
 
+    def _circle(self) -> DamagedError:
+        return self.damaged("a chain of records leads in a circle")
+
     def _chain(self, newest: int, kind: type[Record]) -> list[tuple[int, Record]]:
         found = list(self._follow(newest, kind))
         found.reverse()
@@ -183,5 +255,19 @@ class Image:
             yield ref, record
             # Records are linked newest first and laid down in order: a chain only ever leads back.
             if record.next >= ref:
-                raise self.damaged("a chain of records leads in a circle")
+                raise self._circle()
             ref = record.next
+
+
+def _quiet_bytes(fd: int) -> bytes | None:
+    """What is in a file that nobody records into, in one piece; None where somebody may."""
+    size = ctypes.sizeof(layout.Header)
+    before = os.pread(fd, size, 0)
+    if len(before) < size:
+        return None
+    header = layout.Header.from_buffer_copy(before)
+    if header.magic != layout.MAGIC or header.flags & layout.HeaderFlag.RECORDING:
+        return None
+    data = os.pread(fd, header.used_bytes, 0) if header.used_bytes < _MOST_BYTES else b""
+    # It may have begun to record again, and written all sorts of things, only to stop before this second look.
+    return data if len(data) == header.used_bytes and os.pread(fd, size, 0) == before else None

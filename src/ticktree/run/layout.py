@@ -13,6 +13,7 @@ LINE = 64
 OCTAVES = 48
 SUB_BUCKETS = 32
 WINDOWS = 64
+SHARES = 96
 OCTAVE_BYTES = 8 * SUB_BUCKETS
 
 CLOCKS = ("virtual", "tsc", "cntvct", "monotonic")
@@ -30,6 +31,8 @@ LOSSES = (
     "foreign_leaves",
     "gauge_values_unfiled",
     "threads_ended_open",
+    "signals_without_place",
+    "wakes_unfiled",
 )
 
 
@@ -103,6 +106,8 @@ class Header(ctypes.LittleEndianStructure):
         ("parent_incarnation", c_uint32),
         ("process_name", c_uint32),
         ("role", c_uint32),
+        ("edges", c_uint32),
+        ("edge_count", c_uint32),
     ]
 
 
@@ -147,8 +152,10 @@ class Node(ctypes.LittleEndianStructure):
         ("work_items", c_uint64),
         ("warmup", Stats),
         ("depth", c_uint32),
-        ("reserved0", c_uint32),
-        ("reserved1", c_uint64 * 3),
+        ("path_hint", c_uint32),
+        ("marked_own", c_int64),
+        ("marked_count", c_uint64),
+        ("running", c_uint64),
         ("octaves", c_uint32 * OCTAVES),
         ("warmup_octaves", c_uint32 * OCTAVES),
         ("windows", c_uint64 * (2 * WINDOWS)),
@@ -194,8 +201,57 @@ class Tree(ctypes.LittleEndianStructure):
         ("adoptions", c_uint64),
         ("thread_name", c_char * 48),
         ("role", c_uint32),
-        ("reserved0", c_uint32),
+        ("path", c_uint32),
         ("reserved", c_uint64 * 5),
+    ]
+
+
+class Share(ctypes.LittleEndianStructure):
+    """`tt_share`."""
+
+    _fields_ = [
+        ("start", c_uint64),
+        ("pid", c_uint32),
+        ("incarnation", c_uint32),
+        ("node", c_uint32),
+        ("reserved", c_uint32),
+        ("ns", c_uint64),
+    ]
+
+
+class Path(ctypes.LittleEndianStructure):
+    """`tt_path`."""
+
+    _fields_ = [
+        ("sequence", c_uint32),
+        ("tree", c_uint32),
+        ("mark_ticks", c_uint64),
+        ("mark_ns", c_uint64),
+        ("signals", c_uint64),
+        ("unblocks", c_uint64),
+        ("count", c_uint32),
+        ("reserved0", c_uint32),
+        ("reserved1", c_uint64 * 2),
+        ("shares", Share * SHARES),
+    ]
+
+
+class Edge(ctypes.LittleEndianStructure):
+    """`tt_edge`."""
+
+    _fields_ = [
+        ("sequence", c_uint32),
+        ("node", c_uint32),
+        ("next", c_uint32),
+        ("channel", c_uint32),
+        ("start", c_uint64),
+        ("pid", c_uint32),
+        ("incarnation", c_uint32),
+        ("by_node", c_uint32),
+        ("reserved", c_uint32),
+        ("count", c_uint64),
+        ("waited_ns", c_uint64),
+        ("handover_ns", c_uint64),
     ]
 
 

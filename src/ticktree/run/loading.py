@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
-from ticktree.profile import Profile, ProfileError
+from ticktree.profile import Profile, ProfileError, codec
+from ticktree.run import mlagents
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.manifest import MANIFEST_NAME
 
@@ -15,7 +16,8 @@ def load(path: str | os.PathLike[str]) -> Profile:
     """The profile of a run, finished or running, or one saved as JSON.
 
     Args:
-        path: A run's directory, a directory of runs (the newest is meant), or a profile's JSON file.
+        path: A run's directory, a directory of runs (the newest is meant), a profile's JSON file, or a timers file of
+            the ML-Agents toolkit.
 
     Raises:
         TicktreeError: There is nothing there, or nothing that can be understood.
@@ -38,13 +40,18 @@ def find_run(path: Path | None) -> RunDirectory:
 
 
 def read_profile(path: Path) -> Profile:
-    """The profile in a JSON file.
+    """The profile in a JSON file; what sort of file it is, is seen from what is in it.
 
     Raises:
         TicktreeError: The file cannot be read or is not a valid profile.
     """
     try:
-        return Profile.from_json(path.read_bytes())
+        value = codec.value_in(path.read_bytes())
+        if mlagents.is_timers_file(value):
+            return mlagents.profile_of(value, path.stem)
+        profile = codec.from_value(value)
+        profile.check()
+        return profile
     except FileNotFoundError:
         raise TicktreeError(f"{path}: there is no such file or run") from None
     except OSError as error:

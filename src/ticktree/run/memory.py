@@ -2,8 +2,11 @@
 
     /dev/shm/ticktree-UID/RUN-ID/
         run.json                 what run this is (manifest.py), for whoever finds the directory without the
-        run homeless                 since when the run's own directory is missing (abandoned.py)
+        owner-...                run: who made it, should there be no room for run.json (owner.py)
+        homeless                 since when the run's own directory is missing (abandoned.py)
+        folding.lock             held by who folds finished files (folding.py)
         PID-STARTED.tt           one file a process, written by the recorder
+        channels.ttc             signals between processes, left where all of them find them (core/channel.h)
 
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
 next store to such a page stalls the program that is being measured. tmpfs is memory: what lies here must be
@@ -14,16 +17,22 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
 from ticktree.run.manifest import MANIFEST_NAME
+from ticktree.run.owner import Owner
+from ticktree.run.trust import require_base, require_private
 
 HOMELESS_NAME = "homeless"
+LOCK_NAME = "folding.lock"
 _FILE_NAME = re.compile(r"(\d+)-(\d+)(?:-\d+)?\.tt")
+_OWNER_NAME = re.compile(r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)")
+# Signals between processes; with a number: a table that was being made when its process died.
+_CHANNELS = r"channels\.ttc(\.\d+)?"
+_OURS = re.compile(rf"{HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|\.{MANIFEST_NAME}\.\d+\.tmp")
 _FINISHED = ".finished"
 
 
@@ -33,15 +42,31 @@ def create_memory(run_id: str) -> Path:
     Raises:
         TicktreeError: There is no place for it, or somebody else made one in our name.
     """
-    root = memory_base() / f"ticktree-{os.geteuid()}"
+    base = memory_base()
+    root = base / f"ticktree-{os.geteuid()}"
+    require_base(base)
     try:
         root.mkdir(mode=0o700, exist_ok=True)
-        _require_private(root)
+        require_private(root)
         directory = root / run_id
         directory.mkdir(mode=0o700)
+        _mark(directory, Owner.current())
     except OSError as error:
         raise TicktreeError(f"no place for memory files in {root}: {error.strerror}") from None
     return directory
+
+
+def require_memory(directory: Path) -> None:
+    """Refuse a directory of memory files, named by somebody, that is not one of ours.
+
+    Raises:
+        TicktreeError: It says why.
+    """
+    require_base(directory.parent.parent)
+    if directory.parent.name != f"ticktree-{os.geteuid()}":
+        raise TicktreeError(f"{directory} is not a place of this user's memory files")
+    require_private(directory.parent)
+    require_private(directory)
 
 
 def memory_files(directory: Path) -> list[Path]:
@@ -60,6 +85,15 @@ def writer_of(file: Path) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def owner_of(directory: Path) -> Owner | None:
+    """Who made a memory directory, as far as its own mark says."""
+    for path in directory.iterdir():
+        match = _OWNER_NAME.fullmatch(path.name)
+        if match:
+            return Owner(int(match[1]), int(match[2]), match[4], int(match[3]))
+    return None
+
+
 def remove_memory(directory: Path) -> None:
     """Give a run's memory back.
 
@@ -67,28 +101,34 @@ def remove_memory(directory: Path) -> None:
     missing. Only what belongs there is deleted: a damaged `run.json` must not make us delete other things.
     """
     aside = directory
-    if not directory.name.endswith(_FINISHED):
-        aside = directory.rename(directory.with_name(directory.name + _FINISHED))
-    for path in [*memory_files(aside), aside / MANIFEST_NAME, aside / HOMELESS_NAME]:
-        path.unlink(missing_ok=True)
+    if not is_aside(directory):
+        try:
+            aside = directory.rename(directory.with_name(directory.name + _FINISHED))
+        except FileNotFoundError:  # somebody else finished the run at the same time
+            return
+    with suppress(FileNotFoundError):
+        # run.json last: while it is there, it can be found out what this was.
+        for path in [*filter(_belongs, list(aside.iterdir())), aside / MANIFEST_NAME]:
+            path.unlink(missing_ok=True)
     with suppress(OSError):
         aside.rmdir()
 
 
 def all_memory() -> Iterator[Path]:
-    """Every memory directory of this user on this machine; those half removed are removed on the way."""
+    """Every memory directory of this user on this machine; also those half removed, which `is_aside` tells."""
     for base in {memory_base(), Path("/dev/shm"), _temporary()}:
         root = base / f"ticktree-{os.geteuid()}"
         try:
-            _require_private(root)
+            require_private(root)
             found = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
         except (OSError, TicktreeError):
             continue
-        for directory in found:
-            if directory.name.endswith(_FINISHED):
-                remove_memory(directory)
-            else:
-                yield directory
+        yield from found
+
+
+def is_aside(directory: Path) -> bool:
+    """Whether a memory directory is that of a finished run, and was to be removed."""
+    return directory.name.endswith(_FINISHED)
 
 
 def memory_base() -> Path:
@@ -106,10 +146,11 @@ def _temporary() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def _require_private(root: Path) -> None:
-    """Refuse a directory that others could have made or can write to: they would read and forge our files."""
-    status = root.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise TicktreeError(
-            f"{root} is not a directory that only this user can enter; remove it and try again"
-        )
+def _mark(directory: Path, owner: Owner) -> None:
+    """Says in a name, for which there is room even on a full tmpfs, who makes a directory."""
+    name = f"owner-{owner.pid}-{owner.started}-{owner.namespace}-{owner.boot_id}"
+    os.close(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def _belongs(path: Path) -> bool:
+    return bool(_FILE_NAME.fullmatch(path.name) or _OURS.fullmatch(path.name))

@@ -9,6 +9,7 @@ running program of another.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,20 @@ class Owner(NamedTuple):
         if self.namespace != pid_namespace():
             return True
         return start_of(self.pid) == self.started
+
+
+def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of some processes, each a pid and its start, that have ended; none that cannot be seen from here.
+
+    Args:
+        owner: A process of the same boot and the same pid namespace.
+        processes: What is asked for, as `Owner.pid` and `Owner.started`.
+    """
+    if owner.boot_id != boot_id():
+        return set(processes)
+    if owner.namespace != pid_namespace():
+        return set()
+    return {(pid, started) for pid, started in processes if start_of(pid) != started}
 
 
 def start_of(pid: int) -> int | None:

@@ -82,27 +82,46 @@ class Program(NamedTuple):
             raise TicktreeError(f"{self.target}: is a directory without a __main__.py")
 
 
+def name_of_command(orig_argv: Sequence[str]) -> str:
+    """What to call the program of an interpreter's command line; "python" where it has no name.
+
+    Args:
+        orig_argv: Like `sys.orig_argv`.
+    """
+    _, rest = _split(orig_argv)
+    match = re.fullmatch(r"-[^-cmWX]*m(.*)", rest[0], re.DOTALL) if rest else None
+    if match is not None:
+        return match[1] or (rest[1] if len(rest) > 1 else "python")
+    return "python" if not rest or rest[0].startswith("-") else Program(rest[0], False, ()).name
+
+
 def interpreter_flags(orig_argv: Sequence[str]) -> list[str]:
     """The flags in an interpreter's command line: all before the script or `-m MODULE`, as they were typed.
 
     Args:
         orig_argv: Like `sys.orig_argv`: the interpreter, its flags, what it runs, that program's arguments.
     """
+    return _split(orig_argv)[0]
+
+
+def _split(orig_argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A command line's flags, and the rest of its words from the one that says what is run."""
     flags: list[str] = []
-    words = iter(orig_argv[1:])
-    for word in words:
+    rest = list(orig_argv[1:])
+    while rest:
+        word, taken = rest[0], 1
         if word.startswith("--") and word != "--":
-            flags.append(word)
-            if word == "--check-hash-based-pycs":
-                flags += [next(words, "")]
-            continue
-        # A cluster of letters; W and X take the rest of it or the next word, c and m begin what is run.
-        match = re.fullmatch(r"-([^cmWX-]*)(?:([WX])(.*)|([cm]).*)?", word, re.DOTALL)
-        if match is None or word == "-":
-            break
-        letters, valued, value, runs = match.groups()
-        if runs:
-            flags += [f"-{letters}"] if letters else []
-            break
-        flags += [word] if value or not valued else [word, next(words, "")]
-    return flags
+            taken = 2 if word == "--check-hash-based-pycs" else 1
+        else:
+            # A cluster of letters; W and X take the rest of it or the next word, c and m begin what is run.
+            match = re.fullmatch(r"-([^cmWX-]*)(?:([WX])(.*)|([cm]).*)?", word, re.DOTALL)
+            if match is None or word == "-":
+                break
+            letters, valued, value, runs = match.groups()
+            if runs:
+                flags += [f"-{letters}"] if letters else []
+                break
+            taken = 2 if valued and not value else 1
+        flags += [*rest, ""][:taken]  # where the last word is missing, it is as if it were empty
+        rest = rest[taken:]
+    return flags, rest

@@ -1,29 +1,31 @@
-"""Views of a comparison, one file a format."""
+"""Views of a comparison: its parts, drawn as those of a profile are."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import TypeAlias
 
 from ticktree.analysis.comparison import Comparison, Difference
+from ticktree.outputs import markdown, terminal
+from ticktree.outputs.comparison.parts import parts
 from ticktree.outputs.options import ViewOptions
 
-FORMATS = ("terminal", "markdown", "json")
 
-_Render: TypeAlias = Callable[[Comparison, Sequence[Difference], ViewOptions], bytes]
+def _terminal(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:
+    return terminal.draw(parts(comparison, apart, options), options)
 
 
-def render_comparison(
-    name: str, comparison: Comparison, differences: Sequence[Difference], options: ViewOptions
-) -> bytes:
-    """Return a comparison in a format, and what else is not the same on the two sides.
+def _markdown(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:
+    return markdown.draw(parts(comparison, apart, options))
 
-    Args:
-        name: One of `FORMATS`.
-        comparison: The entries.
-        differences: Facts that the sides do not share.
-        options: How to show it.
-    """
-    render: _Render = import_module(f"ticktree.outputs.comparison.{name}").render
-    return render(comparison, differences, options)
+
+def _json(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
+    facts = [{"key": fact.key, "base": fact.base, "new": fact.new} for fact in apart]
+    return json.dumps({**comparison.to_dict(), "differences": facts}, indent=1).encode() + b"\n"
+
+
+COMPARISONS: dict[str, Callable[[Comparison, Sequence[Difference], ViewOptions], bytes]] = {
+    "terminal": _terminal,
+    "markdown": _markdown,
+    "json": _json,
+}

@@ -5,6 +5,9 @@
  * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 us. Where not even
  * the first chunk can be reserved, all is private memory, which only this process can read; where a later one cannot,
  * the file stays as large as it is, and what finds no place in it is counted. So a file is always whole.
+ *
+ * A run may be thousands of small processes: the first chunk is 32 KiB, and a chunk is a quarter of what there is
+ * already, up to 256 KiB.
  */
 #ifndef TICKTREE_ARENA_H
 #define TICKTREE_ARENA_H
@@ -17,7 +20,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TT_CHUNK (256u * 1024u)
+#define TT_CHUNK_LEAST (32ull * 1024)
+#define TT_CHUNK_MOST (256ull * 1024)
+/* Kept free ahead of what is used: more than any record takes. */
+#define TT_AHEAD (12ull * 1024)
+/* What does not fit may be entered a million times a second: of so many asks for room where there was none, one is
+ * passed on to the system. There may be room again by then. */
+#define TT_ASKS_SKIPPED 255u
 #define TT_RESERVED_BYTES (64ull * 1024 * 1024)
 
 #ifndef MAP_NORESERVE
@@ -32,6 +41,7 @@ typedef struct {
     uint64_t backed;       /* bytes that may be written */
     uint64_t file_limit;   /* bytes of tmpfs that this file may claim */
     int fd;                /* -1: private */
+    uint32_t asks_to_skip; /* since room was refused */
 } tt_arena;
 
 static int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes)
@@ -43,34 +53,57 @@ static int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes)
 #endif
 }
 
-/* One more chunk; 0 where addresses, tmpfs or all memory are used up. */
-static int tt_arena_back(tt_arena *arena)
+/* Chunks are whole pages; where pages are larger than the least chunk, one page is. */
+static uint64_t tt_chunk_unit(void)
 {
-    if (arena->backed + TT_CHUNK > TT_RESERVED_BYTES) return 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return page > TT_CHUNK_LEAST ? page : TT_CHUNK_LEAST;
+}
+
+static int tt_arena_extend(tt_arena *arena, uint64_t bytes)
+{
     int flags = MAP_PRIVATE | MAP_ANONYMOUS;
     if (arena->fd >= 0) {
-        if (arena->backed + TT_CHUNK > arena->file_limit) return 0;
-        if (tt_reserve_blocks(arena->fd, arena->backed, TT_CHUNK)) return 0;
+        if (tt_reserve_blocks(arena->fd, arena->backed, bytes)) return 0;
         flags = MAP_SHARED;
     }
-    void *at = mmap(arena->base + arena->backed, TT_CHUNK, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_POPULATE,
+    void *at = mmap(arena->base + arena->backed, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_POPULATE,
                     arena->fd, arena->fd < 0 ? 0 : (off_t)arena->backed);
     if (at == MAP_FAILED) return 0;
-    arena->backed += TT_CHUNK;
+    arena->backed += bytes;
     return 1;
 }
 
-/* The first chunks: on tmpfs if there is room, else private. */
+/* One more chunk; 0 where addresses, tmpfs or all memory are used up. */
+static int tt_arena_back(tt_arena *arena)
+{
+    uint64_t unit = tt_chunk_unit();
+    uint64_t most = arena->fd >= 0 && arena->file_limit < TT_RESERVED_BYTES ? arena->file_limit : TT_RESERVED_BYTES;
+    if (arena->backed + unit > most) return 0;
+    if (arena->asks_to_skip) {
+        arena->asks_to_skip--;
+        return 0;
+    }
+    uint64_t left = (most - arena->backed) / unit * unit;
+    uint64_t bytes = arena->backed / 4 / unit * unit;
+    if (bytes > TT_CHUNK_MOST) bytes = TT_CHUNK_MOST / unit * unit;
+    if (bytes > left) bytes = left;
+    /* Where a large one finds no room a small one may. */
+    if ((bytes > unit && tt_arena_extend(arena, bytes)) || tt_arena_extend(arena, unit)) return 1;
+    arena->asks_to_skip = TT_ASKS_SKIPPED;
+    return 0;
+}
+
+/* The first chunk: on tmpfs if there is room, else private. */
 static int tt_arena_start(tt_arena *arena, const char *path)
 {
     if (arena->fd >= 0 && !tt_arena_back(arena)) {
         unlink(path);
         close(arena->fd);
         arena->fd = -1;
+        arena->asks_to_skip = 0;
     }
-    if (!arena->backed && !tt_arena_back(arena)) return 0;
-    tt_arena_back(arena); /* the one ahead: where it cannot be had, the first must do */
-    return 1;
+    return arena->backed || tt_arena_back(arena);
 }
 
 /* `path` NULL: private memory. The file must not exist yet, and no link is followed; -1 where it cannot be made, 0
@@ -83,6 +116,7 @@ static int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit)
     if (path && arena->fd < 0) return -1;
     arena->file_limit = file_limit;
     arena->backed = 0;
+    arena->asks_to_skip = 0;
     void *at = mmap(arena->base, TT_RESERVED_BYTES, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (arena->base ? MAP_FIXED : 0), -1, 0);
     if (at == MAP_FAILED) return 0;

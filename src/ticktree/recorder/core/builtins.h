@@ -34,6 +34,14 @@ static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), P
     return self;
 }
 
+/* Set by the Cython side: enters a block's section and makes what its `with` gives. New reference. */
+static PyObject *(*tt_block_enter)(PyObject *block);
+
+static PyObject *tt_py_block_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+{
+    return tt_block_enter(self);
+}
+
 static PyObject *tt_py_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
     tt_leave(&((tt_section_object *)self)->core);
@@ -91,6 +99,8 @@ PyDoc_STRVAR(tt_stage_doc,
              "From here on `name`: ends the stage before it. Sections inside nest under it.");
 
 static PyMethodDef tt_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_enter, METH_FASTCALL, NULL};
+static PyMethodDef tt_block_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_block_enter, METH_FASTCALL,
+                                         NULL};
 static PyMethodDef tt_exit_def = {"__exit__", (PyCFunction)(void (*)(void))tt_py_exit, METH_FASTCALL, NULL};
 static PyMethodDef tt_section_def = {"section", (PyCFunction)(void (*)(void))tt_py_section,
                                      METH_FASTCALL | METH_KEYWORDS, tt_section_doc};

@@ -3,7 +3,8 @@
  * History of the format
  *   1  first layout
  *   2  who a process is and who started it: incarnations, its name and role, roles of trees. All new fields lie where
- *      a file of format 1 has zeros, which mean that nothing is known
+ *      a file of format 1 has zeros, which mean that nothing is known. Likewise: edges (who unblocked whom), and paths
+ *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
@@ -55,6 +56,8 @@ enum tt_loss {
     TT_LOSS_FOREIGN,       /* sections left in another context than they were entered in */
     TT_LOSS_GAUGE_BUCKETS, /* gauge values outside the octaves a gauge has room for */
     TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
+    TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were asked for */
+    TT_LOSS_EDGES,         /* waits whose end is filed under nobody: past the cap, or without memory */
     TT_LOSS_COUNT
 };
 
@@ -97,6 +100,8 @@ typedef struct {
     /* A process that runs another program (exec) keeps pid and start, and begins its next incarnation: 1, 2, ... */
     uint32_t incarnation, parent_incarnation;
     tt_ref process_name, role; /* texts; role: of the main thread, by the program's own word */
+    tt_ref edges; /* newest */
+    uint32_t edge_count;
 } tt_header;
 
 enum tt_node_flag {
@@ -147,8 +152,10 @@ typedef struct {
     uint64_t work_bytes, work_flops, work_items;
     tt_stats warmup;
     uint32_t depth; /* below its tree's root, whose depth is that of the node it was started under */
-    uint32_t reserved0;
-    uint64_t reserved1[3];
+    uint32_t path_hint;  /* private: where the path of its thread has its share */
+    int64_t marked_own;  /* own time, that of open calls included, when its thread's path was last brought up to date */
+    uint64_t marked_count;
+    uint64_t running;    /* private: ticks of open calls plus one, while the path is being brought up to date; else 0 */
     tt_ref octaves[TT_OCTAVES], warmup_octaves[TT_OCTAVES];
     tt_window windows[TT_WINDOWS];
 } tt_node;
@@ -196,9 +203,42 @@ typedef struct { /* the nodes that one thread writes; adopted by another when it
     uint64_t adoptions;
     char thread_name[TT_THREAD_NAME + 1];
     tt_ref role; /* a text: what the thread does, by the program's own word */
-    uint32_t reserved0;
+    tt_ref path; /* of the thread that writes it; 0: never needed */
     uint64_t reserved[5];
 } tt_tree;
+
+#define TT_SHARES 96u
+#define TT_EDGE_CAP 1024u
+
+typedef struct { /* what one place of the run had of the time: a node of any of its processes */
+    uint64_t start; /* the process: its start, its pid, its incarnation */
+    uint32_t pid, incarnation;
+    tt_ref node; /* in that process's file; 0: many places, each too small to be kept */
+    uint32_t reserved;
+    uint64_t ns;
+} tt_share;
+
+/* How the time since the run began was spent along the chain of events that led to this thread's now: its critical
+ * path so far. The shares always add up to `mark_ns`. The first is of the places that are not kept. */
+typedef struct {
+    uint32_t sequence;
+    tt_ref tree; /* whose nodes' marks are of the same moment: what they have grown since is to be added */
+    uint64_t mark_ticks, mark_ns; /* the moment; mark_ns: since the run began, by CLOCK_MONOTONIC */
+    uint64_t signals, unblocks;
+    uint32_t count, reserved0;
+    uint64_t reserved1[2];
+    tt_share shares[TT_SHARES];
+} tt_path;
+
+typedef struct { /* whose signals, by one channel, ended waits of one node: nanoseconds */
+    uint32_t sequence;
+    tt_ref node, next, channel; /* channel: a text */
+    uint64_t start; /* who signalled: the process */
+    uint32_t pid, incarnation;
+    tt_ref by_node; /* and the node that was open there, in its file */
+    uint32_t reserved;
+    uint64_t count, waited_ns, handover_ns; /* handover: of what was waited, from the signal on */
+} tt_edge;
 
 typedef struct {
     tt_ref node;
@@ -265,6 +305,8 @@ _Static_assert(offsetof(tt_node, memory_samples) == 128, "what most calls write 
 _Static_assert(sizeof(tt_node) == 26 * TT_LINE, "a node is 26 lines");
 _Static_assert(sizeof(tt_frame) == 3 * TT_LINE, "a frame is three lines");
 _Static_assert(sizeof(tt_tree) == 128, "a tree is two lines");
+_Static_assert(sizeof(tt_edge) == TT_LINE, "an edge is one line");
+_Static_assert(sizeof(tt_share) == 32 && sizeof(tt_path) == 49 * TT_LINE, "a path is 49 lines");
 _Static_assert(sizeof(tt_worst_tick) == 544, "a worst tick is 544 bytes");
 _Static_assert(sizeof(tt_octave) == 256, "an octave is four lines");
 

@@ -2,6 +2,7 @@
 #ifndef TICKTREE_LIFECYCLE_H
 #define TICKTREE_LIFECYCLE_H
 
+#include "edge.h"
 #include "tick.h"
 #include "value.h"
 
@@ -28,6 +29,7 @@ static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_
     header->last = header->first;
     header->run_began_ns = run_began_ns ? run_began_ns : header->first.monotonic_ns;
     if (header->run_began_ns > header->first.monotonic_ns) header->run_began_ns = header->first.monotonic_ns;
+    recorder->pid = (uint32_t)getpid();
     recorder->window_shift = recorder->window_index = 0;
     recorder->window_end = 0;
     __atomic_store_n(&header->magic, TT_MAGIC, __ATOMIC_RELEASE); /* last: a file without it is not one yet */
@@ -174,16 +176,31 @@ static void tt_reset(tt_recorder *recorder)
         frame->covered = frame->waited = 0;
         ref = frame->next;
     }
+    for (tt_ref ref = header->edges; ref;) {
+        tt_edge *edge = tt_at(recorder, ref);
+        tt_write_begin(&edge->sequence);
+        edge->count = edge->waited_ns = edge->handover_ns = 0;
+        tt_write_end(&edge->sequence);
+        ref = edge->next;
+    }
+    tt_paths_reset(recorder);
     memset(header->losses, 0, sizeof header->losses);
     header->gc_ticks = header->gc_pauses = 0;
     header->times_enabled = recorder->recording ? 1 : 0;
 }
 
-/* In the child, before any other code runs: the parent's file must never be written again. */
-static void tt_after_fork(void)
+/* In the parent, before it forks: the child goes on from here, and is no longer told what we do meanwhile. */
+static void tt_before_fork(void)
 {
-    tt_cache_clear();
-    for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) recorder->forked = 1;
+    if (!Py_IsInitialized() || !PyGILState_Check()) return; /* somebody forks from outside of Python: others may write */
+    for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
+        tt_thread *thread = recorder->recording && !recorder->forked ? tt_thread_known(recorder) : NULL;
+        tt_path *path = thread ? tt_path_update(recorder, thread, tt_moment_now(recorder)) : NULL;
+        if (!recorder->forked_from) recorder->forked_from = calloc(1, sizeof *recorder->forked_from);
+        if (!recorder->forked_from) continue;
+        recorder->forked_from->count = 0;
+        if (path) tt_path_take(path, recorder->forked_from);
+    }
 }
 
 static void tt_forget_places(tt_recorder *recorder)
@@ -197,12 +214,14 @@ static void tt_forget_places(tt_recorder *recorder)
         free(slot);
     }
     recorder->slots = NULL;
+    if (recorder->edge_refs) memset(recorder->edge_refs, 0, TT_EDGE_SLOTS * sizeof *recorder->edge_refs);
     recorder->free_frames = NULL;
     recorder->frame_count = 0;
     recorder->generation++;
 }
 
-/* The node that was open on this thread when the process was forked, in the parent's file. */
+/* The node that was open on this thread when the process was forked, in the parent's file, as far as can be told
+ * without running any code: in the stack that the thread used last. */
 static tt_ref tt_node_open_here(tt_recorder *recorder)
 {
     tt_thread *thread = tt_threads_here;
@@ -212,12 +231,32 @@ static tt_ref tt_node_open_here(tt_recorder *recorder)
     return last->top && last->top->node ? last->top->node : last->home;
 }
 
+/* In the child, before any other code runs: the parent's file must never be written again. */
+static void tt_after_fork(void)
+{
+    tt_cache_clear();
+    for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
+        int noted = recorder->fork_noted && pthread_equal(recorder->fork_thread, pthread_self());
+        if (!recorder->forked && !noted) recorder->fork_node = tt_node_open_here(recorder);
+        recorder->fork_noted = 0;
+        recorder->forked = 1;
+        recorder->pid = (uint32_t)getpid();
+    }
+}
+
 /* The parent's threads do not exist here; their stacks must not be closed against the new file. */
 static void tt_forget_threads(tt_recorder *recorder)
 {
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next) thread->recorder = NULL;
     recorder->threads = NULL;
     recorder->root_frame = NULL;
+}
+
+/* In a forked child, once it has a file of its own: its path is that of the thread that forked. */
+static void tt_path_of_fork(tt_recorder *recorder)
+{
+    tt_thread *thread = recorder->forked_from && recorder->forked_from->count ? tt_thread_here(recorder) : NULL;
+    if (thread) tt_path_begin(recorder, thread, recorder->forked_from);
 }
 
 static void tt_section_link(tt_recorder *recorder, tt_section *section)
@@ -247,6 +286,11 @@ static void tt_recorder_free(tt_recorder *recorder)
     }
     for (uint32_t at = 0; at < recorder->name_count; at++) free(recorder->names[at].bytes);
     free(recorder->names);
+    free(recorder->growths);
+    free(recorder->edge_refs);
+    free(recorder->forked_from);
+    tt_channels_close(recorder->shared);
+    tt_channels_close(recorder->own);
     free(recorder->node_keys);
     free(recorder->node_refs);
 }

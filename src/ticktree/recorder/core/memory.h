@@ -10,14 +10,14 @@ static void *tt_allocate(tt_recorder *recorder, uint64_t bytes)
     tt_header *header = recorder->header;
     uint64_t from = header->used_bytes;
     uint64_t to = from + (bytes + TT_LINE - 1) / TT_LINE * TT_LINE;
+    /* The next chunk is made ready here, where a new record is being made anyway, not in a section's way. */
+    if (to + TT_AHEAD > recorder->arena.backed && tt_arena_back(&recorder->arena))
+        header->backed_bytes = recorder->arena.backed;
     if (to > recorder->arena.backed) {
         recorder->memory_full = 1;
         return NULL;
     }
     header->used_bytes = to;
-    /* The next chunk is made ready here, where a new record is being made anyway, not in a section's way. */
-    if (to + TT_CHUNK / 2 > recorder->arena.backed && tt_arena_back(&recorder->arena))
-        header->backed_bytes = recorder->arena.backed;
     return recorder->arena.base + from;
 }
 

@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <pthread.h>
 
 #include "arena.h"
 #include "clock.h"
@@ -29,6 +30,21 @@ typedef struct tt_section {
     struct tt_section *next, **link; /* all sections of the recorder; `link` points here */
 } tt_section;
 
+/* A path at one moment: what is handed over with a signal, and to a thread or process that is started. */
+typedef struct {
+    uint64_t at_ns; /* since the run began: what the shares add up to */
+    uint32_t count; /* 0: nothing is known of how the time until then was spent */
+    tt_share shares[TT_SHARES];
+} tt_snapshot;
+
+/* What one node has grown since a path was last brought up to date. */
+typedef struct {
+    tt_ref node;
+    uint64_t ticks;
+} tt_growth;
+
+typedef struct tt_channels tt_channels;
+
 /* Where a task was created: what its first section hangs under. */
 typedef struct {
     tt_thread *thread;
@@ -37,6 +53,7 @@ typedef struct {
     tt_ref node;
     void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
     uint32_t generation;
+    tt_snapshot *path; /* of the thread that captured it, where asked for; freed with the origin */
 } tt_origin;
 
 /* The open sections of one context, newest first (`below`). */
@@ -55,7 +72,7 @@ typedef struct tt_stack {
 
 /* A tree in the file and the thread that may write it now. */
 typedef struct tt_tree_slot {
-    tt_ref tree, root, spawn;
+    tt_ref tree, root, spawn, role;
     tt_thread *owner;
     struct tt_tree_slot *next;
 } tt_tree_slot;
@@ -68,6 +85,9 @@ struct tt_thread {
     tt_stack *spare;
     tt_stack *last;     /* the stack used last */
     uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
+    tt_path *path;      /* its critical path; NULL until first needed */
+    uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
+    uint32_t hushed;    /* inside a wait that is recorded as a whole: what it waits for within is no wait of its own */
     volatile int dead;  /* set by the thread's destructor, which runs without the GIL */
     volatile uint64_t died;
     struct tt_thread *next;      /* of the same recorder */
@@ -89,8 +109,13 @@ typedef struct {
 
 struct tt_recorder {
     int recording;
-    int forked; /* the process is a child that has not been given a file of its own yet */
+    int forked; /* the process is a child that has no file of its own yet: it gets one when it first records */
+    tt_ref fork_node; /* open where it was forked, in the parent's file */
+    int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
+    pthread_t fork_thread;
+    tt_ref role_of_new; /* of a thread that begins to record now; 0: it says none */
     int memory_full; /* a record was asked for that there was no room for */
+    uint32_t pid;        /* of this process: asking for it costs a system call */
     uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
     enum tt_clock_kind clock;
     uint64_t virtual_now;
@@ -111,6 +136,11 @@ struct tt_recorder {
     tt_section *sections;
     tt_thread *threads;
     tt_tree_slot *slots;
+    tt_channels *shared, *own; /* where signals are left: for all processes of the run, for this one's threads */
+    tt_growth *growths;        /* scratch */
+    uint32_t growth_room;
+    tt_ref *edge_refs;         /* open addressing, by what an edge is of */
+    tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
     tt_quick_name quick_names[TT_QUICK_NAMES];
     PyObject *by_name;    /* dict: name -> section object; keeps both alive */
     PyObject *origin_var; /* ContextVar: where this task was created */

@@ -153,10 +153,10 @@ static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
 /* Pushes a call of `section` made now, with `flags` and what its Python frame adds to them. NULL: not recorded. */
 static inline tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, tt_stack **stack, uint32_t flags)
 {
-    uint64_t now = tt_now(recorder);
     PyThreadState *state = tt_thread_state();
     *stack = tt_stack_now(recorder, state);
     if (TT_UNLIKELY(!*stack)) return NULL;
+    uint64_t now = tt_now(recorder); /* now: a new process may just have been given its file, which takes a millisecond */
     tt_pyframe *pyframe = tt_pyframe_now(state);
     if (!(flags & TT_FRAME_CALL)) flags |= tt_generator_flag(pyframe);
     return tt_push(recorder, *stack, tt_frame_around(recorder, *stack, pyframe), section, pyframe, flags, now);

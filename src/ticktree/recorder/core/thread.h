@@ -2,13 +2,13 @@
 #ifndef TICKTREE_THREAD_H
 #define TICKTREE_THREAD_H
 
-#include "account.h"
-#include "tree.h"
+#include "critical.h"
 #include <pthread.h>
 
 /* Set by the Cython side: what the threading module knows of the running thread. */
 typedef struct {
     tt_ref spawn_node; /* open where the thread was started; 0: unknown */
+    const tt_snapshot *path; /* of its starter as it was started; NULL: unknown */
     uint64_t native_id;
     char name[TT_THREAD_NAME + 1];
 } tt_thread_facts;
@@ -81,15 +81,23 @@ static void tt_threads_reap(tt_recorder *recorder)
     }
 }
 
-/* A tree under `spawn` for this thread: one that nobody writes any more, or a new one. */
-static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, const tt_thread_facts *facts)
+static tt_tree_slot *tt_tree_free(tt_recorder *recorder, tt_ref spawn, tt_ref role)
 {
     tt_tree_slot *slot = recorder->slots;
-    while (slot && (slot->owner || slot->spawn != spawn)) slot = slot->next;
+    while (slot && (slot->owner || slot->spawn != spawn || slot->role != role)) slot = slot->next;
+    return slot;
+}
+
+/* A tree under `spawn` for this thread: one of the same role that nobody writes any more, or a new one. */
+static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, tt_ref role,
+                                   const tt_thread_facts *facts)
+{
+    tt_tree_slot *slot = tt_tree_free(recorder, spawn, role);
     int adopted = slot != NULL;
     if (!slot) slot = tt_tree_make(recorder, spawn);
     if (!slot) return NULL;
     tt_tree *tree = tt_at(recorder, slot->tree);
+    slot->role = tree->role = role;
     tree->adoptions += (uint64_t)adopted;
     tree->thread_id = facts->native_id;
     memcpy(tree->thread_name, facts->name, sizeof tree->thread_name);
@@ -100,12 +108,12 @@ static tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_
 
 static tt_thread *tt_thread_make(tt_recorder *recorder)
 {
-    tt_thread_facts facts = {0, 0, ""};
+    tt_thread_facts facts = {0, NULL, 0, ""};
     tt_describe_thread(recorder, &facts);
     tt_threads_reap(recorder);
     tt_thread *thread = calloc(1, sizeof *thread);
     if (!thread) return NULL;
-    thread->slot = tt_tree_claim(recorder, thread, facts.spawn_node, &facts);
+    thread->slot = tt_tree_claim(recorder, thread, facts.spawn_node, recorder->role_of_new, &facts);
     if (!thread->slot) {
         free(thread);
         return NULL;
@@ -119,6 +127,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     thread->next_here = tt_threads_here;
     tt_threads_here = thread;
     pthread_setspecific(tt_thread_key, tt_threads_here);
+    tt_path_begin(recorder, thread, facts.path);
     return thread;
 }
 

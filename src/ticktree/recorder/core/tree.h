@@ -143,7 +143,7 @@ static tt_tree_slot *tt_tree_make(tt_recorder *recorder, tt_ref spawn)
     tree->spawn_node = spawn;
     tree->next = recorder->header->trees;
     tt_link(recorder, &recorder->header->trees, tree);
-    *slot = (tt_tree_slot){root->tree, tree->root, spawn, NULL, recorder->slots};
+    *slot = (tt_tree_slot){.tree = root->tree, .root = tree->root, .spawn = spawn, .next = recorder->slots};
     recorder->slots = slot;
     return slot;
 }

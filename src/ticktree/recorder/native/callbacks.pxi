@@ -14,6 +14,7 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
             origin = <Origin?>given
             if origin.recorder.core == core and origin.core.generation == core.generation:
                 facts.spawn_node = origin.core.node
+                facts.path = origin.core.path
     except Exception:
         pass
 
@@ -81,6 +82,10 @@ cdef bint rearm(tt_recorder* core) noexcept:
         return False
 
 
+cdef void before_fork() noexcept nogil:
+    tt_before_fork()
+
+
 cdef void after_fork() noexcept nogil:
     tt_after_fork()
 
@@ -92,18 +97,20 @@ def _note_manager(int at, kind, name):
 
 def _install():
     global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
+    global tt_block_enter
     _note_manager(0, contextlib._GeneratorContextManager, "__enter__")
     _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
     tt_describe_thread = describe_thread
     tt_site_note = note_site
     tt_section_make = section_make
+    tt_block_enter = block_enter
     tt_section_ask = section_ask
     tt_origin_of_object = origin_of_object
     tt_rearm = rearm
     if tt_register_thread_key() != 0:
         raise ImportError("ticktree: no thread-specific data left in this process")
     # Before any hook of Python's own: another library's may already enter a section.
-    pthread_atfork(NULL, NULL, after_fork)
+    pthread_atfork(before_fork, NULL, after_fork)
 
 
 def _check_layout():

@@ -12,16 +12,32 @@ cdef class Origin:
         self.recorder = recorder
         tt_origin_capture(recorder.core, &self.core)
 
+    @property
+    def node(self):
+        """The reference of the node that was open, or of its tree's root; 0 where nothing is being recorded."""
+        return self.core.node
 
-def origins():
-    """What is open here in every recorder that is recording: a list, empty where there is none."""
+    def __dealloc__(self):
+        free(self.core.path)
+
+
+def origins(bint path=False):
+    """What is open here in every recorder that is recording: a list, empty where there is none.
+
+    Args:
+        path: With the critical path that led here, for what goes on from it on another thread.
+    """
+    cdef Origin origin
     cdef tt_recorder* core = tt_recorders_head()
     found = []
     while core != NULL:
         if core.recording or core.forked:
             found.append(<Recorder>core.owner)
         core = core.next
-    return [Origin(recorder) for recorder in found]
+    given = [Origin(recorder) for recorder in found]
+    for origin in given if path else ():
+        tt_origin_capture_path(origin.recorder.core, &origin.core)
+    return given
 
 
 @cython.no_gc_clear

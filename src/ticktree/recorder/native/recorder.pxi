@@ -15,10 +15,12 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
-    cdef dict by_name, by_ask, name_ids, texts, gauges
+    cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef Section nameless
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
+    cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
+    cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False):
@@ -28,6 +30,7 @@ cdef class Recorder:
         self.core.arena.fd = -1
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
+        self.channel_ids = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
@@ -52,6 +55,8 @@ cdef class Recorder:
         """
         global scale_of_clock
         if self.core.header != NULL:
+            if identity[0]:  # it had memory before it had a run: now there is who it belongs to
+                self._sign(identity)
             return
         if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
             scale_of_clock = tt_clock_scale(self.core.clock)
@@ -65,6 +70,7 @@ cdef class Recorder:
         scale = (1 << 32) if self.core.clock == TT_CLOCK_VIRTUAL else scale_of_clock
         tt_header_write(self.core, scale, run_began_ns, node_cap)
         self._sign(identity)
+        introduce(self)
 
     def __dealloc__(self):
         if self.core == NULL:
@@ -140,6 +146,34 @@ cdef class Recorder:
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
+    def signal(self, name, key=None):
+        """Leaves word that whoever waits for this may go on: say it right before what lets them.
+
+        Args:
+            name: What is signalled, e.g. "batch".
+            key: Which one of that name: None, an int, a str, bytes, or a tuple of these. Anything else is not
+                recorded, and counted as a loss.
+        """
+        leave_signal(self, channel_of(name, key), False)
+
+    def unblocked_by(self, name, key=None):
+        """Says what ended the wait that is open here: the last `signal` of this name and key, in any process.
+
+        Call it inside the section with `wait=True`, once the wait is over. It was blocked if the signal came after
+        the section was entered; else it is counted as a wait of no time.
+
+        Args:
+            name: As it was signalled.
+            key: As it was signalled.
+        """
+        cdef uint64_t at = channel_of(name, key)
+        if not ready(self):
+            return
+        if not at:
+            tt_lose(self.core, TT_LOSS_BAD_VALUES)
+            return
+        tt_unblocked(self.core, channels_of(self, False), at, channel_id(self, name))
+
     def enable(self):
         """Starts recording, or goes on with it; the calling thread's sections are the run's own."""
         if self.core.forked:
@@ -149,9 +183,21 @@ cdef class Recorder:
         if not tt_enable(self.core):
             raise MemoryError("no memory for the recorder")
 
+    def begin_later(self, opening):
+        """Starts recording, but takes no memory before there is something to record.
+
+        Args:
+            opening: Called then; calls `open`.
+        """
+        if self.core.header == NULL and not self.core.recording:
+            self.opening = opening
+            self.core.forked = self.core.recording = True  # as a forked child, it gets a file when it needs one
+
     def disable(self):
         """Stops recording; what is open is left at this moment, without counting as completed."""
-        if self._ready():
+        if self.core.header == NULL:
+            self.core.recording = False
+        elif self._ready():
             tt_disable(self.core)
 
     def reset(self):
@@ -209,6 +255,44 @@ cdef class Recorder:
         cdef tt_node* node = tt_node_at(self.core, section.core.cached_node)
         return node.stats.count, node.stats.sum
 
+    def place(self):
+        """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
+        return place_here(self)
+
+    def child_of(self, text):
+        """Says what this process hangs under: a `place()` of the process that started it.
+
+        Raises:
+            ValueError: If it is none.
+        """
+        pid, start, incarnation, node = place_numbers(text)
+        if self.core.header == NULL or self.core.forked:
+            self.said_parent = text
+            return
+        self.core.header.parent_pid, self.core.header.parent_start = pid, start
+        self.core.header.parent_incarnation, self.core.header.parent_node = incarnation, node
+
+    def name_process(self, name):
+        """Says what this process is called; processes forked from it are called the same until they are named."""
+        self.said_name = name_text(name)
+        if self.core.header != NULL and not self.core.forked:
+            self.core.header.process_name = text_in(self, self.said_name)
+
+    def role(self, name):
+        """Says what the calling thread does, on the main thread what the process does: "actor", "learner".
+
+        Views group processes and threads by role. Where nothing is said, it is their name without its number.
+
+        Args:
+            name: The role. On a thread other than the main one it is for what the thread records from now on.
+        """
+        take_role(self, name_text(name))
+
+    def note_time(self):
+        """Reads the clock for the file: this process's last sign of life, for now."""
+        if self.core.header != NULL and not self.core.forked:
+            tt_anchor_renew(self.core)
+
     def gc_pause(self, begin):
         """Notes that the garbage collector begins, or has ended; returns nothing."""
         global gc_began
@@ -221,13 +305,34 @@ cdef class Recorder:
             self.core.header.gc_pauses += 1
             gc_began = 0
 
-    def timed_section(self, name, site, *, memory=False, cpu=False):
+    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
-        cdef Section section = new_section(self, text, self._name_id(text), TT_NODE_TIMED, frame_flags)
+        cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
+        cdef Section section = new_section(self, text, self._name_id(text), node_flags, frame_flags)
         section.site = site
         return section
+
+    @property
+    def knows_thread(self):
+        """Whether the calling thread has recorded anything here."""
+        return self.core.recording and not self.core.forked and tt_thread_known(self.core) != NULL
+
+    def start_from(self, Channel channel, key):
+        """In a new process: its path goes on from its starter's signal."""
+        if ready(self):
+            tt_start_from(self.core, channels_of(self, False), channel.at(key))
+
+    def alias(self, key, value=None):
+        """Notes a number under a key for all processes of the run, or looks one up: 0 where none is known."""
+        cdef uint64_t at = channel_of("alias", key)
+        if not ready(self) or channels_of(self, False) == NULL:
+            return 0
+        if value is None:
+            return tt_alias_get(self.core.shared, at)
+        tt_alias_put(self.core.shared, at, value)
+        return value
 
     # -- sections by name --------------------------------------------------------------------------------------
 
@@ -308,11 +413,13 @@ cdef class Recorder:
         cdef bint was_recording = self.core.recording
         self.core.forked = False
         if self.core.header == NULL:
-            return False
+            opening, self.opening, self.core.recording = self.opening, None, False
+            if opening is not None:
+                opening()
+            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
         if self.core.arena.fd < 0 and self.child_file is None:
             return was_recording  # memory of the process's own was copied by the fork: it goes on
         cdef tt_header old = self.core.header[0]
-        cdef tt_ref node = tt_node_open_here(self.core)
         self.core.recording = False
         path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
         encoded = os.fsencode(path) if path is not None else b""
@@ -327,9 +434,13 @@ cdef class Recorder:
         self._sign(identity)
         self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
         self.core.header.parent_incarnation = old.incarnation
-        self.core.header.parent_node = node
+        self.core.header.parent_node = self.core.fork_node
+        introduce(self)
         self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        return bool(was_recording and tt_enable(self.core))
+        if not was_recording or not tt_enable(self.core):
+            return False
+        tt_path_of_fork(self.core)
+        return True
 
 
 cdef uint64_t gc_began = 0

@@ -1,0 +1,27 @@
+"""The registry: every rule there is, and what all of them find."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ticktree.analysis.finding import Finding
+from ticktree.analysis.rule import Rule
+from ticktree.analysis.rules.idle_worker import IdleWorkerRule
+from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Profile
+
+RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
+
+
+def findings(profile: Profile, rules: Sequence[Rule] = RULES) -> list[Finding]:
+    """Return what there is to say of `profile`, the most severe first, then what has most at stake."""
+    seen = Survey(profile)
+    found = [finding for rule in rules for finding in rule.find(seen)]
+    return sorted(found, key=_order)  # and then in the order of the rules: the sort is stable
+
+
+def _order(finding: Finding) -> tuple[int, float]:
+    at_stake = finding.evidence.get("at_stake_share", 0.0)
+    return finding.rank, -at_stake if isinstance(at_stake, (int, float)) else 0.0

@@ -1,0 +1,87 @@
+"""One of several equal workers is slower than the others, who wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ticktree.analysis.blame import Blame, blames
+from ticktree.analysis.finding import Evidence, Finding, severity_of
+from ticktree.analysis.stragglers import Straggler
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import last_name, percent, times, who
+
+# What is lost in all must be so much of the run's length. Less is not worth reading about, let alone doing: even
+# a perfect cure would make the run one percent shorter.
+LEAST_SHARE = 0.01
+
+
+class StragglerRule:
+    """The slowest of each role's stragglers, with how many others there are; see docs/rules/straggler.md."""
+
+    name: ClassVar[str] = "straggler"
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield a finding for each role, in each run, that has a straggler."""
+        for role in seen.threads:
+            said: set[str] = set()
+            everyone = [one for one in seen.stragglers[role.name] if matters(one, seen)]
+            for one in everyone:
+                if one.unit.run in said:
+                    continue
+                said.add(one.unit.run)
+                others = sum(other.unit.run == one.unit.run for other in everyone) - 1
+                waiting = next(iter(blames(one, seen)), None)
+                yield self._finding(one, others, waiting, seen.run_ns)
+
+    def _finding(self, one: Straggler, others: int, waiting: Blame | None, whole_ns: int) -> Finding:
+        at_stake = waiting.saved_ns / whole_ns if waiting and whole_ns else None
+        return Finding(
+            rule=self.name,
+            severity="info" if at_stake is None else severity_of(at_stake),
+            path=one.chief,
+            message="; ".join(_said(one, others, waiting)),
+            evidence=_evidence(one, waiting, at_stake),
+        )
+
+
+def matters(one: Straggler, seen: Survey) -> bool:
+    """Tell whether so much is lost that it is worth a word."""
+    return one.excess_ns >= LEAST_SHARE * seen.run_ns
+
+
+def _said(one: Straggler, others: int, waiting: Blame | None) -> Iterator[str]:
+    """Yield the parts of the sentence: who and by how much, who waits for it, who else straggles."""
+    peers = "its only peer" if one.peers == 1 else f"its {one.peers:,} peers"
+    where = last_name(one.path)
+    if one.chief != one.path:
+        where += f", most of it in {last_name(one.chief)}"
+    if one.measure == "call":
+        yield f"{one.unit.name} takes {times(one.factor)} as long a call as {peers} in {where}"
+    else:
+        yield f"{one.unit.name} has {times(one.factor)} as much to do as {peers} in {where}"
+    if waiting is not None:
+        most = "" if waiting.is_known else "up to "
+        verb = "waits" if waiting.units == 1 else "wait"
+        waiter = f"{who(waiting.role, waiting.units)} {verb} in {last_name(waiting.path)}"
+        yield f"{most}{percent(waiting.share)} of what {waiter} is for it"
+    if others:
+        yield f"{others:,} more straggle" if others > 1 else "one more straggles"
+
+
+def _evidence(one: Straggler, waiting: Blame | None, at_stake: float | None) -> Evidence:
+    unit = "a_call" if one.measure == "call" else "in_all"
+    said: dict[str, str | int | float] = {"who": one.unit.name}
+    if at_stake is not None:
+        said["at_stake_share"] = at_stake
+    said[f"{unit}_ns"] = one.took_ns
+    said[f"{unit}_by_its_peers_ns"] = one.peers_took_ns
+    said["calls"] = one.calls
+    if one.calls != one.peers_calls:
+        said["calls_by_its_peers"] = one.peers_calls
+    said["more_than_its_peers_ns"] = one.excess_ns
+    if waiting is not None:
+        said["waited_ns"] = waiting.waited_ns
+        said["waited_for_it_ns"] = waiting.for_it_ns
+        said["known_by"] = "signals" if waiting.is_known else "going in step"
+    return said

@@ -1,0 +1,86 @@
+"""`ticktree top`: a run while it goes on."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.screen import is_terminal
+from ticktree.errors import TicktreeError
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.loading import find_run
+
+if TYPE_CHECKING:
+    from ticktree.live.source import Source
+
+_LEAST_S = 0.1
+_LONGEST_S = 3600.0
+# Below everything else on this machine: it is there to look on.
+_NICENESS = 10
+
+
+def seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    """Check a number of seconds.
+
+    Raises:
+        click.BadParameter: It is no time to wait.
+    """
+    if not math.isfinite(value) or not _LEAST_S <= value <= _LONGEST_S:
+        raise click.BadParameter(f"{value:g} is not between {_LEAST_S:g} and {_LONGEST_S:g}.")
+    return value
+
+
+@click.command("top", short_help="A live view of a running program.")
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--every",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    callback=seconds,
+    help="How often to read the run.",
+)
+@click.option(
+    "--last",
+    type=float,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    callback=seconds,
+    help="How long a stretch the rates are of.",
+)
+def command(run: Path | None, every: float, last: float) -> None:
+    """Watch a run: its tree with rates and percentiles of the last seconds, its loops and its gauges.
+
+    RUN is a run's directory, a profile saved as JSON, or nothing: the newest run in ./ticktree-runs. The
+    program is not disturbed: what it records is read from outside. Press ? for the keys, q to quit.
+    """
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise TicktreeError("top needs a terminal; `ticktree report` prints a run once, anywhere")
+    try:
+        from ticktree.live.app import Top
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "textual":
+            raise
+        raise TicktreeError("top needs textual: python -m pip install 'ticktree[top]'") from None
+    finish_abandoned()
+    source = _source(run)
+    with suppress(OSError):
+        os.nice(_NICENESS)
+    Top(source, every, last, why_empty).run()
+
+
+def _source(path: Path | None) -> Source:
+    from ticktree.live.source import RunSource, SavedSource
+
+    if path is None or path.is_dir():
+        return RunSource(find_run(path).path)
+    return SavedSource(path)

@@ -1,0 +1,1 @@
+"""Faces of other timers' programming interfaces: change the import, and ticktree records."""

@@ -1,0 +1,52 @@
+"""Wrapping functions of other people's classes, and putting them back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from ticktree.recorder.imports import forget_import, when_imported
+
+_ABSENT = object()
+
+
+class Patches:
+    """What one instrument has wrapped."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def watch(self, module: str, done: Callable[[ModuleType], None]) -> None:
+        """Calls `done` with a module as soon as it is imported; what goes wrong there is not the program's affair."""
+
+        def quietly(found: ModuleType) -> None:
+            with suppress(Exception):  # another version of the library: it is then left as it is
+                done(found)
+
+        when_imported(module, quietly)
+        self._undo.append(lambda: forget_import(module, quietly))
+
+    def wrap(self, owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        """Replaces a function of a class or a module by `make(function)`; none where there is none of that name."""
+        original = vars(owner).get(name, _ABSENT)
+        function = original.__func__ if isinstance(original, staticmethod) else original
+        if not callable(function):
+            return
+        wrapper = functools.wraps(function)(make(function))
+        ours = staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper
+
+        def undo() -> None:
+            # Somebody may have wrapped it again meanwhile; theirs then stays.
+            if vars(owner).get(name) is ours:
+                setattr(owner, name, original)
+
+        setattr(owner, name, ours)
+        self._undo.append(undo)
+
+    def undo(self) -> None:
+        """Puts everything back."""
+        while self._undo:
+            self._undo.pop()()

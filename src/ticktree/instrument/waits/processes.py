@@ -1,0 +1,58 @@
+"""Processes of multiprocessing: a child goes on from its starter's path, and its end lets `join` go on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instrument.patches import Patches
+from ticktree.recorder import Channel, Wait
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+
+def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    """Wraps `multiprocessing.Process`: in who starts one, and in the process that it is."""
+    starts, ends = Channel(recorder, "process start"), Channel(recorder, "process end")
+    joining = Wait(ends, "Process.join")
+    installed_in = os.getpid()
+
+    def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any) -> Any:
+            starts.signal(_key(self))
+            return start(self)
+
+        return wrapper
+
+    def make_bootstrap(bootstrap: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._parent_pid != installed_in:  # else it is a fork of us, and has our path
+                recorder.start_from(starts, _key(self))
+            try:
+                return bootstrap(self, *args, **kwargs)
+            finally:
+                ends.signal(_key(self))
+
+        return wrapper
+
+    def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, timeout: float | None = None) -> Any:
+            return joining.call(join, (self, timeout), _key(self), lambda _: _has_ended(self))
+
+        return wrapper
+
+    patches.wrap(module.BaseProcess, "start", make_start)
+    patches.wrap(module.BaseProcess, "_bootstrap", make_bootstrap)
+    patches.wrap(module.BaseProcess, "join", make_join)
+
+
+def _key(process: Any) -> tuple[int, ...]:
+    """The same in the process and in who started it."""
+    return (process._parent_pid, *process._identity)
+
+
+def _has_ended(process: Any) -> bool:
+    return getattr(process._popen, "returncode", None) is not None

@@ -1,0 +1,119 @@
+"""Queues: of threads (`queue`) and of processes (`multiprocessing.queues`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instrument.patches import Patches
+from ticktree.instrument.waits import pipes
+from ticktree.recorder import Channel, Wait, silence
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+# multiprocessing gives a queue without a bound this one.
+_NO_BOUND = 2**31 - 1
+
+
+def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    """Wraps the queues of threads: `queue.Queue`, and with it LifoQueue and PriorityQueue."""
+    items = Channel(recorder, "queue", own=True)
+    space = Channel(recorder, "queue space", own=True)
+    tasks = Channel(recorder, "queue tasks", own=True)
+    getting, putting, joining = Wait(items, "Queue.get"), Wait(space, "Queue.put"), Wait(tasks, "Queue.join")
+
+    def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
+            item = getting.call(get, (self, block, timeout), id(self)) if block else get(self, block, timeout)
+            if self.maxsize > 0:
+                space.signal(id(self))
+            return item
+
+        return wrapper
+
+    def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, item: Any, block: bool = True, timeout: float | None = None) -> Any:
+            # Before, because who waits may be awake before we are; after too, where it was put only then.
+            items.signal(id(self))
+            if not block or self.maxsize <= 0:
+                return put(self, item, block, timeout)
+            result = putting.call(put, (self, item, block, timeout), id(self))
+            items.signal(id(self))
+            return result
+
+        return wrapper
+
+    patches.wrap(module.Queue, "get", make_get)
+    patches.wrap(module.Queue, "put", make_put)
+    patches.wrap(module.Queue, "task_done", lambda done: _signalling(done, tasks, id))
+    patches.wrap(module.Queue, "join", lambda join: _waiting(join, joining, id))
+
+
+def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    """Wraps the queues of processes. Their channel is the pipe inside: its inode is the same in every process."""
+    items, space = Channel(recorder, pipes.CHANNEL), Channel(recorder, "queue space")
+    tasks = Channel(recorder, "queue tasks")
+    getting, putting = Wait(items, "Queue.get"), Wait(space, "Queue.put")
+    simply, joining = Wait(items, "SimpleQueue.get"), Wait(tasks, "JoinableQueue.join")
+
+    def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
+            key = _pipe_of(self)
+            item = getting.call(get, (self, block, timeout), key) if block else get(self, block, timeout)
+            if self._maxsize != _NO_BOUND:
+                space.signal(key)
+            return item
+
+        return wrapper
+
+    def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, obj: Any, block: bool = True, timeout: float | None = None) -> Any:
+            key = _pipe_of(self)
+            items.signal(key)
+            if not block or self._maxsize == _NO_BOUND:
+                return put(self, obj, block, timeout)
+            result = putting.call(put, (self, obj, block, timeout), key)
+            items.signal(key)
+            return result
+
+        return wrapper
+
+    def make_feed(feed: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            silence()  # it only carries what other threads have put, and have signalled
+            return feed(*args, **kwargs)
+
+        return wrapper
+
+    patches.wrap(module.Queue, "get", make_get)
+    patches.wrap(module.Queue, "put", make_put)
+    patches.wrap(module.Queue, "_feed", make_feed)
+    patches.wrap(module.JoinableQueue, "put", make_put)
+    patches.wrap(module.JoinableQueue, "task_done", lambda done: _signalling(done, tasks, _pipe_of))
+    patches.wrap(module.JoinableQueue, "join", lambda join: _waiting(join, joining, _pipe_of))
+    patches.wrap(module.SimpleQueue, "get", lambda get: _waiting(get, simply, _pipe_of))
+
+
+def _pipe_of(queue: Any) -> int | None:
+    return pipes.inode(queue._reader)
+
+
+def _signalling(
+    function: Callable[[Any], Any], channel: Channel, key: Callable[[Any], int | None]
+) -> Callable[..., Any]:
+    def wrapper(self: Any) -> Any:
+        channel.signal(key(self))
+        return function(self)
+
+    return wrapper
+
+
+def _waiting(
+    function: Callable[[Any], Any], wait: Wait, key: Callable[[Any], int | None]
+) -> Callable[..., Any]:
+    def wrapper(self: Any) -> Any:
+        return wait.call(function, (self,), key(self))
+
+    return wrapper

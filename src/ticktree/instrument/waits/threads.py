@@ -1,0 +1,121 @@
+"""Threads: joining them, and what they wait for each other with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instrument.patches import Patches
+from ticktree.recorder import Channel, Wait
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+# On the event that a thread's starter waits for, and its condition: that the thread runs is no news of the program's,
+# and the thread itself, which says so, is not known to anybody yet.
+_QUIET = "_ticktree_quiet"
+
+
+def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    """Wraps what is written in Python; `threading.Lock` is not, and cannot be wrapped."""
+    _wrap_starting(patches, module)
+    _wrap_threads(patches, recorder, module)
+    _wrap_events(patches, recorder, module)
+    _wrap_conditions(patches, recorder, module)
+
+
+def _wrap_starting(patches: Patches, module: ModuleType) -> None:
+    def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any) -> Any:
+            started = getattr(self, "_started", None)
+            for inner in (started, getattr(started, "_cond", None)):
+                if inner is not None:
+                    setattr(inner, _QUIET, True)
+            return start(self)
+
+        return wrapper
+
+    patches.wrap(module.Thread, "start", make_start)
+
+
+def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    ends = Channel(recorder, "thread end", own=True)
+    joining = Wait(ends, "Thread.join")
+
+    def make_run(run: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any) -> Any:
+            try:
+                return run(self)
+            finally:
+                if recorder.knows_thread:
+                    ends.signal(id(self))
+
+        return wrapper
+
+    def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, timeout: float | None = None) -> Any:
+            if not self.is_alive():
+                return join(self, timeout)
+            return joining.call(join, (self, timeout), id(self), lambda _: not self.is_alive())
+
+        return wrapper
+
+    patches.wrap(module.Thread, "_bootstrap_inner", make_run)
+    patches.wrap(module.Thread, "join", make_join)
+
+
+def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    events, barriers = Channel(recorder, "event", own=True), Channel(recorder, "barrier", own=True)
+    awaiting, meeting = Wait(events, "Event.wait"), Wait(barriers, "Barrier.wait")
+
+    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, timeout: float | None = None) -> Any:
+            if self.is_set() or _QUIET in self.__dict__:
+                return wait(self, timeout)
+            return awaiting.call(wait, (self, timeout), id(self), bool)
+
+        return wrapper
+
+    def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any) -> Any:
+            if _QUIET not in self.__dict__:
+                events.signal(id(self))
+            return set_(self)
+
+        return wrapper
+
+    def make_meet(meet: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, timeout: float | None = None) -> Any:
+            barriers.signal(id(self))  # the last who comes lets all go on
+            return meeting.call(meet, (self, timeout), id(self))
+
+        return wrapper
+
+    patches.wrap(module.Event, "wait", make_wait)
+    patches.wrap(module.Event, "set", make_set)
+    patches.wrap(module.Barrier, "wait", make_meet)
+
+
+def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
+    conditions = Channel(recorder, "condition", own=True)
+    waiting = Wait(conditions, "Condition.wait")
+
+    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, timeout: float | None = None) -> Any:
+            if _QUIET in self.__dict__:
+                return wait(self, timeout)
+            return waiting.call(wait, (self, timeout), id(self), bool)
+
+        return wrapper
+
+    def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, n: int = 1) -> Any:
+            if getattr(self, "_waiters", True) and _QUIET not in self.__dict__:
+                conditions.signal(id(self))
+            return notify(self, n)
+
+        return wrapper
+
+    patches.wrap(module.Condition, "wait", make_wait)
+    patches.wrap(module.Condition, "notify", make_notify)

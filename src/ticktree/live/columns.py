@@ -1,0 +1,240 @@
+"""Which numbers the live view shows: of the last seconds first, then of the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ticktree.live.recent import Span
+from ticktree.live.rows import NOTHING, Row
+from ticktree.live.table import Column
+from ticktree.live.writers import Party
+from ticktree.outputs import formatting
+from ticktree.outputs.bars import BAR_CELLS, bar
+from ticktree.profile import Gauge, Loop, Node, Profile, Stats
+
+WHOLE = "overall"
+NS_PER_SECOND = 1_000_000_000
+
+_SHARE_CELLS = 5
+_PARTY_CELLS = 8
+_TIME_CELLS = 8
+_RATE_CELLS = 8
+_COUNT_CELLS = 9
+_MISSED_CELLS = 12
+_READING_CELLS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNow:
+    """A loop as it is watched: in the last seconds, None where it is not known, and over the whole run."""
+
+    whole: Loop
+    recent: Loop | None
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeNow:
+    """A gauge as it is watched: in the last seconds, None where it was not read, and over the whole run."""
+
+    whole: Gauge
+    recent: Gauge | None
+
+
+def recent_title(length_ns: int) -> str:
+    """Return what the columns of the last seconds are headed by."""
+    seconds = length_ns / NS_PER_SECOND
+    return f"last {seconds:.0f} s" if seconds >= 0.95 else f"last {seconds:.1f} s"
+
+
+def of_tree(span: Span | None, by_process: bool) -> list[Column[Row]]:
+    """Return the columns of the tree; those of the last seconds only where something is known of them.
+
+    Args:
+        span: the last seconds.
+        by_process: whether what is said of the whole run is to make room for the processes.
+    """
+    columns = _of_tree(span)
+    if not by_process:
+        return columns
+    return [replace(column, rank=column.rank + 10 * _makes_room(column, span)) for column in columns]
+
+
+def _makes_room(column: Column[Row], span: Span | None) -> bool:
+    return column.bar or (column.group == WHOLE and not (span is None and column.title == "share"))
+
+
+def _of_tree(span: Span | None) -> list[Column[Row]]:
+    whole: list[Column[Row]] = [
+        Column("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
+        Column("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 6, WHOLE),
+        Column("p50", _TIME_CELLS, _whole(lambda stats: stats.p50_ns), 3, WHOLE),
+        Column("p99", _TIME_CELLS, _whole(lambda stats: stats.p99_ns), 2, WHOLE),
+        Column("calls", _COUNT_CELLS, _calls, 5, WHOLE),
+    ]
+    if span is None:
+        return [
+            Column("", BAR_CELLS, lambda row: bar(_part(row.total_ns, row.parent_ns)), 6, bar=True),
+            *whole,
+        ]
+    title, length_ns = recent_title(span.length_ns), span.length_ns
+    return [
+        Column("", BAR_CELLS, _recent_bar, 4, title, bar=True),
+        Column("share", _SHARE_CELLS, _recent_share, 0, title),
+        Column("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
+        Column("p50", _TIME_CELLS, _recent(lambda stats: stats.p50_ns), 2, title),
+        Column("p99", _TIME_CELLS, _recent(lambda stats: stats.p99_ns), 1, title),
+        *whole,
+    ]
+
+
+def of_parties(span: Span | None, parties: Sequence[Party], group: str, rank: int) -> list[Column[Row]]:
+    """Return a column for each process: its part of the time, be it of the last seconds or of the node's."""
+
+    def column(party: Party) -> Column[Row]:
+        return Column(party.title, _PARTY_CELLS, lambda row: _party_share(row, party, span), rank, group)
+
+    return [column(party) for party in parties]
+
+
+def of_loops(span: Span | None) -> list[Column[LoopNow]]:
+    """Return the columns of the loops."""
+    asked: Column[LoopNow] = Column("asked", _RATE_CELLS, _asked, 1)
+    whole: list[Column[LoopNow]] = [
+        Column("achieved", _RATE_CELLS, lambda now: formatting.hertz(now.whole.achieved_hz), 3, WHOLE),
+        Column("missed", _MISSED_CELLS, lambda now: _missed(now.whole), 2, WHOLE),
+        Column("p99", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.p99_ns), 4, WHOLE),
+        Column("max", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.max_ns), 4, WHOLE),
+        Column("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
+    ]
+    if span is None:
+        return [asked, *whole]
+    title = recent_title(span.length_ns)
+    return [
+        asked,
+        Column("achieved", _RATE_CELLS, _achieved, 0, title),
+        Column("missed", _MISSED_CELLS, lambda now: _missed(now.recent), 0, title),
+        Column("p50", _TIME_CELLS, lambda now: _tick(now, "p50_ns"), 3, title),
+        Column("p99", _TIME_CELLS, lambda now: _tick(now, "p99_ns"), 1, title),
+        *whole,
+    ]
+
+
+def of_gauges(span: Span | None) -> list[Column[GaugeNow]]:
+    """Return the columns of the gauges."""
+    last: Column[GaugeNow] = Column("last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0)
+    whole: list[Column[GaugeNow]] = [
+        Column("min", _READING_CELLS, lambda now: formatting.reading(now.whole.min), 2, WHOLE),
+        Column("p50", _READING_CELLS, lambda now: _quantile(now.whole, 0.5), 3, WHOLE),
+        Column("max", _READING_CELLS, lambda now: formatting.reading(now.whole.max), 2, WHOLE),
+        Column("readings", _COUNT_CELLS, lambda now: formatting.count(now.whole.count), 4, WHOLE),
+    ]
+    if span is None:
+        return [last, *whole]
+    title = recent_title(span.length_ns)
+    return [
+        last,
+        Column("p50", _READING_CELLS, lambda now: _quantile(now.recent, 0.5), 1, title),
+        Column("p99", _READING_CELLS, lambda now: _quantile(now.recent, 0.99), 1, title),
+        *whole,
+    ]
+
+
+def loops_of(profile: Profile, span: Span | None) -> Sequence[LoopNow]:
+    """Return the loops, those with a rate to hold first, then the busiest."""
+    recent = {} if span is None else span.profile.loops
+    loops = [LoopNow(loop, recent.get(path), profile.root.at(path)) for path, loop in profile.loops.items()]
+    return sorted(loops, key=lambda now: (not now.whole.hz, -now.whole.busy_ns, now.whole.path))
+
+
+def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
+    """Return the gauges by name."""
+    recent = {} if span is None else span.profile.gauges
+    return [GaugeNow(profile.gauges[name], recent.get(name)) for name in sorted(profile.gauges)]
+
+
+def _part(amount: int, whole: int) -> float | None:
+    # Each reading calibrates the clock anew, which may take a few nanoseconds back.
+    return max(0, amount) / whole if whole > 0 else None
+
+
+def _party_share(row: Row, party: Party, span: Span | None) -> str:
+    if not row.is_section:
+        return ""
+    if span is None:
+        time_ns, whole_ns = party.time_in(row.node), row.total_ns
+    else:
+        time_ns, whole_ns = party.time_in(row.recent or NOTHING), span.length_ns
+    return formatting.share(_part(time_ns, whole_ns)) if time_ns else ""
+
+
+def _share(row: Row) -> str:
+    return formatting.share(_part(row.total_ns, row.parent_ns))
+
+
+def _recent_share(row: Row) -> str:
+    return formatting.share(_part(row.recent_ns, row.recent_parent_ns))
+
+
+def _recent_bar(row: Row) -> str:
+    return bar(_part(row.recent_ns, row.recent_parent_ns))
+
+
+def _rate(row: Row, length_ns: int) -> str:
+    if not row.is_section:
+        return ""
+    return formatting.rate((row.recent or NOTHING).count, length_ns, "")
+
+
+def _recent(statistic: Callable[[Stats], int | None]) -> Callable[[Row], str]:
+    def text(row: Row) -> str:
+        stats = (row.recent or NOTHING).stats
+        return formatting.time(statistic(stats)) if row.is_section and stats.count else ""
+
+    return text
+
+
+def _whole(statistic: Callable[[Stats], int | None]) -> Callable[[Row], str]:
+    def text(row: Row) -> str:
+        stats = row.node.steady if row.node.steady.count else row.node.stats
+        return formatting.time(statistic(stats)) if row.is_section and stats.count else ""
+
+    return text
+
+
+def _calls(row: Row) -> str:
+    return formatting.count(row.node.count) if row.is_section else ""
+
+
+def _asked(now: LoopNow) -> str:
+    return " ".join(map(formatting.hertz, sorted(now.whole.hz))) or formatting.ABSENT
+
+
+def _achieved(now: LoopNow) -> str:
+    """Return the rate of the last seconds: none where the loop does not run, 0 where its tick takes longer."""
+    if now.recent is None or not now.recent.ticks:
+        return formatting.hertz(0) if now.node.open is not None else formatting.ABSENT
+    return formatting.hertz(now.recent.achieved_hz)
+
+
+def _missed(loop: Loop | None) -> str:
+    if loop is None or not loop.hz:
+        return formatting.ABSENT
+    share = formatting.share(loop.missed / loop.stats.count) if loop.stats.count else ""
+    number = formatting.count(loop.missed) if loop.missed < 100_000 else formatting.scaled(loop.missed, "")
+    return f"{number} ({share})" if loop.missed else "0"
+
+
+def _tick(now: LoopNow, name: str) -> str:
+    stats = Stats() if now.recent is None else now.recent.stats
+    return formatting.time(getattr(stats, name))
+
+
+def _quantile(gauge: Gauge | None, q: float) -> str:
+    """Return a percentile's text: whole where all readings seem to be, for percentiles are approximate."""
+    if gauge is None:
+        return formatting.ABSENT
+    value = gauge.quantile(q)
+    whole = all(reading == int(reading) for reading in (gauge.last, gauge.min, gauge.max))
+    return formatting.reading(round(value) if whole and value is not None else value)

@@ -1,0 +1,237 @@
+"""The rows of a watched run: its tree in the order, and as far unfolded and filtered, as asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from ticktree.live.recent import Span
+from ticktree.live.view import Order, Place, View
+from ticktree.outputs import formatting
+from ticktree.outputs.notes import outlived
+from ticktree.outputs.rows import Kind
+from ticktree.outputs.visible import visible
+from ticktree.profile import Node, Profile
+from ticktree.profile import path as paths
+
+NOTHING = Node(name="")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the tree.
+
+    Attributes:
+        kind: a section, one that waits, a section's own time, or ticktree itself.
+        path: of the section; of the one whose own time it is.
+        name: safe to show.
+        mark: what sort of section it is, or how long it has been open; "" where there is nothing to say.
+        guide: the lines that lead to it from its ancestors.
+        node: what is known of the whole run.
+        recent: what happened in the last seconds; None where that is not known.
+        total_ns: time in it, over the whole run.
+        parent_ns: time in its parent, over the whole run.
+        recent_ns: time in it, over the last seconds.
+        recent_parent_ns: time in its parent, over the last seconds.
+        folded: how many nodes below it are not shown.
+        matched: whether it is what the filter asks for, and not what leads there.
+    """
+
+    kind: Kind
+    path: str
+    name: str
+    mark: str
+    guide: str
+    node: Node
+    recent: Node | None
+    total_ns: int
+    parent_ns: int
+    recent_ns: int
+    recent_parent_ns: int
+    folded: int = 0
+    matched: bool = True
+
+    @property
+    def place(self) -> Place:
+        """What it is found by again when the rows move."""
+        return self.path, self.kind
+
+    @property
+    def is_section(self) -> bool:
+        """Whether it is a node, which has calls, and not a part of one."""
+        return self.kind in ("section", "wait")
+
+
+Below: TypeAlias = tuple[Node, Node | None, str, str]
+"""A node, what it did in the last seconds, its path, and the lines that lead past it."""
+
+
+def rows_of(profile: Profile, span: Span | None, view: View) -> list[Row]:
+    """Return the rows, top to bottom; none where nothing was recorded or nothing matches."""
+    return _Tree(profile, span, view).rows()
+
+
+class _Tree:
+    def __init__(self, profile: Profile, span: Span | None, view: View) -> None:
+        self._root = profile.root
+        self._recent = None if span is None else span.profile.root
+        self._length_ns = 0 if span is None else span.length_ns
+        self._view = view
+        self._shown, self._matching = _filtered(profile.root, view.filter)
+
+    def rows(self) -> list[Row]:
+        # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
+        rows: list[Row] = []
+        top = self._below((self._root, self._recent, paths.ROOT, ""), is_top=True)
+        waiting = [*self._itself(), *reversed(top)]
+        while waiting:
+            row, trunk = waiting.pop()
+            rows.append(row)
+            if row.is_section and not row.folded:
+                below = self._below((row.node, row.recent, row.path, trunk), is_top=False)
+                waiting.extend(reversed(below))
+        return rows
+
+    def _below(self, parent: Below, *, is_top: bool) -> list[tuple[Row, str]]:
+        """Return the rows directly below a node, in order, each with the lines that lead past it."""
+        node, recent, path, trunk = parent
+        children = [
+            (child, _recent_child(recent, name), child_path)
+            for name, child in node.children.items()
+            if (child_path := paths.child(path, name)) in self._shown
+        ]
+        children.sort(key=_sorting(self._view.order))
+        # Where something is filtered out, what is left over is not what nobody accounts for.
+        has_rest = bool(children) and not self._view.filter and (not is_top or node.own_ns > 0)
+        result: list[tuple[Row, str]] = []
+        for place, (child, its_recent, child_path) in enumerate(children):
+            is_last = not has_rest and place == len(children) - 1
+            branch, beyond = ("", "") if is_top else ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+            row = self._section(child, its_recent, child_path, parent, trunk + branch)
+            result.append((row, trunk + beyond))
+        if has_rest:
+            result.append((_rest(parent, "" if is_top else trunk + "└─ "), ""))
+        return result
+
+    def _section(self, node: Node, recent: Node | None, path: str, parent: Below, guide: str) -> Row:
+        parent_ns, recent_parent_ns = (_whole_for(above, node) for above in parent[:2])
+        return Row(
+            kind="wait" if node.wait else "section",
+            path=path,
+            name=visible(node.name) or '""',
+            mark=self._mark(node),
+            guide=guide,
+            node=node,
+            recent=recent,
+            total_ns=node.total_ns,
+            parent_ns=parent_ns,
+            recent_ns=recent.total_ns if recent else 0,
+            recent_parent_ns=recent_parent_ns,
+            folded=len(node.children) and self._hidden_below(node, path),
+            matched=path in self._matching,
+        )
+
+    def _hidden_below(self, node: Node, path: str) -> int:
+        if path not in self._view.folded:
+            return 0
+        prefix = path + "/"
+        return sum(f"{prefix}{below}" in self._shown for below, depth, _ in node.walk() if depth)
+
+    def _mark(self, node: Node) -> str:
+        if node.open is not None and self._length_ns and node.open.age_ns >= self._length_ns:
+            return f"open for {formatting.time(node.open.age_ns)}"
+        return "wait" if node.wait else "parallel" if node.concurrent_ns else ""
+
+    def _itself(self) -> list[tuple[Row, str]]:
+        """Return what ticktree itself cost, taken out of every node's own time; nothing where not known."""
+        cost_ns = sum(node.recorder_ns for _, _, node in self._root.walk())
+        if not cost_ns or self._view.filter:
+            return []
+        recent_ns = sum(node.recorder_ns for _, _, node in self._recent.walk()) if self._recent else 0
+        row = _part("itself", "ticktree itself", (self._root, self._recent, paths.ROOT, ""), "")
+        return [(_with_times(row, cost_ns, recent_ns), "")]
+
+
+def _filtered(root: Node, letters: str) -> tuple[set[str], set[str]]:
+    """Return the paths to show and those of them that match: all, or what holds the letters in its name."""
+    every = [(path, node) for path, depth, node in root.walk() if depth]
+    if not letters:
+        known = {path for path, _ in every}
+        return known, known
+    wanted = letters.casefold()
+    matching = {path for path, node in every if wanted in visible(node.name).casefold()}
+    shown = set(matching)
+    for path, _ in reversed(every):  # children come after their parents
+        if path in shown:
+            above = paths.join(paths.split(path)[:-1])
+            shown.add(above)
+    shown.discard(paths.ROOT)
+    return shown, matching
+
+
+def _whole_for(above: Node | None, node: Node) -> int:
+    """Return the time that a node's is a part of; 0 where it went on after its parent, as processes do."""
+    if above is None or (node.concurrent_ns and outlived(above)):
+        return 0
+    return above.total_ns
+
+
+def _recent_child(recent: Node | None, name: str) -> Node | None:
+    return None if recent is None else recent.children.get(name, NOTHING)
+
+
+def _sorting(order: Order) -> Callable[[tuple[Node, Node | None, str]], tuple[float, float, str]]:
+    """Return the key that sorts siblings: by the last seconds, where they say nothing by the whole run."""
+    if order == "name":
+        return lambda entry: (0, 0, visible(entry[0].name).casefold())
+    measure: Mapping[Order, Callable[[Node], float]] = {
+        "share": lambda node: node.total_ns,
+        "rate": lambda node: node.count,
+        "p99": lambda node: node.stats.p99_ns or 0,
+    }
+    by = measure[order]
+    return lambda entry: (-by(entry[1]) if entry[1] else 0, -by(entry[0]), entry[0].name)
+
+
+def _rest(parent: Below, guide: str) -> Row:
+    row = _part("unaccounted", "unaccounted", parent, guide)
+    node, recent, _, _ = parent
+    return _with_times(
+        row, node.own_ns - node.recorder_ns, (recent.own_ns - recent.recorder_ns) if recent else 0
+    )
+
+
+def _part(kind: Kind, name: str, parent: Below, guide: str) -> Row:
+    node, recent, path, _ = parent
+    return Row(
+        kind=kind,
+        path=path,
+        name=name,
+        mark="",
+        guide=guide,
+        node=node,
+        recent=recent,
+        total_ns=0,
+        parent_ns=node.total_ns,
+        recent_ns=0,
+        recent_parent_ns=recent.total_ns if recent else 0,
+    )
+
+
+def _with_times(row: Row, total_ns: int, recent_ns: int) -> Row:
+    return replace(row, total_ns=total_ns, recent_ns=recent_ns)
+
+
+def place_in(rows: Iterable[Row], place: Place | None) -> int:
+    """Return the index of a row; that of its nearest ancestor in sight, or 0, where it is not there."""
+    found: dict[Place, int] = {row.place: at for at, row in enumerate(rows)}
+    if place is None or place in found:
+        return 0 if place is None else found[place]
+    names = paths.split(place[0])
+    for length in range(len(names), 0, -1):
+        path = paths.join(names[:length])
+        for kind in ("section", "wait"):
+            if (path, kind) in found:
+                return found[path, kind]
+    return 0

@@ -1,0 +1,55 @@
+"""Advice: the findings about a profile, in words and numbers that are safe to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ticktree.analysis import Finding, findings
+from ticktree.outputs import formatting
+from ticktree.outputs.document import Advice
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import Profile
+
+# As many things as anyone does next; the others are worth less.
+FINDINGS_SHOWN = 5
+
+_UNITS: dict[str, Callable[[float], str]] = {
+    "_ns": formatting.time,
+    "_share": formatting.share,
+    "_bytes": formatting.size,
+    "_factor": lambda factor: f"{formatting.significant(factor)} x",
+}
+
+
+def advice(profile: Profile, options: ViewOptions) -> Advice:
+    """Return what there is to say of `profile`, the most important first."""
+    found = findings(profile)
+    return Advice(found if options.all else found[:FINDINGS_SHOWN])
+
+
+def said(finding: Finding) -> str:
+    """Return the sentence."""
+    return visible(finding.message)
+
+
+def evidence(finding: Finding) -> list[str]:
+    """Return what a finding rests on, piece by piece: its rule last."""
+    return [*_evidence(finding), f"rule: {visible(finding.rule)}"]
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    for key, value in finding.evidence.items():
+        if isinstance(value, str):
+            if value not in finding.message:
+                yield f"{_words(key)}: {visible(value)}"
+        elif key == "at_stake_share":
+            yield f"worth up to {formatting.share(value)} of the run"
+        else:
+            ending = next((ending for ending in _UNITS if key.endswith(ending)), "")
+            text = _UNITS[ending](value) if ending else formatting.reading(value)
+            yield f"{text} {_words(key.removesuffix(ending))}"
+
+
+def _words(key: str) -> str:
+    return visible(key).replace("_", " ")

@@ -1,0 +1,79 @@
+"""The timers file of the ML-Agents toolkit, for whatever reads such files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ticktree.outputs.options import ViewOptions
+from ticktree.profile import Gauge, Node, Profile
+from ticktree.profile.metadata import ordered
+
+TIMER_FORMAT_VERSION = "0.1.0"
+
+_SECOND = 1_000_000_000
+# What the toolkit calls facts that ticktree has by other names.
+_NAMES = {"command": "command_line_arguments", "python": "python_version"}
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
+    """Return the profile as JSON and a newline: seconds as numbers with a point, children by name."""
+    head: dict[str, Any] = {"name": profile.root.name}
+    if profile.gauges:
+        head["gauges"] = {name: _gauge(profile.gauges[name]) for name in sorted(profile.gauges)}
+    head["metadata"] = _metadata(profile)
+    # The root of such files counts once, being the run.
+    head |= {**_node(profile.root, is_parallel=False), "count": profile.root.count or 1}
+    return "".join([_opened(head), *_pieces(profile.root), "\n"]).encode()
+
+
+def _pieces(root: Node) -> Iterator[str]:
+    """Yield what follows the root's own fields piece by piece: json calls itself at every level."""
+    waiting: list[str | tuple[Node, bool]] = ["}", *_children(root, is_parallel=False)]
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            yield piece
+            continue
+        node, is_parallel = piece
+        yield f"{json.dumps(node.name)}:{_opened(_node(node, is_parallel=is_parallel))}"
+        waiting += ["}", *_children(node, is_parallel=is_parallel)]
+
+
+def _children(node: Node, *, is_parallel: bool) -> list[str | tuple[Node, bool]]:
+    """Return the field of a node's children, the last piece first."""
+    pieces: list[str | tuple[Node, bool]] = []
+    for name in sorted(node.children, reverse=True):
+        child = node.children[name]
+        pieces += [",", (child, is_parallel or child.concurrent_ns != 0)]
+    return ["}", *pieces[1:], ',"children":{'] if pieces else []
+
+
+def _opened(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1]
+
+
+def _node(node: Node, *, is_parallel: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {"total": node.total_ns / _SECOND, "count": node.count}
+    if is_parallel:  # in the toolkit's sense: it and all below it ran beside what is around it
+        fields["is_parallel"] = True
+    return {**fields, "self": node.own_ns / _SECOND}
+
+
+def _gauge(gauge: Gauge) -> dict[str, float]:
+    return {"value": gauge.last, "min": gauge.min, "max": gauge.max, "count": gauge.count}
+
+
+def _metadata(profile: Profile) -> dict[str, str]:
+    facts = {
+        _NAMES.get(key, key): ", ".join(str(value) for value in ordered(profile.metadata[key]))
+        for key in sorted(profile.metadata)
+        if key != "read_from"
+    }
+    lost = ", ".join(f"{count} {what}" for what, count in sorted(profile.losses.items()) if count)
+    if lost:
+        facts["not_recorded"] = lost
+    # Readers may then take a `self` of 0 for what it says: there is none below zero.
+    facts["exported_by"] = "ticktree"
+    return {"timer_format_version": TIMER_FORMAT_VERSION, **facts}

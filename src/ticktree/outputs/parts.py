@@ -1,0 +1,58 @@
+"""The parts of a view, in the order in which they are read. Every view for people draws these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ticktree.analysis.roles import has_processes
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.advice import advice
+from ticktree.outputs.by import tree_by
+from ticktree.outputs.critical import critical
+from ticktree.outputs.document import Heading, Losses, Nothing, Part, Table
+from ticktree.outputs.gauges import gauges
+from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.idle import why_idle
+from ticktree.outputs.loops import loops
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.processes import processes
+from ticktree.outputs.tree import tree
+from ticktree.profile import Profile
+
+
+def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
+    """Yield what there is to show of `profile`: its heading first, what was lost last."""
+    yield Heading(title(profile), headline(profile, options))
+    if is_empty(profile):
+        yield Nothing(NOTHING)
+    else:
+        yield _tree(profile, options)
+    yield from _together(profile, options)
+    if profile.loops:
+        yield loops(profile, options)
+    if profile.gauges:
+        yield gauges(profile)
+    worth_doing = advice(profile, options)
+    if worth_doing.findings:
+        yield worth_doing
+    lost = losses(profile)
+    if lost:
+        yield Losses(lost)
+
+
+def _tree(profile: Profile, options: ViewOptions) -> Table:
+    if options.by is None or not profile.writers:
+        return tree(profile, options)
+    return tree_by(profile, options, options.by)
+
+
+def _together(profile: Profile, options: ViewOptions) -> Iterator[Table]:
+    """Yield how processes and threads worked together; nothing of a run that had but one thread."""
+    if len(profile.writers) < 2:
+        return
+    seen = Survey(profile)
+    if has_processes(profile) or options.by is not None:
+        yield processes(profile, seen, options.by)
+    for table in (why_idle(seen, options), critical(profile, options)):
+        if table is not None:
+            yield table

@@ -1,0 +1,270 @@
+"""Telling the processes started here where they belong: into this run, under the node that is open now.
+
+A forked child knows by itself. To any other the word goes in its environment, whoever starts it, and through
+multiprocessing's own preparation data to the children of a fork server, which somebody else forked. Installed while
+the program's own recorder writes to a run. Each wrapper adds its word and passes all else through: arguments,
+results and exceptions are the program's own.
+
+subprocess, asyncio, multiprocessing and loky all end in one function, `_posixsubprocess.fork_exec`. It takes the
+environment as it will be, so that a child gets exactly the one it would have got, and our two entries.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from ticktree.recorder._native import Recorder, environment, forget_fork, note_fork
+from ticktree.recorder.imports import when_imported
+from ticktree.recorder.process_names import name_of
+
+RUN_VARIABLE = "TICKTREE_RUN"
+PARENT_VARIABLE = "TICKTREE_PARENT"
+AUTO_VARIABLE = "TICKTREE_AUTO"  # libraries that are recorded by themselves: instrument/ reads it
+_RUN = os.fsencode(f"{RUN_VARIABLE}=")
+_PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
+_PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
+
+# It keeps track of shared memory for multiprocessing, and of nothing that anybody would measure.
+_HELPER = b"resource_tracker import main"
+
+
+class _Here:
+    """What this process records with, and into which run; nothing while `recorder` is None."""
+
+    recorder: Recorder | None = None
+    run: bytes = b""
+    forks_watched = False
+
+
+_undo: list[Callable[[], None]] = []
+
+
+def lead_children(recorder: Recorder, run: str) -> None:
+    """From now on processes started here record into `run`, and hang under the node open where they are started."""
+    if _Here.recorder is not None:
+        return
+    _Here.recorder, _Here.run = recorder, os.fsencode(run)
+    if not _Here.forks_watched and hasattr(os, "register_at_fork"):  # it cannot be taken back
+        _Here.forks_watched = True
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork)
+    for name, hook in (
+        ("execv", _execv),
+        ("execve", _execve),
+        ("posix_spawn", _posix_spawn),
+        ("posix_spawnp", _posix_spawn),
+    ):
+        if hasattr(os, name):
+            _wrap(os, name, hook)
+    when_imported("_posixsubprocess", lambda module: _wrap(module, "fork_exec", _fork_exec))
+    when_imported("subprocess", _wrap_subprocess)
+    when_imported(
+        "multiprocessing.process", lambda module: _wrap(module.BaseProcess, "_bootstrap", _bootstrap)
+    )
+    when_imported("multiprocessing.spawn", _wrap_spawn)
+
+
+def leave_children() -> None:
+    """Processes started from now on are none of ours."""
+    _Here.recorder = None
+    while _undo:
+        _undo.pop()()
+
+
+def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
+    if hasattr(original, "_ticktree_original"):
+        return  # taken from another module, where it is wrapped
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return hook(original, *args, **kwargs)
+
+    wrapper._ticktree_original = original  # type: ignore[attr-defined]
+    able = [functions for functions in (os.supports_fd,) if owner is os and original in functions]
+
+    def undo() -> None:
+        # Somebody may have wrapped it again meanwhile; theirs then stays, and ours under it has nothing to say.
+        if getattr(owner, name) is wrapper:
+            setattr(owner, name, original)
+
+    for functions in able:
+        functions.add(wrapper)
+    setattr(owner, name, wrapper)
+    _undo.append(undo)
+
+
+def _wrap_subprocess(module: ModuleType) -> None:
+    if hasattr(module, "_fork_exec"):  # from 3.11 on it has the function under a name of its own
+        _wrap(module, "_fork_exec", _fork_exec)
+
+
+def _wrap_spawn(module: ModuleType) -> None:
+    _wrap(module, "get_preparation_data", _get_preparation_data)
+    _wrap(module, "prepare", _prepare)
+
+
+# -- what is added ---------------------------------------------------------------------------------------------
+
+
+def _place() -> bytes | None:
+    """What a child started here hangs under; None where it is none of ours, or cannot be told."""
+    try:
+        place = _Here.recorder.place() if _Here.recorder is not None else None
+    except Exception:  # whatever it is, the program's child is to be started
+        return None
+    return os.fsencode(place) if place else None
+
+
+def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
+    """An environment that leads a child to its place; None where it leads into a run of somebody else's choice."""
+    runs = [entry[len(_RUN) :] for entry in entries if entry.startswith(_RUN)]
+    if any(run != _Here.run for run in runs):
+        return None
+    led = [entry for entry in entries if not entry.startswith(_PARENT)]
+    added = [] if runs else [_RUN + _Here.run, *_asked_for(entries)]
+    return [*led, *added, _PARENT + place]
+
+
+def _asked_for(entries: Sequence[bytes]) -> list[bytes]:
+    """What is recorded by itself here is in a child with an environment of its own, too."""
+    asked = os.environ.get(AUTO_VARIABLE)
+    name = os.fsencode(f"{AUTO_VARIABLE}=")
+    return (
+        [name + os.fsencode(asked)] if asked and not any(entry.startswith(name) for entry in entries) else []
+    )
+
+
+def _led_mapping(mapping: Any, place: bytes) -> Any:
+    """The same for an environment given as a mapping; as it is where it is no proper one."""
+    try:
+        added = {key: mapping[key] for key in mapping}
+        known = {os.fsencode(key): key for key in added}
+        run, parent = os.fsencode(RUN_VARIABLE), os.fsencode(PARENT_VARIABLE)
+        if run in known and os.fsencode(added[known[run]]) != _Here.run:
+            return mapping
+    except Exception:  # it is the program's mistake, and the system's to point out
+        return mapping
+    asked = [] if run in known else _asked_for([name + b"=" for name in known])
+    added |= dict(entry.split(b"=", 1) for entry in asked)
+    added[known.get(run, run)] = _Here.run
+    added[known.get(parent, parent)] = place
+    return added
+
+
+def _as_mapping(entries: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
+    """The same environment as a mapping; None where it has entries that a mapping cannot have."""
+    mapping = dict(entry.split(b"=", 1) for entry in entries or () if b"=" in entry[1:])
+    return mapping if entries is not None and len(mapping) == len(entries) else None
+
+
+# -- programs ---------------------------------------------------------------------------------------------------
+
+
+def _fork_exec(fork_exec: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The environment is the sixth argument: a list of entries, or None for the one there is."""
+    if len(args) > 5 and (args[5] is None or isinstance(args[5], (list, tuple))):
+        place = _place()
+        if place is not None:
+            entries = environment() if args[5] is None else args[5]
+            led = _alone(entries) if _is_helper(args[0]) else _led(entries, place)
+            if led is not None:
+                args = (*args[:5], led, *args[6:])
+    return fork_exec(*args, **kwargs)
+
+
+def _is_helper(command: Any) -> bool:
+    return isinstance(command, (list, tuple)) and any(
+        isinstance(word, (str, bytes)) and _HELPER in os.fsencode(word) for word in command
+    )
+
+
+def _alone(entries: Sequence[bytes]) -> list[bytes]:
+    return [entry for entry in entries if not entry.startswith((_RUN, _PARENT))]
+
+
+def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The program that replaces this one inherits this one's environment: it is handed over with ours added to it."""
+    place = _place()
+    led = _led(environment(), place) if place is not None else None
+    mapping = _as_mapping(led)
+    # What execve would take otherwise, or refuse in other words, goes the way it came.
+    usual = (
+        len(args) == 2
+        and not isinstance(args[0], int)
+        and isinstance(args[1], (list, tuple))
+        and all(args[1][:1])
+    )
+    if mapping is None or not usual or not args[1]:
+        return _last_words(execv, *args, **kwargs)
+    execve = getattr(os.execve, "_ticktree_original", os.execve)
+    return _last_words(execve, *args, mapping)
+
+
+def _execve(execve: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    place = _place()
+    if place is not None and len(args) == 3:
+        args = (*args[:2], _led_mapping(args[2], place))
+    elif place is not None and "env" in kwargs:
+        kwargs["env"] = _led_mapping(kwargs["env"], place)
+    return _last_words(execve, *args, **kwargs)
+
+
+def _last_words(execute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if _Here.recorder is not None:
+        _Here.recorder.note_time()  # what is open was open until now
+    return execute(*args, **kwargs)
+
+
+def _posix_spawn(spawn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    place = _place()
+    if place is not None and len(args) == 3:
+        if isinstance(args[2], Mapping):
+            args = (*args[:2], _led_mapping(args[2], place))
+        elif args[2] is None and sys.version_info >= (3, 13):  # there it means the environment there is
+            mapping = _as_mapping(_led(environment(), place))
+            args = (*args[:2], mapping)
+    return spawn(*args, **kwargs)
+
+
+# -- multiprocessing and forks ----------------------------------------------------------------------------------
+
+
+def _get_preparation_data(get: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    data = get(*args, **kwargs)
+    place = _place()
+    if place is not None and isinstance(data, dict):
+        data[_PREPARED] = os.fsdecode(place)
+    return data
+
+
+def _prepare(prepare: Callable[..., Any], data: Any, *args: Any, **kwargs: Any) -> Any:
+    """In the child, before any of the program's own code: a fork server's child is not the server's."""
+    place = data.pop(_PREPARED, None) if isinstance(data, dict) else None
+    if _Here.recorder is not None and isinstance(place, str):
+        with suppress(ValueError):  # another version's word
+            _Here.recorder.child_of(place)
+    return prepare(data, *args, **kwargs)
+
+
+def _bootstrap(bootstrap: Callable[..., Any], process: Any, *args: Any, **kwargs: Any) -> Any:
+    """In the child, however it was started: now it is known what it is for."""
+    if _Here.recorder is not None:
+        with suppress(Exception):  # whatever a subclass makes of its attributes
+            _Here.recorder.name_process(name_of(process))
+    return bootstrap(process, *args, **kwargs)
+
+
+def _before_fork() -> None:
+    if _Here.recorder is not None:
+        note_fork()
+
+
+def _after_fork() -> None:
+    if _Here.recorder is not None:
+        forget_fork()

@@ -1,0 +1,260 @@
+/* Signals and who they unblock: what a wait was for, filed under the node that waited. */
+#ifndef TICKTREE_EDGE_H
+#define TICKTREE_EDGE_H
+
+#include "channel.h"
+#include "section.h"
+
+#define TT_EDGE_SLOTS (2 * TT_EDGE_CAP)
+
+/* -- edges ---------------------------------------------------------------------------------------------------------- */
+
+static int tt_edge_is(const tt_edge *edge, tt_ref node, tt_ref channel, const tt_message *from)
+{
+    return edge->node == node && edge->channel == channel && edge->by_node == from->node && edge->pid == from->pid &&
+           edge->start == from->start && edge->incarnation == from->incarnation;
+}
+
+static tt_edge *tt_edge_make(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from)
+{
+    tt_header *header = recorder->header;
+    tt_edge *edge = header->edge_count < TT_EDGE_CAP ? tt_allocate(recorder, sizeof *edge) : NULL;
+    if (!edge) return NULL;
+    edge->node = node;
+    edge->channel = channel;
+    edge->start = from->start;
+    edge->pid = from->pid;
+    edge->incarnation = from->incarnation;
+    edge->by_node = from->node;
+    edge->next = header->edges;
+    tt_link(recorder, &header->edges, edge);
+    header->edge_count++;
+    return edge;
+}
+
+/* The edge of these, made at need; NULL past the cap. */
+static tt_edge *tt_edge_find(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from)
+{
+    if (!recorder->edge_refs) recorder->edge_refs = calloc(TT_EDGE_SLOTS, sizeof *recorder->edge_refs);
+    if (!recorder->edge_refs || !channel) return NULL;
+    uint64_t who[4] = {from->start, (uint64_t)from->pid << 32 | from->incarnation, (uint64_t)node << 32 | channel,
+                       from->node};
+    uint64_t at = tt_hash_end(tt_hash(TT_HASH_BEGIN, who, sizeof who));
+    for (;; at++) {
+        tt_ref *ref = &recorder->edge_refs[at % TT_EDGE_SLOTS];
+        tt_edge *edge = *ref ? tt_at(recorder, *ref) : NULL;
+        if (edge && !tt_edge_is(edge, node, channel, from)) continue;
+        if (edge) return edge;
+        edge = tt_edge_make(recorder, node, channel, from);
+        if (edge) *ref = tt_ref_of(recorder, edge);
+        return edge;
+    }
+}
+
+static void tt_edge_count(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from, uint64_t waited_ns,
+                          uint64_t handover_ns)
+{
+    tt_edge *edge = tt_edge_find(recorder, node, channel, from);
+    if (!edge) {
+        tt_lose(recorder, TT_LOSS_EDGES);
+        return;
+    }
+    tt_write_begin(&edge->sequence);
+    edge->count++;
+    edge->waited_ns += waited_ns;
+    edge->handover_ns += handover_ns;
+    tt_write_end(&edge->sequence);
+}
+
+/* -- signals -------------------------------------------------------------------------------------------------------- */
+
+static tt_ref tt_open_node(const tt_recorder *recorder, const tt_stack *stack, const tt_frame *frame)
+{
+    if (!frame) frame = tt_bottom_parent(stack);
+    return frame && frame->node ? frame->node : stack->home;
+}
+
+/* Leaves word that whoever waits for `key` may go on. */
+static void tt_signal(tt_recorder *recorder, tt_channels *channels, uint64_t key)
+{
+    if (!recorder->recording) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_moment now = tt_moment_now(recorder);
+    tt_path *path = tt_path_update(recorder, stack->thread, now);
+    tt_ref node = tt_open_node(recorder, stack, tt_frame_around(recorder, stack, tt_pyframe_now(state)));
+    if (path) {
+        path->signals++;
+        now.ns = path->mark_ns;
+    }
+    if (!channels || !tt_channel_put(recorder, channels, key, node, path, now.ns)) tt_lose(recorder, TT_LOSS_SIGNALS);
+    tt_stack_rest(stack);
+}
+
+/* The wait that ends: the innermost open one, failing that the innermost open section. */
+static tt_frame *tt_waiting_frame(const tt_recorder *recorder, tt_frame *around)
+{
+    for (tt_frame *frame = around; frame; frame = tt_parent_frame(recorder, frame))
+        if (frame->node && tt_node_at(recorder, frame->node)->flags & TT_NODE_WAIT) return frame;
+    return around && around->node ? around : NULL;
+}
+
+/* Since when a wait lasts, in nanoseconds since the run began. One that was unblocked before, and went on, began anew. */
+static uint64_t tt_waiting_since(const tt_recorder *recorder, const tt_thread *thread, uint64_t serial, uint64_t began,
+                                 tt_moment now)
+{
+    uint64_t ns = tt_ticks_to_ns(recorder, now.ticks > began ? now.ticks - began : 0);
+    uint64_t since = now.ns > ns ? now.ns - ns : 0;
+    return thread->unblocked_serial == serial && thread->unblocked_ns > since ? thread->unblocked_ns : since;
+}
+
+/* The wait for `channel` is over. `began` is when it began where no section says so; `channel` 0: no edge is filed. */
+static void tt_unblock(tt_recorder *recorder, tt_stack *stack, tt_frame *waiting, uint64_t began, tt_ref channel,
+                       const tt_message *from, tt_moment now)
+{
+    tt_thread *thread = stack->thread;
+    if (from->path.at_ns > now.ns) now = tt_moment_now(recorder); /* it came while we looked */
+    uint64_t serial = waiting ? waiting->serial : 0, at_ns = from->path.at_ns;
+    tt_ref node = tt_open_node(recorder, stack, waiting);
+    uint64_t since = tt_waiting_since(recorder, thread, serial, waiting ? waiting->start : began, now);
+    int blocked = at_ns > since && at_ns <= now.ns;
+    if (channel) tt_edge_count(recorder, node, channel, from, blocked ? now.ns - since : 0, blocked ? now.ns - at_ns : 0);
+    if (!blocked) return;
+    thread->unblocked_ns = now.ns;
+    thread->unblocked_serial = serial;
+    tt_path *path = tt_path_of(recorder, thread);
+    /* Where the thread itself signalled, or was unblocked, after that, it was not this that it waited for last. */
+    if (!path || !from->path.count || at_ns <= path->mark_ns) return;
+    path->unblocks++;
+    tt_path_switch(recorder, thread, &from->path, path->tree, node, now);
+}
+
+/* What the last signal of `key` was; counts it where it cannot be told. */
+static int tt_ask(tt_recorder *recorder, tt_channels *channels, uint64_t key, tt_moment now, tt_message *message)
+{
+    enum tt_asked asked = channels ? tt_channel_get(recorder, channels, key, now.ns, message) : TT_ASKED_NONE;
+    if (asked == TT_ASKED_BUSY) tt_lose(recorder, TT_LOSS_SIGNALS);
+    return asked == TT_ASKED_FOUND;
+}
+
+static void tt_unblocked(tt_recorder *recorder, tt_channels *channels, uint64_t key, uint32_t name_id)
+{
+    if (!recorder->recording) return;
+    tt_message message;
+    tt_moment now = tt_moment_now(recorder);
+    if (!tt_ask(recorder, channels, key, now, &message)) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_frame *waiting = tt_waiting_frame(recorder, tt_frame_around(recorder, stack, tt_pyframe_now(state)));
+    tt_ref channel = name_id == TT_NAMELESS ? 0 : tt_name_ref(recorder, name_id);
+    if (!channel) tt_lose(recorder, TT_LOSS_EDGES);
+    tt_unblock(recorder, stack, waiting, 0, channel, &message, now);
+    tt_stack_rest(stack);
+}
+
+/* The main thread of a new process goes on from a signal of its starter: all since is its start. */
+static void tt_start_from(tt_recorder *recorder, tt_channels *channels, uint64_t key)
+{
+    if (!recorder->recording) return;
+    tt_message message;
+    tt_moment now = tt_moment_now(recorder);
+    if (!tt_ask(recorder, channels, key, now, &message) || !message.path.count) return;
+    tt_thread *thread = tt_thread_here(recorder);
+    if (!thread || (thread->path && thread->path->unblocks)) return;
+    tt_path_switch(recorder, thread, &message.path, thread->slot->tree, thread->slot->root, now);
+}
+
+/* -- waits that are recorded from outside ---------------------------------------------------------------------------- */
+
+/* This thread's part of the recorder, if it has one. */
+static tt_thread *tt_thread_known(const tt_recorder *recorder)
+{
+    tt_thread *thread = tt_threads_here;
+    while (thread && thread->recorder != recorder) thread = thread->next_here;
+    return thread;
+}
+
+/* A thread whose waits and signals are a library's own affair: the thread that puts them through signals for it. */
+static __thread int tt_silent;
+
+/* Whether this thread is inside a wait that is recorded as a whole. */
+static int tt_hushed(const tt_recorder *recorder)
+{
+    const tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
+    return tt_silent || (thread && thread->hushed);
+}
+
+/* A call that may block begins. It is a row of its own inside an open section, or on the main thread, but not inside
+ * another wait; it has no call site, for who called is mostly the library itself. `since`: its call's serial if it has a row, else when it began. */
+typedef struct {
+    uint64_t since;
+    int counts, row;
+} tt_wait;
+
+static tt_wait tt_wait_enter(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    tt_wait wait = {0, 0, 0};
+    if (!recorder->recording || tt_silent) return wait;
+    tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
+    if (thread && thread->hushed) return wait;
+    wait.counts = 1;
+    wait.since = tt_now(recorder);
+    if (!thread && !recorder->forked) return wait; /* a helper's: known once it was unblocked by somebody */
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return wait;
+    stack->thread->hushed++;
+    tt_pyframe *wrapper = tt_pyframe_now(state);
+    tt_frame *around = tt_frame_around(recorder, stack, wrapper);
+    int is_main = stack->thread->base.parent != NULL;
+    if (around ? around->flags & TT_FRAME_WAITING || !around->node : !is_main) {
+        tt_stack_rest(stack);
+        return wait;
+    }
+    tt_frame *frame = tt_push(recorder, stack, around, section, wrapper, TT_FRAME_CALL, wait.since);
+    if (!frame) return wait;
+    wait.row = 1;
+    wait.since = frame->serial;
+    return wait;
+}
+
+static tt_frame *tt_frame_by_serial(const tt_stack *stack, uint64_t serial)
+{
+    tt_frame *frame = stack->top;
+    while (frame && frame->serial != serial) frame = tt_below(frame);
+    return frame;
+}
+
+/* It is over; `channels` NULL: not by anybody's signal, for what was waited for did not come. */
+static void tt_wait_leave(tt_section *section, tt_wait wait, tt_channels *channels, uint64_t key, uint32_t name_id)
+{
+    tt_recorder *recorder = section->recorder;
+    tt_thread *thread = tt_thread_known(recorder);
+    if (thread && thread->hushed) thread->hushed--;
+    if (!recorder->recording) return;
+    tt_message message;
+    tt_moment now = channels ? tt_moment_now(recorder) : (tt_moment){0, 0};
+    int found = channels && tt_ask(recorder, channels, key, now, &message);
+    if (!found && !wait.row) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_frame *frame = wait.row ? tt_frame_by_serial(stack, wait.since) : NULL;
+    if (found) {
+        tt_frame *waiting = frame;
+        if (!waiting) waiting = tt_waiting_frame(recorder, tt_frame_around(recorder, stack, tt_pyframe_now(state)));
+        tt_ref channel = waiting && name_id != TT_NAMELESS ? tt_name_ref(recorder, name_id) : 0;
+        tt_unblock(recorder, stack, waiting, wait.row ? now.ticks : wait.since, channel, &message, now);
+    }
+    if (frame) {
+        uint64_t end = tt_now(recorder);
+        tt_unwind_to(recorder, stack, frame, tt_pyframe_now(state), end, TT_COMPLETE);
+        tt_pop(recorder, stack, frame, end, TT_COMPLETE);
+    }
+    tt_stack_rest(stack);
+}
+
+#endif

@@ -1,0 +1,88 @@
+"""The critical path that led to a thread's last moment, as its memory file has it: `recorder/core/critical.h`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from ticktree.run import layout
+from ticktree.run.clock import Clock
+from ticktree.run.edges import Place, place
+from ticktree.run.image import Image, Writer
+from ticktree.run.layout import NodeFlag
+
+# What is left of places that were too small, or too many, to be kept apart.
+ELSEWHERE = Place(Writer(0, 0, 1), 0)
+
+
+def critical_path(image: Image) -> Mapping[Place, int]:
+    """How the time since the run began was spent along the path to the last moment of a process's main thread.
+
+    Returns:
+        Nanoseconds by place; they add up to that moment. Empty where the thread neither signalled nor was unblocked.
+
+    Raises:
+        DamagedError: The file says what cannot be.
+    """
+    trees = image.trees()
+    main = next(((ref, tree) for ref, tree in trees if not tree.spawn_node), None)
+    if main is None or not main[1].path:
+        return {}
+    path = image.path(main[1].path)
+    if not (path.signals or path.unblocks):
+        return {}
+    writing = dict(trees).get(path.tree)
+    if writing is None or path.count > layout.SHARES:
+        raise image.damaged("a critical path leads out of it")
+    shares: dict[Place, int] = defaultdict(int)
+    for share in path.shares[: path.count]:
+        shares[place(share, share.node) if share.node else ELSEWHERE] += share.ns
+    root = Place(image.writer, writing.root)
+    _level(shares, root, path.mark_ns)
+    for at, ns in _since(image, path, root).items():
+        shares[at] += ns
+    return {at: ns for at, ns in shares.items() if ns}
+
+
+def _since(image: Image, path: layout.Path, root: Place) -> dict[Place, int]:
+    """What has passed since the path was last brought up to date: a node's own growth, and the root's rest."""
+    frames = [frame for _, frame in image.frames() if frame.serial and frame.node]
+    clock, last = Clock(image.header), image.header.last
+    now = max([last.ticks, path.mark_ticks, *(frame.start for frame in frames)])
+    ended_ns = last.monotonic_ns + clock.ns(now - last.ticks) - image.header.run_began_ns
+    passed_ns = max(0, ended_ns - path.mark_ns)
+    growths = {ref: ticks for ref, ticks in _growths(image, path.tree, frames, now).items() if ticks > 0}
+    ticks = max(now - path.mark_ticks, sum(growths.values()))
+    shares = defaultdict(
+        int, {Place(image.writer, ref): growth * passed_ns // ticks for ref, growth in growths.items()}
+    )
+    _level(shares, root, passed_ns)
+    return shares
+
+
+def _growths(image: Image, tree: int, frames: list[layout.Frame], now: int) -> dict[int, int]:
+    """Ticks that each node of a tree has had of its own since it was marked, those of open calls included."""
+    nodes = {
+        ref: node
+        for ref, node in image.nodes()
+        if node.tree == tree and not node.flags & (NodeFlag.ROOT | NodeFlag.NS)
+    }
+    growths = {ref: node.own - node.marked_own for ref, node in nodes.items()}
+    for frame in frames:
+        if frame.node in growths:
+            until = frame.cover_start if frame.active else now
+            growths[frame.node] += max(0, until - frame.start - frame.covered)
+    return growths
+
+
+def _level(shares: dict[Place, int], root: Place, total_ns: int) -> None:
+    """Makes shares add up to a total: what they lack is the root's.
+
+    They do, unless the process was stopped, or copied, in the middle of bringing them up to date.
+    """
+    known_ns = sum(shares.values())
+    if known_ns > total_ns:
+        for at in shares:
+            shares[at] = shares[at] * total_ns // known_ns
+        known_ns = sum(shares.values())
+    shares[root] = shares.get(root, 0) + total_ns - known_ns

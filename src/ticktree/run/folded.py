@@ -1,0 +1,179 @@
+"""What has been folded of a run: the profile of processes whose memory files are there no more.
+
+    ticktree-runs/RUN/folded.json
+
+It is there while the run goes on, from the first fold until the run is finished. A file that it names counts as
+gone, whether it has been deleted already or not. Of each process it keeps where its nodes are: children that it
+started may still begin to record, and hang under them.
+
+History of the format
+    ticktree-folded/1  the first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ticktree.profile import Profile, ProfileError
+from ticktree.profile.codec import from_text
+from ticktree.run.atomic import write_atomically
+from ticktree.run.directory import FOLDED
+from ticktree.run.edges import Edge, Place
+from ticktree.run.image import DamagedError, Writer
+from ticktree.run.places import Places, Spot
+from ticktree.run.wakes import Longest, Loose
+
+FORMAT = "ticktree-folded/1"
+_MOST_BYTES = 1 << 30
+
+# What tells one version of the file from the next, which is another file under the same name.
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The folded part of a run.
+
+    Attributes:
+        profile: Of all its processes together, but for who let whom go on: that is known of the whole run only.
+        files: Whose file each was, by the file's name.
+        places: Where each node is, by process and reference.
+        loose: Who let whom go on.
+        longest: The critical path that was found so far.
+        version: Of the file it was read from; None where there is none.
+    """
+
+    profile: Profile = field(default_factory=Profile)
+    files: Mapping[str, Writer] = field(default_factory=dict)
+    places: Mapping[Writer, Mapping[int, Spot]] = field(default_factory=dict)
+    loose: tuple[Loose, ...] = ()
+    longest: Longest = field(default_factory=Longest)
+    version: Version | None = None
+
+    def with_more(self, profile: Profile, loose: Sequence[Loose], longest: Longest) -> Folded:
+        """This and what files more say."""
+        return replace(
+            self,
+            profile=self.profile + profile,
+            loose=(*self.loose, *loose),
+            longest=self.longest.or_longer(longest),
+        )
+
+    def with_files(self, files: Mapping[str, Writer], places: Places) -> Folded:
+        """This, naming some files more."""
+        more = {writer: places[writer] for writer in files.values()}
+        return replace(self, files={**self.files, **files}, places={**self.places, **more})
+
+    def to_text(self) -> str:
+        """The text of `folded.json`; workers of one kind lay out their nodes alike, which is written once."""
+        at_path: dict[str, int] = {}
+        at_layout: dict[tuple[int, ...], int] = {}
+        files = []
+        for name, process in self.files.items():
+            laid = tuple(
+                number
+                for ref, spot in self.places[process].items()
+                for number in (ref, at_path.setdefault(spot.path, len(at_path)), spot.tree)
+            )
+            files.append([name, *process, at_layout.setdefault(laid, len(at_layout))])
+        fields = {
+            "format": FORMAT,
+            "files": files,
+            "paths": list(at_path),
+            "layouts": [list(laid) for laid in at_layout],
+            "loose": [[path, writer, *_flat(edge)] for path, writer, edge in self.loose],
+            "longest": [
+                self.longest.writer,
+                [[*place.process, place.node, ns] for place, ns in self.longest.shares.items()],
+            ],
+            # As a text in the text: trees are deeper than json can write.
+            "profile": self.profile.to_json(),
+        }
+        return json.dumps(fields, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str, version: Version | None = None) -> Folded:
+        """Reads what `to_text` wrote.
+
+        Raises:
+            DamagedError: It is nothing that could have been written.
+        """
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            if fields["format"] != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            paths = [str(path) for path in fields["paths"]]
+            layouts = [
+                {
+                    int(ref): Spot(paths[at], int(tree))
+                    for ref, at, tree in zip(laid[0::3], laid[1::3], laid[2::3], strict=True)
+                }
+                for laid in fields["layouts"]
+            ]
+            files = {str(name): _process(numbers) for name, *numbers, _ in fields["files"]}
+            places = {_process(numbers): layouts[at] for _, *numbers, at in fields["files"]}
+            loose = tuple(Loose(str(path), str(by), _edge(flat)) for path, by, *flat in fields["loose"])
+            main, shares = fields["longest"]
+            longest = Longest(
+                str(main), {Place(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares}
+            )
+            return cls(from_text(fields["profile"]), files, places, loose, longest, version)
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError, ProfileError) as error:
+            raise DamagedError(f"{FOLDED} is damaged: {error}") from None
+
+    def write(self, folder: Path) -> None:
+        """Makes this the folded part of the run kept in `folder`, in one step that lasts.
+
+        Raises:
+            OSError: The directory does not allow it; what was folded before still counts.
+        """
+        write_atomically(folder / FOLDED, self.to_text().encode(), durable=True, follow=False)
+
+
+def read_folded(folder: Path, known: Folded | None = None) -> Folded:
+    """What has been folded of the run kept in `folder`; nothing, where there is no such file.
+
+    Args:
+        folder: The run's directory.
+        known: What it was when it was last read: given back, if it is still that.
+
+    Raises:
+        DamagedError: The file cannot be read, or is nothing that could have been written.
+    """
+    try:
+        fd = os.open(folder / FOLDED, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return known if known is not None and known.version is None else Folded()
+    except OSError as error:
+        raise DamagedError(f"{folder / FOLDED}: {error.strerror}") from None
+    with os.fdopen(fd, "rb") as file:
+        status = os.fstat(fd)
+        version = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if known is not None and known.version == version:
+            return known
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            raise DamagedError(f"{folder / FOLDED} is no file of ours")
+        return Folded.from_text(file.read().decode(errors="replace"), version)
+
+
+def _flat(edge: Edge) -> list[str | int]:
+    by, times = edge.by, (edge.waits, edge.waited_ns, edge.handover_ns)
+    return [edge.node, edge.channel, *by.process, by.node, *times]
+
+
+def _edge(flat: list[Any]) -> Edge:
+    node, channel, *numbers = flat
+    by = Place(_process(numbers[:3]), int(numbers[3]))
+    waits, waited_ns, handover_ns = map(int, numbers[4:])
+    return Edge(int(node), str(channel), by, waits, waited_ns, handover_ns)
+
+
+def _process(numbers: list[Any]) -> Writer:
+    pid, start, incarnation = numbers
+    return Writer(int(pid), int(start), int(incarnation))

@@ -1,0 +1,145 @@
+"""Joining the memory files of a run one after another, so that few need to be held at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from ticktree.profile import Gauge, Loop, Profile
+from ticktree.profile import Writer as Thread
+from ticktree.profile import metadata as meta
+from ticktree.profile.merging import Addable, sums
+from ticktree.profile.metadata import Metadata
+from ticktree.profile.ticks import WORST_TICKS_KEPT
+from ticktree.run.branches import Branch
+from ticktree.run.image import DamagedError, Image, Writer
+from ticktree.run.places import Places
+from ticktree.run.records import ImageReader
+from ticktree.run.wakes import Longest, Loose, WakesTally
+
+Part = TypeVar("Part", bound=Addable)
+
+
+class Joining:
+    """Puts together one tree of several processes; each hangs under the node that was open where it was started.
+
+    Args:
+        run_id: What the profile calls this run.
+        known: Where the nodes of processes are whose files are there no more.
+
+    Attributes:
+        files: How many files have become part of it.
+        errors: What is wrong with those that were left out.
+    """
+
+    def __init__(self, run_id: str, known: Places | None = None) -> None:
+        self.files = 0
+        self.errors: list[DamagedError] = []
+        self._run_id = run_id
+        self._known = known or Places()
+        self._root = Branch("root", "")
+        self._places: dict[Writer, dict[int, Branch]] = {}
+        self._waiting: dict[Writer, list[Image]] = {}
+        self._wakes = WakesTally(self._root, self._known)
+        self._loops: dict[str, Loop] = {}
+        self._long_enough: dict[str, int] = {}
+        self._gauges: dict[str, Gauge] = {}
+        self._writers: dict[str, Thread] = {}
+        self._facts: list[Metadata] = []
+        self._losses: dict[str, int] = {}
+
+    def add(self, image: Image) -> None:
+        """Takes one process's file; a child's is set aside until its parent's has come."""
+        if image.parent.pid and image.parent not in self._places and image.parent not in self._known:
+            self._waiting.setdefault(image.parent, []).append(image)
+        else:
+            self._take(image)
+
+    def take(self, loose: Iterable[Loose], longest: Longest) -> None:
+        """Takes what was left over when other files of the run were folded."""
+        self._wakes.take(loose, longest)
+
+    @property
+    def left_over(self) -> tuple[Sequence[Loose], Longest]:
+        """What only the whole run can place; after `profile(is_whole=False)`."""
+        return self._wakes.loose, self._wakes.longest
+
+    def profile(self, *, is_whole: bool = True) -> Profile:
+        """The profile of all files; those that were left out are a loss.
+
+        Args:
+            is_whole: Whether these are all of the run. Else what may name processes of the rest is left over.
+        """
+        to_come = {image.writer for images in self._waiting.values() for image in images}
+        for parent in [parent for parent in self._waiting if parent not in to_come]:
+            self._take_children_of(parent)
+        while self._waiting:  # they name each other as parents
+            self._take_children_of(next(iter(self._waiting)))
+        self._wakes.file(is_whole=is_whole)
+        losses = sums(self._losses, self._wakes.losses() if is_whole else {})
+        if self.errors:
+            losses["memory_files_damaged"] = len(self.errors)
+        return Profile(
+            root=self._root.to_node(),
+            loops=dict(self._loops),
+            gauges=dict(self._gauges),
+            metadata=meta.merged(*self._facts),
+            losses=losses,
+            writers=dict(self._writers),
+            critical=self._wakes.critical() if is_whole else {},
+        )
+
+    def _take_children_of(self, parent: Writer) -> None:
+        for image in self._waiting.pop(parent, ()):
+            self._take(image)
+
+    def _take(self, image: Image) -> None:
+        """Makes a file part of the tree, and then those that waited for it."""
+        ready = [image]
+        while ready:
+            image = ready.pop()
+            above = self._above(image)
+            try:
+                reader = ImageReader(
+                    image,
+                    self._run_id,
+                    above,
+                    is_child=bool(image.parent.pid),
+                    long_enough=self._long_enough,
+                )
+            except DamagedError as error:
+                self.errors.append(error)
+                self._places.setdefault(image.writer, {})  # its children wait no more
+            else:
+                self._places[image.writer] = {0: above, **reader.grow()}
+                self._wakes.add(image.writer, reader, self._places[image.writer])
+                self._keep(reader)
+            ready.extend(self._waiting.pop(image.writer, ()))
+
+    def _above(self, image: Image) -> Branch:
+        """What a process's root stands for.
+
+        Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
+        """
+        parent, node = image.parent, image.header.parent_node
+        if parent in self._places:
+            return self._places[parent].get(node, self._root)
+        return self._root.at(self._known.path(parent, node))
+
+    def _keep(self, reader: ImageReader) -> None:
+        self.files += 1
+        _collect(self._loops, ((loop.path, loop) for loop in reader.loops))
+        for loop in reader.loops:
+            worst = self._loops[loop.path].worst
+            if len(worst) == WORST_TICKS_KEPT:
+                self._long_enough[loop.path] = worst[-1].duration_ns
+        _collect(self._gauges, ((gauge.name, gauge) for gauge in reader.gauges))
+        _collect(self._writers, ((writer.id, writer) for writer in reader.writers))
+        self._facts.append(reader.facts)
+        for loss, count in reader.losses.items():
+            self._losses[loss] = self._losses.get(loss, 0) + count
+
+
+def _collect(table: dict[str, Part], parts: Iterable[tuple[str, Part]]) -> None:
+    for key, part in parts:
+        table[key] = table[key] + part if key in table else part

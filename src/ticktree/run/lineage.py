@@ -1,0 +1,59 @@
+"""Who started this process, as far as that can be found out.
+
+Whoever starts a process says so where it can (recorder/children.py): text of the form `PID-START-INCARNATION:NODE`.
+Where nothing was said, as through a shell that ticktree did not see started, the nearest ancestor that records is the
+parent, and the node is not known: 0.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ticktree.run.directory import RunDirectory
+from ticktree.run.owner import Owner, start_of
+
+_MOST_ANCESTORS = 64
+
+
+def parent_of_process(run: RunDirectory) -> str | None:
+    """The place that this process hangs under, if whoever started it did not say; None for the run's first process."""
+    owner = run.manifest.owner
+    before = _latest_program(run, os.getpid())
+    if before:  # this process was another program before (exec)
+        return f"{before}:0"
+    pid = os.getppid()
+    if run.manifest.supervised and _is(owner, pid):
+        return None
+    for _ in range(_MOST_ANCESTORS):
+        ancestor = _latest_program(run, pid)
+        if ancestor:
+            return f"{ancestor}:0"
+        if pid <= 1 or _is(owner, pid):
+            break
+        pid = _parent_of(pid)
+    return f"{owner.pid}-{owner.started}-1:0"
+
+
+def _is(owner: Owner, pid: int) -> bool:
+    return pid == owner.pid and start_of(pid) == owner.started
+
+
+def _latest_program(run: RunDirectory, pid: int) -> str | None:
+    """PID-START-INCARNATION of what a process runs now, if that is recorded."""
+    start = start_of(pid)
+    incarnation = 0
+    names = (f"{pid}-{start}.tt", *(f"{pid}-{start}-{at}.tt" for at in range(2, _MOST_ANCESTORS)))
+    for name in names:
+        if not (run.memory_dir / name).exists():
+            break
+        incarnation += 1
+    return f"{pid}-{start}-{incarnation}" if incarnation else None
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    return int(stat[stat.rindex(b")") + 2 :].split()[1])

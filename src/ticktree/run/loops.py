@@ -1,0 +1,116 @@
+"""The loops of one memory file."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from ticktree.profile import FirstTicks, Jitter, Lateness, Loop, WorstTick
+from ticktree.profile.ticks import worst_of
+from ticktree.run import layout
+from ticktree.run.clock import Clock
+from ticktree.run.image import Image
+from ticktree.run.parts import PartsReader
+
+Rows = list[tuple[int, int]]
+
+_ROW = struct.Struct("<I4xQ")
+_MOST_ROWS = layout.WorstTick.rows.size // _ROW.size
+_CAUSES = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
+
+
+class LoopsReader:
+    """Reads the loops of one image.
+
+    Args:
+        image: The file.
+        clock: Its clock.
+        nodes: Its nodes.
+        paths: The path of each, in the order of its parts.
+        long_enough: How long a tick must be, by its loop's path, to be worth keeping.
+
+    Raises:
+        DamagedError: From any method, where the file says what cannot be.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        clock: Clock,
+        nodes: PartsReader,
+        paths: Sequence[str],
+        long_enough: Mapping[str, int],
+    ) -> None:
+        self._image = image
+        self._clock = clock
+        self._nodes = nodes
+        self._paths = paths
+        self._long_enough = long_enough
+
+    def loops(self) -> list[Loop]:
+        """Every loop; several threads' loops of one path are apart."""
+        return [self._loop(ref, record) for ref, record in self._image.loops()]
+
+    def _loop(self, ref: int, record: layout.Loop) -> Loop:
+        if record.node not in self._nodes.index:
+            raise self._image.damaged("a loop has no node")
+        place = self._nodes.index[record.node]
+        part = self._nodes.parts[place]
+        writer = f"{self._image.writer}/{part.tree}"
+        convert = self._clock.ns
+        missed, longest = record.missed, record.longest_miss_run
+        torn = self._nodes.is_torn(ref, record.sequence)
+        if torn:
+            missed = min(missed, part.count)
+            longest = min(longest, missed)
+        ticks = self._ticks(record, torn=torn)
+        least_ns = self._long_enough.get(self._paths[place], 0)
+        worst = [self._worst(*tick, writer) for tick in ticks if convert(tick[0].duration) >= least_ns]
+        lateness = None
+        if record.hz:
+            lateness = Lateness(missed, convert(record.late_sum), convert(record.late_maximum))
+        return Loop(
+            path=self._paths[place],
+            ticks=part.count,
+            incomplete=record.incomplete,
+            hz=frozenset({record.hz, record.other_hz} - {0.0}),
+            missed=missed,
+            longest_miss_run=longest,
+            warmup_ticks=part.warm.completed if part.is_phased else 0,
+            stats=self._nodes.stats(place),
+            lateness=lateness,
+            jitter=Jitter(record.jitter_count, convert(record.jitter_sum)) if record.jitter_count else None,
+            busy_ns=convert(record.busy),
+            first_ticks=self._first_ticks(record, writer),
+            worst=worst_of(worst),
+        )
+
+    def _first_ticks(self, record: layout.Loop, writer: str) -> FirstTicks | None:
+        durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])
+        return FirstTicks(record.first_wall_ns, writer, durations) if durations else None
+
+    def _ticks(self, record: layout.Loop, *, torn: bool) -> list[tuple[layout.WorstTick, Rows]]:
+        """The worst ticks and their breakdowns: the place of each node, and its clock ticks."""
+        found = []
+        for tick in record.worst[: record.worst_count]:
+            begin = layout.WorstTick.rows.offset
+            rows = memoryview(tick).cast("B")[begin : begin + _ROW.size * min(tick.row_count, _MOST_ROWS)]
+            pairs = [(self._nodes.index.get(ref, -1), ticks) for ref, ticks in _ROW.iter_unpack(rows)]
+            if all(place >= 0 for place, _ in pairs):
+                found.append((tick, pairs))
+            elif not torn:
+                raise self._image.damaged("a tick's breakdown names no node")
+        return found
+
+    def _worst(self, tick: layout.WorstTick, rows: Rows, writer: str) -> WorstTick:
+        causes = {"gc_ns": self._clock.ns(tick.gc_ticks)}
+        if tick.causes_known:
+            causes |= {name: getattr(tick, name) for name in _CAUSES}
+        return WorstTick(
+            duration_ns=self._clock.ns(tick.duration),
+            writer=writer,
+            tick=tick.tick,
+            started_ns=self._clock.since_began_ns(tick.start),
+            breakdown={self._paths[place]: self._clock.ns(ticks) for place, ticks in rows},
+            causes=causes,
+        )

@@ -1,0 +1,176 @@
+"""Timers files of the ML-Agents toolkit, read as profiles.
+
+History of the format, as its releases wrote it: `children` a list of timers with a `name` each, `gauges` likewise;
+later both are objects by name, and there is `metadata`. Times are seconds. `self` is the total less the children's,
+but never below zero: where children ran in parallel, or their parent had not ended, it says 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ticktree.profile import MAX_DEPTH, ROOT_NAME, Gauge, Node, Profile, Stats
+from ticktree.profile.errors import quoted
+from ticktree.profile.fields import LIMIT, Fields
+from ticktree.profile.merging import sums
+from ticktree.profile.metadata import Value
+from ticktree.run.settling import Settled, settle
+
+_SECOND = 1_000_000_000
+# What ticktree calls facts that the toolkit has by other names; the inverse of what its export does.
+_NAMES = {"command_line_arguments": "command", "python_version": "python"}
+_EXPORTER, _LOST = "exported_by", "not_recorded"
+
+
+def is_timers_file(value: Any) -> bool:
+    """Tell whether `value`, read from JSON, is such a file rather than a profile."""
+    return isinstance(value, dict) and "schema" not in value and {"total", "count"} <= value.keys()
+
+
+def profile_of(value: Any, run_id: str) -> Profile:
+    """Return the profile that a timers file holds.
+
+    Of what single calls took it says nothing: no minimum, no maximum and no percentile is known.
+
+    Args:
+        value: The file, as JSON has it.
+        run_id: What the profile calls the run.
+
+    Raises:
+        ProfileError: It says what cannot be.
+    """
+    fields = Fields(value, "timers file")
+    facts = fields.sub("metadata", "metadata")
+    trusted = facts.raw(_EXPORTER) == "ticktree"
+    root, losses = _tree(fields, run_id, trusted=trusted)
+    written_s = facts.raw("end_time_seconds")
+    wall_ns = int(written_s) * _SECOND if isinstance(written_s, str) and written_s.isdecimal() else 0
+    profile = Profile(
+        root=root,
+        gauges={name: _gauge(name, gauge, wall_ns) for name, gauge in _named(fields, "gauges")},
+        metadata={
+            "name": frozenset({run_id}),
+            **{key: frozenset({value}) for key, value in _metadata(facts)},
+            "read_from": frozenset({"timers file"}),
+        },
+        losses=sums(losses, _losses(facts)),
+    )
+    profile.check()
+    return profile
+
+
+@dataclass
+class _Timer:
+    """A timer while its tree is put together."""
+
+    fields: Fields
+    name: str
+    above: _Timer | None
+    depth: int
+    is_parallel: bool
+    children: dict[str, Node] = field(default_factory=dict)
+    beside: set[str] = field(default_factory=set)  # children that ran beside it
+
+
+def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str, int]]:
+    timers = [_Timer(fields, ROOT_NAME, None, 0, fields.flag("is_parallel"))]
+    for timer in timers:  # breadth first: the list grows while it is walked
+        if timer.depth > MAX_DEPTH:
+            fields.fail(f"the tree is more than {MAX_DEPTH} timers deep")
+        for name, below in _named(timer.fields, "children"):
+            parallel = timer.is_parallel or below.flag("is_parallel")
+            timers.append(_Timer(below, name, timer, timer.depth + 1, parallel))
+    losses: dict[str, int] = {}
+    for timer in reversed(timers):
+        node = _node(timer, run_id, losses, trusted=trusted)
+        if timer.above is not None:
+            timer.above.children[timer.name] = node
+            if timer.is_parallel and not timer.above.is_parallel:
+                timer.above.beside.add(timer.name)
+    return node, losses
+
+
+def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) -> Node:
+    fields = timer.fields
+    total_ns, count = _duration(fields, "total"), fields.whole("count")
+    if total_ns < 0 or count < 0:
+        fields.fail("its total or its count is negative")
+    self_ns = _duration(fields, "self") if "self" in fields else None
+    settled: Settled = settle(
+        total_ns,
+        self_ns,
+        {name: child.total_ns for name, child in timer.children.items()},
+        timer.beside,
+        trusted=trusted,
+    )
+    if settled.wrong:
+        losses[settled.wrong] = losses.get(settled.wrong, 0) + 1
+    is_root = timer.above is None
+    counted = 0 if is_root and count == 1 else count  # the root's one call is the run, which is no call here
+    return Node(
+        name=timer.name,
+        own_ns=settled.own_ns,
+        steady=Stats(counted, total_ns) if counted else Stats(),
+        per_run={run_id: (counted, total_ns)} if counted else {},
+        children={
+            name: replace(child, concurrent_ns=settled.concurrent_ns.get(name, 0))
+            for name, child in reversed(timer.children.items())
+        },
+    )
+
+
+def _named(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:
+    """Yield the entries of a field by name, whether it is an object, a list of objects with names, or null."""
+    value = fields.raw(key)
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            yield name, Fields(entry, quoted(name))
+    elif isinstance(value, list):
+        seen = set()
+        for entry in value:
+            name = Fields(entry, f"{fields.where}: an entry of {key!r}").text("name")
+            if name in seen:
+                fields.fail(f"{key!r} has {quoted(name)} twice")
+            seen.add(name)
+            yield name, Fields(entry, quoted(name))
+    elif value is not None:
+        fields.fail(f"{key!r} should be an object, a list or null")
+
+
+def _duration(fields: Fields, key: str) -> int:
+    ns = round(fields.number(key) * _SECOND)
+    if not -LIMIT < ns < LIMIT:
+        fields.fail(f"{key!r} is beyond anything that can be measured")
+    return ns
+
+
+def _gauge(name: str, fields: Fields, wall_ns: int) -> Gauge:
+    value = fields.number("value")
+    return Gauge(
+        name=name,
+        last=value,
+        last_wall_ns=wall_ns,
+        writer="",
+        count=fields.whole("count", 1),
+        min=fields.number("min") if "min" in fields else value,
+        max=fields.number("max") if "max" in fields else value,
+    )
+
+
+def _metadata(fields: Fields) -> Iterator[tuple[str, Value]]:
+    for key in fields:
+        value = fields.raw(key)
+        if not isinstance(value, (str, int, float)) and value is not None:
+            fields.fail(f"{quoted(key)} should be a string or a number")
+        if value is not None and key not in (_EXPORTER, _LOST):
+            yield _NAMES.get(key, key), value
+
+
+def _losses(facts: Fields) -> dict[str, int]:
+    """What an export said of the losses of what it wrote."""
+    said = facts.raw(_LOST)
+    found = re.findall(r"(\d{1,18}) (\w+)", said) if isinstance(said, str) else []
+    return {what: int(count) for count, what in found}

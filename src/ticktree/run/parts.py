@@ -1,0 +1,326 @@
+"""Parts: what each node of one memory file says, in nanoseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
+from ticktree.profile.histogram import Histogram
+from ticktree.profile.windows import BASE_WIDTH_NS
+from ticktree.run.accounts import Accounts
+from ticktree.run.clock import Clock
+from ticktree.run.image import Image
+from ticktree.run.layout import NodeFlag
+from ticktree.run.table import NodeRow, Pairs, node_table
+
+# As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
+_NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
+_MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), int(NodeFlag.WAIT)
+_NEVER = (1 << 64) - 1
+_WIDEST_SHIFT = 48
+_OTHER_SITES = CallSite("", 0, "")
+_DEVICE_UNSUPPORTED = "unsupported: this version has no device clock"
+
+
+class Calls(NamedTuple):
+    """Completed calls of one phase, as `Stats` holds them; of its histogram, how many it holds."""
+
+    completed: int
+    sum_ns: int
+    min_ns: int | None
+    max_ns: int | None
+    filed: int
+
+    def may_be(self) -> bool:
+        """Whether these could be so: the rules of `Stats.problems`."""
+        if self.min_ns is None or self.max_ns is None:
+            return self.completed == 0
+        return (
+            self.filed == self.completed
+            and 0 <= self.min_ns <= self.max_ns
+            and self.completed * (self.min_ns - 1) <= self.sum_ns <= self.completed * (self.max_ns + 1)
+        )
+
+
+_NO_CALLS = Calls(0, 0, None, None, 0)
+
+
+@dataclass(slots=True)
+class Part:
+    """One node's record, as `Node` holds it.
+
+    Attributes:
+        row: The record.
+        above: Where the part is that it hangs under; -1 for the root of a tree started nowhere known.
+        tree: Reference of the tree it belongs to.
+        depth: How many nodes are above it in this file.
+        is_root: Whether it is a tree's root, which stands for the node that its thread was started under.
+        name: Of the section; "" for a root.
+        own_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
+        steady, warm: Completed calls, warm-up apart.
+        window_counts, window_totals: Its windows.
+        windows_known: Whether all its calls are in them.
+        total_ns: Own time and the children's, of its own tree.
+    """
+
+    row: NodeRow
+    above: int
+    tree: int
+    depth: int
+    is_root: bool
+    name: str
+    own_ns: int
+    concurrent_ns: int
+    recorder_ns: int
+    open: Open | None
+    call_sites: dict[CallSite, int] | None
+    steady: Calls
+    warm: Calls
+    window_counts: Pairs
+    window_totals: Pairs
+    windows_known: bool
+    total_ns: int = 0
+
+    @property
+    def count(self) -> int:
+        """Completed calls, warm-up included."""
+        return self.steady.completed + self.warm.completed
+
+    @property
+    def window_ns(self) -> int:
+        """How wide its windows are."""
+        return BASE_WIDTH_NS << self.row.window_shift
+
+    @property
+    def is_phased(self) -> bool:
+        """Whether its loop has a warm-up."""
+        return bool(self.row.flags & _PHASED)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits, rather than works."""
+        return bool(self.row.flags & _WAIT)
+
+    @property
+    def device(self) -> str | None:
+        """Why its device time is unsupported, where it was asked for."""
+        return _DEVICE_UNSUPPORTED if self.row.flags & _DEVICE else None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether more than times is known of it."""
+        row = self.row
+        work = row.work_bytes or row.work_flops or row.work_items
+        return bool(work or row.cpu_samples or row.memory_samples or self.open or row.flags & _DEVICE)
+
+    def work(self) -> Work | None:
+        """What work it said it did."""
+        row = self.row
+        if row.work_bytes or row.work_flops or row.work_items:
+            return Work(row.work_bytes, row.work_flops, row.work_items)
+        return None
+
+    def cpu(self) -> Cpu | None:
+        """Its CPU time."""
+        row = self.row
+        return Cpu(row.cpu_samples, row.cpu_ns, row.cpu_wall) if row.cpu_samples else None
+
+    def memory(self) -> Memory | None:
+        """Its memory."""
+        row = self.row
+        return Memory(row.memory_samples, row.memory_change, row.memory_peak) if row.memory_samples else None
+
+    def may_be(self) -> bool:
+        """Whether these could be so: the rules of `Node.problems` that its making does not already keep."""
+        if not (self.steady.may_be() and self.warm.may_be()) or self.depth > MAX_DEPTH:
+            return False
+        if self.warm.completed and not self.is_phased:  # calls that would be counted nowhere
+            return False
+        if not self.window_counts:
+            return not self.window_totals
+        if not self.windows_known:
+            return False
+        if len(self.window_totals) == len(self.window_counts) == 1:
+            return self.window_totals[0][0] == self.window_counts[0][0]
+        return dict(self.window_totals).keys() <= dict(self.window_counts).keys()
+
+
+class PartsReader:
+    """Reads the nodes of one image.
+
+    Args:
+        image: The file.
+        clock: Its clock.
+        accounts: What leaving its open calls adds.
+
+    Attributes:
+        parts: One a node, parents before their children.
+        index: Where the part of each node is, by its reference.
+        histograms: Of their calls.
+        torn: Nodes caught in a write whose counts had to be taken from their histograms.
+
+    Raises:
+        DamagedError: The file says what cannot be.
+    """
+
+    def __init__(self, image: Image, clock: Clock, accounts: Accounts) -> None:
+        self._image = image
+        self._clock = clock
+        self._accounts = accounts
+        self._table = table = node_table(image)
+        self.histograms = table.histograms
+        self._names: dict[int, str] = {}
+        self.torn = 0
+        self.index = {ref: place for place, ref in enumerate(table.refs)}
+        self.parts: list[Part] = []
+        calls_below = self._calls_below()
+        for place, ref in enumerate(table.refs):
+            self.parts.append(self._part(place, calls_below.get(ref, 0)))
+        self._total()
+
+    def is_torn(self, ref: int, sequence: int) -> bool:
+        """Whether of the record there parts of one call may be there and others not."""
+        return bool(sequence & 1) or ref in self._image.unsettled
+
+    def stats(self, place: int) -> Stats:
+        """The completed calls of the node at `place` after its warm-up."""
+        calls = self.parts[place].steady
+        if not calls.completed:
+            return Stats()
+        histogram = Histogram(self.histograms.buckets(2 * place))
+        return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
+
+    def _calls_below(self) -> dict[int, int]:
+        """How many calls each node's children made: what they cost unseen is in its own time."""
+        calls: dict[int, int] = {}
+        for row in self._table.rows:
+            if not row.flags & (_ROOT | _NS):
+                calls[row.parent] = calls.get(row.parent, 0) + row.completed + row.warm_completed
+        return calls
+
+    def _part(self, place: int, calls_below: int) -> Part:
+        row, ref = self._table.rows[place], self._table.refs[place]
+        is_root = bool(row.flags & _ROOT)
+        above = self._above(place, row, is_root=is_root)
+        torn = self.is_torn(ref, row.sequence)
+        steady, warm = self._phases(place, row, torn=torn)
+        count = steady.completed + warm.completed
+        own = row.own + self._accounts.own[ref] if ref in self._accounts.own else row.own
+        own_ns = max(0, self._ns(row, own))
+        counts, totals = self._windows(place, row)
+        windows_known = sum([calls for _, calls in counts]) == count
+        if torn and not windows_known:
+            row, counts, totals = row._replace(window_shift=0), [], []
+        return Part(
+            row=row,
+            above=above,
+            tree=row.tree if is_root else self.parts[above].tree,
+            depth=self.parts[above].depth + (not is_root) if above >= 0 else 0,
+            is_root=is_root,
+            name="" if is_root else self._text(row.name),
+            own_ns=own_ns,
+            concurrent_ns=0,
+            recorder_ns=min(own_ns, self._recorder_ns(row, count, calls_below)),
+            open=self._open(ref),
+            call_sites=self._call_sites(row, count),
+            steady=steady,
+            warm=warm,
+            window_counts=counts,
+            window_totals=totals,
+            windows_known=windows_known,
+        )
+
+    def _above(self, place: int, row: NodeRow, *, is_root: bool) -> int:
+        if is_root and not row.parent:
+            return -1
+        above = self.index.get(row.parent, place)
+        if above >= place:  # nodes are laid down after what they hang under
+            raise self._image.damaged("a node hangs under none")
+        return above
+
+    def _ns(self, row: NodeRow, amount: int) -> int:
+        return amount if row.flags & _NS or not amount else self._clock.ns(amount)
+
+    def _phases(self, place: int, row: NodeRow, *, torn: bool) -> tuple[Calls, Calls]:
+        filed = self._table.histograms.filed
+        steady = (row.completed, row.sum, row.minimum, row.maximum, filed[2 * place])
+        warm = (row.warm_completed, row.warm_sum, row.warm_minimum, row.warm_maximum, filed[2 * place + 1])
+        if torn:
+            return self._mended(row, *steady), self._mended(row, *warm)
+        return self._calls(row, *steady), self._calls(row, *warm) if row.warm_completed else _NO_CALLS
+
+    def _calls(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
+        if not count or minimum == _NEVER:
+            return _NO_CALLS
+        if row.flags & _NS:
+            return Calls(count, total, minimum, maximum, filed)
+        ns = self._clock.ns
+        return Calls(count, ns(total), ns(minimum), ns(maximum), filed)
+
+    def _mended(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
+        """A phase of a node caught in a write, put right by its histogram."""
+        if filed != count and row.sequence & 1:
+            self.torn += 1
+        calls = self._calls(row, filed, total, minimum, maximum, filed)
+        if calls.min_ns is None or calls.max_ns is None:
+            return calls
+        high = max(calls.min_ns, calls.max_ns)
+        sum_ns = min(max(calls.sum_ns, filed * calls.min_ns), filed * high)
+        return calls._replace(sum_ns=sum_ns, max_ns=high)
+
+    def _windows(self, place: int, row: NodeRow) -> tuple[Pairs, Pairs]:
+        if row.window_shift > _WIDEST_SHIFT:
+            raise self._image.damaged("its windows are wider than any run")
+        counts, totals = self._table.window_counts[place], self._table.window_totals[place]
+        if row.flags & _NS:
+            return counts, totals
+        ns = self._clock.ns
+        in_ns = [(at, ns(total)) for at, total in totals]
+        return counts, [pair for pair in in_ns if pair[1]]
+
+    def _recorder_ns(self, row: NodeRow, count: int, calls_below: int) -> int:
+        if row.flags & _NS or not (count or calls_below):
+            return 0
+        header = self._image.header
+        return self._clock.ns(header.inner_cost * count + header.outer_cost * calls_below) >> 8
+
+    def _call_sites(self, row: NodeRow, count: int) -> dict[CallSite, int] | None:
+        if not row.site_file or not count:
+            return None
+        site = CallSite(self._text(row.site_file), row.site_line, self._text(row.site_function))
+        # Past the first only the fact is kept that there were others: an empty place stands for them.
+        others = {_OTHER_SITES: 1} if row.flags & _MANY_SITES else {}
+        return {site: count, **others}
+
+    def _open(self, ref: int) -> Open | None:
+        ages = self._accounts.ages.get(ref)
+        return Open(len(ages), max(0, self._clock.ns(max(ages)))) if ages else None
+
+    def _text(self, ref: int) -> str:
+        if ref not in self._names:
+            self._names[ref] = self._image.text(ref)
+        return self._names[ref]
+
+    def _total(self) -> None:
+        """Derives totals from the leaves up, and what of them ran beside something else.
+
+        What ran beside in full in ticks is in full in nanoseconds too, though own times are rounded one by one: else
+        a thread's nodes would give the ones they hang under a few nanoseconds, and to no writer of theirs.
+        """
+        concurrent = self._accounts.concurrent
+        raw = [part.row.own + self._accounts.own.get(ref, 0) for ref, part in self._each()]
+        for part in self.parts:
+            part.total_ns = part.own_ns
+        for place in range(len(self.parts) - 1, -1, -1):
+            part = self.parts[place]
+            if part.is_root:
+                continue
+            ref = self._table.refs[place]
+            beside = part.row.concurrent + concurrent.get(ref, 0)
+            part.concurrent_ns = part.total_ns if raw[place] == beside else self._ns(part.row, beside)
+            raw[part.above] += raw[place] - beside
+            self.parts[part.above].total_ns += part.total_ns - part.concurrent_ns
+
+    def _each(self) -> zip[tuple[int, Part]]:
+        return zip(self._table.refs, self.parts, strict=True)

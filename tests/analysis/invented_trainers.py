@@ -1,0 +1,181 @@
+"""Runs of many processes as they could have been recorded, all numbers invented: a learner and its workers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ticktree.profile import CriticalPlace, Loop, Node, Profile, Share, Stats, Waker, Wakes, Windows, Writer
+
+US, MS, S = 10**3, 10**6, 10**9
+
+LEARNER = "4200-77/4200"
+
+
+def worker(number: int) -> str:
+    """The id of the writer that is the worker of this number."""
+    return f"{4300 + number}-{900 + number}/{4300 + number}"
+
+
+def writer(
+    name: str, role: str = "env worker", started_ns: int = 0, last_ns: int = 40 * S, **fields
+) -> Writer:
+    """A process's main thread."""
+    fields = {"run": "run-1", "process_name": role, "is_main": True, **fields}
+    return Writer(id=name, role=role, started_ns=started_ns, last_ns=last_ns, **fields)
+
+
+def node(
+    name: str, took: Mapping[str, Sequence[int]], *children: Node, beside: bool = False, **fields
+) -> Node:
+    """A node whose calls took so long, by writer; `beside` all else where its writers are others than its parent's."""
+    by_writer = {}
+    for who, durations in took.items():
+        below = [
+            child.by_writer[who] for child in children if who in child.by_writer and not child.concurrent_ns
+        ]
+        own_ns = sum(durations) - sum(share.total_ns for share in below)
+        by_writer[who] = Share(len(durations), sum(durations), own_ns)
+    everything = [duration for durations in took.values() for duration in durations]
+    return Node(
+        name=name,
+        own_ns=sum(share.own_ns for share in by_writer.values()),
+        concurrent_ns=sum(everything) if beside else 0,
+        steady=Stats.of(everything),
+        windows=Windows(),
+        by_writer=by_writer,
+        children={child.name: child for child in children},
+        **fields,
+    )
+
+
+def spread(middle_ns: float, count: int, seed: int, tail: float = 0.05) -> list[int]:
+    """Durations around `middle_ns`, the same for the same seed."""
+    random_numbers = random.Random(seed)
+    return [round(middle_ns * random_numbers.lognormvariate(0, tail)) for _ in range(count)]
+
+
+class Trainer:
+    """A learner that steps all its workers at once, waits for the slowest, and learns meanwhile they wait for it.
+
+    Args:
+        workers: how many.
+        slow: what one step of a worker takes of its physics, in milliseconds, by number; 3 ms for all others.
+        steps: how many.
+        signals: whether it was recorded who let whom go on.
+    """
+
+    def __init__(
+        self,
+        workers: int = 4,
+        slow: Mapping[int, float] | None = None,
+        steps: int = 1000,
+        signals: bool = True,
+    ) -> None:
+        self.steps, self.signals = steps, signals
+        self.ids = [worker(number) for number in range(workers)]
+        middle = {number: (slow or {}).get(number, 3.0) * MS for number in range(workers)}
+        self.physics = {self.ids[n]: spread(ms, steps, n) for n, ms in middle.items()}
+        self.render = {who: spread(1.1 * MS, steps, 50 + n) for n, who in enumerate(self.ids)}
+        self.step = {
+            who: [a + b + 40 * US for a, b in zip(self.physics[who], self.render[who], strict=True)]
+            for who in self.ids
+        }
+        self.slowest = [max(self.ids, key=lambda who: self.step[who][at]) for at in range(steps)]
+        self.waits = [self.step[who][at] + 90 * US for at, who in enumerate(self.slowest)]
+        self.update = spread(4.5 * MS, steps, 99)
+
+    def profile(self) -> Profile:
+        """The run."""
+        train = self._train()
+        make = node("make envs", {LEARNER: [800 * MS]}, *self._workers())
+        root = node("root", {LEARNER: []}, train, make)
+        own_ns = 1_300 * MS
+        root = replace(root, own_ns=own_ns, by_writer=self._whole(root, own_ns))
+        loop = Loop(path="train", ticks=train.count, stats=train.steady, busy_ns=train.stats.sum_ns)
+        last_ns = root.by_writer[LEARNER].total_ns
+        who = [writer(LEARNER, "learner", 0, last_ns)]
+        for number, each in enumerate(self.ids):
+            started_ns = (1300 + number) * MS
+            who.append(writer(each, started_ns=started_ns, last_ns=last_ns, parent="make envs"))
+        metadata = {"name": "ppo-walker", "command": "train.py --workers 4", "clock": "TSC"}
+        return Profile(
+            root=root,
+            loops={"train": loop},
+            writers={each.id: each for each in who},
+            critical=self._critical() if self.signals else {},
+            metadata={key: frozenset({value}) for key, value in metadata.items()},
+        )
+
+    def _whole(self, root: Node, own_ns: int) -> dict[str, Share]:
+        covered_ns = sum(child.total_ns - child.concurrent_ns for child in root.children.values())
+        return {LEARNER: Share(0, own_ns + covered_ns, own_ns)}
+
+    def _train(self) -> Node:
+        forward = spread(1.6 * MS, self.steps, 98)
+        collect = [60 * US + wait for wait in self.waits]
+        ticks = [a + b + 30 * US for a, b in zip(collect, self.update, strict=True)]
+        return node(
+            "train",
+            {LEARNER: ticks},
+            node(
+                "collect",
+                {LEARNER: collect},
+                node("step_async", {LEARNER: [50 * US] * self.steps}),
+                node("step_wait", {LEARNER: self.waits}, wait=True, wakers=self._wakers_of_learner()),
+            ),
+            node("update", {LEARNER: self.update}, node("forward", {LEARNER: forward})),
+        )
+
+    def _workers(self) -> list[Node]:
+        waits = {}
+        for who in self.ids:
+            rounds = zip(self.step[who], self.waits, self.update, strict=True)
+            waits[who] = [max(wait - step, 0) + update + 60 * US for step, wait, update in rounds]
+        parts = (node("physics", self.physics), node("render", self.render))
+        step = node("env step", self.step, *parts, beside=True)
+        command = node("next command", waits, beside=True, wait=True, wakers=self._wakers_of_workers(waits))
+        return [step, command]
+
+    def _wakers_of_learner(self) -> dict[Waker, Wakes]:
+        found: dict[Waker, Wakes] = {}
+        for at, who in enumerate(self.slowest) if self.signals else ():
+            waker = Waker("results", LEARNER, who, "make envs/env step")
+            wakes = Wakes(1, self.waits[at], 30 * US)
+            found[waker] = found[waker] + wakes if waker in found else wakes
+        return found
+
+    def _wakers_of_workers(self, waits: Mapping[str, Sequence[int]]) -> dict[Waker, Wakes]:
+        if not self.signals:
+            return {}
+        return {
+            Waker("commands", who, LEARNER, "train/collect/step_async"): Wakes(
+                self.steps, sum(waited), 40 * US * self.steps
+            )
+            for who, waited in waits.items()
+        }
+
+    def _critical(self) -> dict[CriticalPlace, int]:
+        places = {
+            CriticalPlace(LEARNER, "train/update/forward"): sum(self.update) * 4 // 10,
+            CriticalPlace(LEARNER, "train/update"): sum(self.update) * 6 // 10,
+            CriticalPlace(LEARNER, "train/collect/step_async"): 50 * US * self.steps,
+            CriticalPlace(LEARNER, ""): 1300 * MS,
+            CriticalPlace(LEARNER, "make envs"): 800 * MS,
+        }
+        for at, who in enumerate(self.slowest):
+            for name, part in (("physics", self.physics), ("render", self.render)):
+                place = CriticalPlace(who, f"make envs/env step/{name}")
+                places[place] = places.get(place, 0) + part[who][at]
+        return places
+
+
+def straggling_trainer(**options) -> Profile:
+    """Four workers of whom the last takes 2.3 times as long a step as the others."""
+    return Trainer(slow={3: 8.5}, **options).profile()
+
+
+def crowded_trainer() -> Profile:
+    """A thousand workers, one of which is slow."""
+    return Trainer(workers=1000, slow={144: 8.5}, steps=20).profile()

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from invented_trainers import straggling_trainer
+from profile_strategies import profiles
+
+import ticktree.analysis.rules
+from ticktree.analysis import Finding, findings
+from ticktree.analysis.finding import severity_of
+from ticktree.analysis.registry import RULES
+from ticktree.profile import Profile
+
+DOCS = Path(__file__).parents[2] / "docs" / "rules"
+NAMES = [rule.name for rule in RULES]
+
+
+class Says:
+    """A rule that finds what it is told to."""
+
+    name = "says"
+
+    def __init__(self, *found: Finding) -> None:
+        self.found = found
+
+    def find(self, seen):
+        yield from self.found
+
+
+def of(severity, message, **evidence) -> Finding:
+    return Finding("says", severity, "", message, evidence)
+
+
+def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rule():
+    first = Says(of("info", "d"), of("warning", "b", at_stake_share=0.12))
+    second = Says(of("info", "c", at_stake_share=0.01), of("critical", "a"), of("info", "e"))
+    assert [found.message for found in findings(Profile.empty(), [first, second])] == list("abcde")
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"),
+    [(0, "info"), (0.09, "info"), (0.1, "warning"), (0.29, "warning"), (0.3, "critical"), (1, "critical")],
+)
+def test_how_severe_something_is_follows_from_what_is_at_stake(share, severity):
+    assert severity_of(share) == severity
+
+
+def test_a_finding_as_json_has_the_fields_of_the_contract():
+    found = of("info", "x", calls=3).to_dict()
+    assert found == {
+        "rule": "says",
+        "severity": "info",
+        "path": "",
+        "message": "x",
+        "evidence": {"calls": 3},
+    }
+
+
+def test_every_rule_has_a_file_a_page_and_a_line_in_the_index():
+    files = {path.stem for path in Path(ticktree.analysis.rules.__path__[0]).glob("*.py")} - {"__init__"}
+    assert files == {name.replace("-", "_") for name in NAMES}
+    assert {path.stem for path in DOCS.glob("*.md")} == {*NAMES, "README"}
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w-]+)\.md\)", index)) == set(NAMES)
+
+
+@settings(max_examples=100)
+@given(profiles())
+def test_no_profile_is_too_strange_to_be_judged(profile):
+    for found in findings(profile):
+        assert found.rule in NAMES
+        assert found.message
+        assert all(isinstance(value, (str, int, float)) for value in found.evidence.values())
+    assert findings(profile) == findings(profile)
+
+
+def test_findings_rest_on_nodes_that_are_there():
+    profile = straggling_trainer()
+    assert all(profile.root.at(found.path) for found in findings(profile))
+
+
+def test_of_nothing_there_is_nothing_to_say():
+    assert findings(Profile.empty()) == []

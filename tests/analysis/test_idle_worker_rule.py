@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from invented_crews import crew, ids, stepping
+from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+
+from ticktree.analysis.rules.idle_worker import IdleWorkerRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Profile, Waker, Wakes
+
+
+def said(profile: Profile) -> list[str]:
+    return [finding.message for finding in IdleWorkerRule().find(Survey(profile))]
+
+
+def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
+    """Four workers that work and wait, and a learner that lets them go on."""
+    who = ids(4)
+    wait = node("recv", {w: [ms * MS] * calls for w, ms in zip(who, waits_ms, strict=True)}, wait=True)
+    if wakers is not None:
+        shares = wait.by_writer.items()
+        wakers = {
+            Waker("commands", w, LEARNER, "update"): Wakes(calls, round(s.total_ns * wakers), 0)
+            for w, s in shares
+        }
+        wait = node(
+            "recv",
+            {w: [ms * MS] * calls for w, ms in zip(who, waits_ms, strict=True)},
+            wait=True,
+            wakers=wakers,
+        )
+    update = node("update", {LEARNER: [8 * MS] * calls})
+    return crew(
+        stepping(works_ms, calls=calls),
+        wait,
+        update,
+        others=[writer(LEARNER, "learner", last_ns=S)],
+        run_ns=S,
+    )
+
+
+def test_it_says_who_waits_how_much_where_and_for_whom():
+    assert said(waiting([6] * 4, [4] * 4, wakers=0.9)) == [
+        "4 x env worker wait 60% of their time, most of it in recv: 90% of that for learner in update"
+    ]
+
+
+def test_where_nobody_knows_for_whom_only_that_is_left_out():
+    assert said(waiting([6] * 4, [4] * 4)) == ["4 x env worker wait 60% of their time, most of it in recv"]
+
+
+def test_who_works_more_than_it_waits_is_not_idle():
+    assert said(waiting([5] * 4, [5] * 4)) == []
+
+
+def test_only_the_idle_ones_of_a_role_are_spoken_of():
+    assert said(waiting([8, 1, 1, 8], [2] * 4))[0].startswith("2 of 4 x env worker wait 80%")
+    assert said(waiting([8, 1, 1, 1], [2] * 4))[0].startswith("env worker 0 waits 80% of its time")
+
+
+def test_a_wait_for_the_end_of_something_is_no_idleness():
+    join = node("join", {LEARNER: [900 * MS]}, wait=True)
+    profile = crew(
+        stepping([9] * 4), join, others=[writer(LEARNER, "main", last_ns=S), writer("1-1/1", "x")], run_ns=S
+    )
+    assert said(profile) == []
+
+
+def test_a_short_life_is_no_idleness():
+    assert said(waiting([0.06] * 4, [0.04] * 4)) == []
+
+
+def test_who_is_alone_waits_for_nobody_here():
+    sleep = node("sleep", {LEARNER: [9 * MS] * 100}, wait=True)
+    assert said(crew(sleep, count=0, others=[writer(LEARNER, "main", last_ns=S)])) == []
+
+
+def test_waits_for_a_straggler_and_for_those_who_wait_for_it_are_said_of_the_straggler():
+    assert said(straggling_trainer()) == []
+    assert said(Trainer(slow={3: 8.5}, signals=False).profile()) == []
+
+
+def test_without_a_straggler_they_are_spoken_of():
+    slow = Trainer(slow=dict.fromkeys(range(4), 12.0)).profile()
+    assert said(slow) == [
+        "learner waits 72% of its time, most of it in step_wait: 100% of that for env worker in env step"
+    ]
+
+
+def test_the_evidence_adds_up():
+    (one,) = IdleWorkerRule().find(Survey(waiting([6] * 4, [4] * 4, wakers=0.9)))
+    assert one.evidence == {
+        "who": "4 x env worker",
+        "waited_ns": 2400 * MS,
+        "of_the_time_share": 0.6,
+        "waited_there_ns": 2400 * MS,
+        "known_for_whom_share": 0.9,
+    }
+    assert (one.severity, one.path) == ("info", "recv")

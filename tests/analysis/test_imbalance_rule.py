@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from invented_crews import calling, crew, stepping
+
+from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Profile
+
+
+def found(profile: Profile):
+    return list(ImbalanceRule().find(Survey(profile)))
+
+
+def test_uneven_shares_are_told_with_what_an_even_share_would_save():
+    (one,) = found(crew(calling({n: (100 * (n + 1), 10) for n in range(5)}), count=5))
+    assert one.message == "5 x env worker: env worker 4 has 1.7 x as much to do as they have on average"
+    assert (one.rule, one.severity, one.path) == ("imbalance", "warning", "")
+    assert one.evidence["at_stake_share"] == pytest.approx(0.2)
+    assert one.evidence["imbalance_share"] == pytest.approx(0.5)
+
+
+def test_even_shares_are_not_spoken_of():
+    assert found(crew(stepping([10, 10.5, 10.2, 9.9]))) == []
+
+
+def test_one_straggler_alone_is_said_by_the_stragglers_rule():
+    assert found(crew(stepping([40, 40, 40, 80]))) == []
+
+
+def test_what_is_left_without_stragglers_is_told():
+    took = {n: (100 * (n + 1), 10) for n in range(5)} | {5: (100, 90)}
+    (one,) = found(crew(calling(took), count=6))
+    assert one.message.startswith("5 x env worker: env worker 4")
+
+
+def test_too_little_to_matter_is_not_spoken_of():
+    uneven = calling({n: (n + 1, 1) for n in range(5)})
+    assert found(crew(uneven, count=5)) == []
+
+
+def test_a_profile_that_does_not_say_who_did_what_has_none():
+    profile = crew(calling({n: (100 * (n + 1), 10) for n in range(5)}), count=5)
+    assert found(replace(profile, writers={}, root=profile.root)) == []

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from invented_crews import crew, ids, seen, stepping
+from invented_trainers import MS, node, straggling_trainer
+from profile_strategies import profiles
+
+from ticktree.analysis.places import in_sections_ns, places
+from ticktree.analysis.roles import roles
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Node
+
+
+def test_waits_are_told_apart_from_work_also_further_down():
+    a, b = ids(2)
+    wait = node("wait", {a: [30 * MS], b: [10 * MS]}, wait=True)
+    step = node("step", {a: [100 * MS], b: [100 * MS]}, node("ask", {a: [40 * MS], b: [20 * MS]}, wait))
+    role, found = seen(crew(step, count=2))
+    place = found.found[1]
+    assert [place.busy_ns(unit) for unit in role.units] == [70 * MS, 90 * MS]
+    assert [found.worked_ns(unit) for unit in role.units] == [70 * MS, 90 * MS]
+
+
+def test_a_wait_within_a_wait_is_waited_once():
+    (a,) = ids(1)
+    outer = node("outer", {a: [30 * MS]}, node("inner", {a: [20 * MS]}, wait=True), wait=True)
+    role, found = seen(crew(outer, count=1))
+    assert found.waited_ns(role.units[0]) == 30 * MS
+    assert [place.is_in_wait for place in found.found] == [False, False, True]
+
+
+def test_a_place_knows_only_those_who_were_there():
+    profile = crew(stepping([5.0]), count=2)
+    (role,) = roles(profile, "thread")
+    place = places(profile.root)[1]
+    assert [place.count(unit) for unit in role.units] == [100, 0]
+    assert [place.total_ns(unit) for unit in role.units] == [500 * MS, 0]
+
+
+@settings(max_examples=60)
+@given(profiles())
+def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
+    found = places(profile.root)
+    nodes = [node for path, _, node in profile.root.walk() if path and node.by_writer]
+    assert sum(in_sections_ns(found).values()) == sum(node.own_ns for node in nodes)
+    assert [place.path for place in found].count("") == 1
+    assert {place.path for place in found} == {path for path, _, _ in profile.root.walk()}
+
+
+@settings(max_examples=40)
+@given(profiles())
+def test_nobody_worked_for_less_than_no_time(profile):
+    found = Survey(profile)
+    assert all(found.worked_ns(unit) >= 0 for role in found.threads for unit in role.units)
+
+
+def test_a_trainers_learner_and_workers_wait_for_one_another():
+    profile = straggling_trainer()
+    learner, workers = (role.units for role in roles(profile, "process"))
+    found = Survey(profile)
+    assert found.waited_ns(learner[0]) == profile.root.at("train/collect/step_wait").total_ns
+    waits = profile.root.at("make envs/next command")
+    assert sum(map(found.waited_ns, workers)) == waits.total_ns
+
+
+def test_a_tree_deeper_than_pythons_stack_has_places():
+    deep = Node(name="f", own_ns=1)
+    for _ in range(3000):
+        deep = Node(name="f", own_ns=1, children={"f": deep})
+    assert len(places(deep)) == 3001

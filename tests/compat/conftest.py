@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import ticktree
+from ticktree.compat import mlagents as timers
+
+# Programs under ticktree are run as the command line's own tests run them.
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+
+
+class Timers:
+    """The module with a stack on a virtual clock in place of the thread's own."""
+
+    def __init__(self, recorder, stack):
+        self.recorder = recorder
+        self.stack = stack
+
+    def advance(self, ms):
+        self.recorder.advance(round(ms * 1e6))
+
+    def tree(self):
+        return timers.get_timer_tree()
+
+    def times(self):
+        """Total, count and own time in ms of each timer, by path."""
+        found = {}
+        waiting = [("", self.tree())]
+        while waiting:
+            path, node = waiting.pop()
+            found[path] = (round(node["total"] * 1e3, 6), node["count"], round(node["self"] * 1e3, 6))
+            below = node.get("children", {}).items()
+            waiting.extend((f"{path}/{name}" if path else name, child) for name, child in below)
+        return found
+
+
+@pytest.fixture
+def virtual(monkeypatch):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    stack = timers.TimerStack(recorder)
+    monkeypatch.setattr(timers, "_get_thread_timer", lambda: stack)
+    yield Timers(recorder, stack)
+    recorder.snapshot().check()
+    recorder.disable()

@@ -1,0 +1,11 @@
+"""Where programs end."""
+
+from __future__ import annotations
+
+import pytest
+from bad_ends import Place
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)

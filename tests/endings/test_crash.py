@@ -1,0 +1,171 @@
+"""The program's own bad ends: what had been left is there, and the end is the same as without ticktree."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+from bad_ends import counts
+
+# Everything that is said before the end; then the end.
+BEFORE = """
+import ctypes, os, resource, sys, time
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+import ticktree
+with ticktree.section("left"):
+    with ticktree.section("inner"):
+        print("left", flush=True)
+def end():
+    with ticktree.section("open"):
+        time.sleep(0.01)
+        with ticktree.section("last"):
+            pass
+        really_end()
+"""
+
+ENDS = {
+    "segfault": ("ctypes.string_at(0)", -signal.SIGSEGV),
+    "bus error": ("os.kill(os.getpid(), 7)", -signal.SIGBUS),
+    "_exit": ("os._exit(7)", 7),
+    "abort": ("os.abort()", -signal.SIGABRT),
+    "killed": ("os.kill(os.getpid(), 9)", -signal.SIGKILL),
+    "terminated": ("os.kill(os.getpid(), 15)", -signal.SIGTERM),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_had_been_left_before_a_crash_is_read_back(place, name):
+    how, status = ENDS[name]
+    done = place.both(f"{BEFORE}\ndef really_end():\n    {how}\nend()\n")
+    assert done.returncode == status
+    profile = place.profile()
+    assert counts(profile) == {"left": 1, "left/inner": 1, "open": 0, "open/last": 1}
+    assert profile.root.at("open").open.count == 1
+    assert profile.root.at("open").open.age_ns >= 10_000_000
+    assert place.left_in_memory() == []
+
+
+def test_a_crash_in_a_thread_and_in_a_child_is_theirs_alone(place):
+    place.both(
+        BEFORE
+        + """
+import threading
+def child(how):
+    pid = os.fork()
+    if not pid:
+        with ticktree.section("child"):
+            with ticktree.section("left in the child"):
+                pass
+            how()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def in_a_thread():
+    thread = threading.Thread(target=ctypes.string_at, args=(0,))
+    thread.start()
+    thread.join()
+with ticktree.section("parent"):
+    for how in (in_a_thread, lambda: ctypes.string_at(0), os.abort, lambda: os._exit(3)):
+        print(child(how), flush=True)
+"""
+    )
+    found = counts(place.profile())
+    assert found["parent"] == 1
+    assert found["parent/child/left in the child"] == 4
+    assert place.profile().root.at("parent/child").open.count == 4
+
+
+def test_another_python_program_put_in_its_place_goes_on_in_the_run(place):
+    place.write(
+        """
+        import ticktree
+        with ticktree.section("second program"):
+            print("second", flush=True)
+        """,
+        "second.py",
+    )
+    place.both(BEFORE + "def really_end(): os.execv(sys.executable, [sys.executable, 'second.py'])\nend()\n")
+    profile = place.profile()
+    found = counts(profile)
+    assert (found["left"], found["open"], found["open/last"]) == (1, 0, 1)
+    assert sum(node.count for path, _, node in profile.root.walk() if path.endswith("second program")) == 1
+    assert profile.root.at("open").open.count == 1
+    assert place.left_in_memory() == []
+
+
+def test_a_program_that_is_no_python_put_in_its_place_ends_the_recording(place):
+    done = place.both(
+        BEFORE + "def really_end(): os.execv('/bin/sh', ['sh', '-c', 'echo shell; exit 9'])\nend()\n"
+    )
+    assert (done.returncode, done.stdout) == (9, "left\nshell\n")
+    assert counts(place.profile()) == {"left": 1, "left/inner": 1, "open": 0, "open/last": 1}
+    assert place.left_in_memory() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux only")
+def test_where_memory_runs_out_the_program_gets_its_own_errors_and_no_other(place):
+    """As many sections as fit, in a process that may map little more than it has."""
+    place.both(
+        """
+import resource, sys
+import ticktree
+with ticktree.section("before"):
+    pass
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + (8 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+hoard = []
+failed = 0
+for number in range(200_000):
+    try:
+        with ticktree.section("step"):
+            with ticktree.section(f"name {number % 3000}"):
+                if failed < 3:
+                    hoard.append(bytearray(1 << 20))
+    except MemoryError:
+        failed += 1
+        if failed == 3:
+            hoard.clear()
+print("failed", failed)
+with ticktree.section("after"):
+    pass
+"""
+    )
+    profile = place.profile(losses=frozenset({"records_without_memory", "calls_over_name_cap"}))
+    found = counts(profile)
+    assert (found["before"], found["after"]) == (1, 1)
+    assert found["step"] == 200_000
+
+
+def test_a_program_whose_every_allocation_may_fail_is_never_crashed_by_us(place):
+    """MemoryError from the interpreter's own allocator, at each allocation in turn."""
+    pytest.importorskip(
+        "_testcapi", reason="this Python has no allocator that fails on purpose: NOT TESTED HERE"
+    )
+    done = place.run(
+        place.command(
+            """
+import _testcapi
+import ticktree
+for start in range(1, 60):
+    try:
+        _testcapi.set_nomemory(start, start + 1)
+        with ticktree.section("step"):
+            with ticktree.section("inner"):
+                ticktree.gauge("gauge", 1.0)
+                ticktree.record("record", 1e-6)
+    except MemoryError:
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+with ticktree.section("after"):
+    print("alive")
+"""
+        )
+    )
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+    assert (
+        place.profile(losses=frozenset({"unwound_sections", "records_without_memory", "bad_values"}))
+        .root.at("after")
+        .count
+        == 1
+    )

@@ -1,0 +1,100 @@
+"""Thousands of short-lived processes: tmpfs holds few of their files at any time, and the run all they recorded."""
+
+from __future__ import annotations
+
+import pytest
+from bad_ends import counts
+
+from ticktree.run.directory import RunDirectory
+from ticktree.run.folding import MANY_FILES
+
+# What a program sees of its own memory files.
+FILES = """
+import glob, multiprocessing, os, sys, time
+import ticktree
+def files():
+    return len(glob.glob(os.environ["TICKTREE_MEMORY_DIR"] + "/*/*/*.tt"))
+def job():
+    with ticktree.section("job"):
+        pass
+"""
+
+
+def by_process(profile):
+    return {writer.process for writer in profile.writers.values()}
+
+
+def test_under_a_supervisor_files_of_the_ended_are_folded_while_the_program_runs(place):
+    number = 3 * MANY_FILES
+    done = place.run(
+        place.command(
+            FILES
+            + f"""
+with ticktree.section("spawn"):
+    for _ in range({number}):
+        pid = os.fork()
+        if not pid:
+            job()
+            os._exit(0)
+        os.waitpid(pid, 0)
+until = time.monotonic() + 90
+while files() > {MANY_FILES} + 1:
+    assert time.monotonic() < until, files()
+    time.sleep(0.05)
+print(len(glob.glob("ticktree-runs/*/folded.json")))
+"""
+        )
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    profile = place.profile()
+    assert counts(profile) == {"spawn": 1, "spawn/job": number}
+    assert len(by_process(profile)) == number + 1
+    assert place.left_in_memory() == []
+    (run,) = RunDirectory.list(place.path / "ticktree-runs")
+    assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}
+
+
+@pytest.mark.parametrize("how", ["fork", "forkserver"])
+def test_without_a_supervisor_who_ends_folds_those_who_ended_before(place, how):
+    number = 2 * MANY_FILES + 10
+    done = place.run(
+        place.command(
+            FILES
+            + f"""
+if __name__ == "__main__":
+    ticktree.enable()
+    context, most = multiprocessing.get_context({how!r}), 0
+    with ticktree.section("spawn"):
+        for _ in range({number}):
+            process = context.Process(target=job)
+            process.start()
+            process.join()
+            most = max(most, files())
+    print(most <= {MANY_FILES} + 4, most > {MANY_FILES} - 4)
+""",
+            supervised=False,
+        )
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")
+    found = counts(place.profile())
+    assert sum(count for path, count in found.items() if path.endswith("job")) == number
+    assert place.left_in_memory() == []
+
+
+def test_a_few_processes_are_never_folded(place):
+    done = place.run(
+        place.command(
+            FILES
+            + """
+ticktree.enable()
+context = multiprocessing.get_context("fork")
+for _ in range(5):
+    process = context.Process(target=job)
+    process.start()
+    process.join()
+print(files(), len(glob.glob("ticktree-runs/*/folded.json")))
+""",
+            supervised=False,
+        )
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "6 0\n", "")

@@ -1,0 +1,64 @@
+"""Programs under `ticktree run`, with the libraries that they use recorded by themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import ticktree
+from ticktree.run.directory import RunDirectory
+
+BEGIN = "import multiprocessing, os, queue, sys, threading, time, ticktree\n"
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Runs a program and gives its profile; its parts that must run in the first process only are in `main()`."""
+
+    def run(program, *options, status=0):
+        memory = tmp_path / "memory"
+        memory.mkdir(exist_ok=True)
+        script = tmp_path / "program.py"
+        ending = "\nif __name__ == '__main__':\n    main()\n"
+        script.write_text(BEGIN + textwrap.dedent(program) + ending)
+        environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory)}
+        command = [
+            sys.executable,
+            "-m",
+            "ticktree",
+            "run",
+            "--quiet",
+            "--name",
+            "program",
+            *options,
+            str(script),
+        ]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+        )
+        assert done.returncode == status, done.stderr
+        assert list(memory.glob("*/*")) == []
+        profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+        profile.check()
+        run.output = done.stdout
+        return profile
+
+    return run
+
+
+def wakers(profile: ticktree.Profile, path: str) -> dict[tuple[str, str], int]:
+    """How often each (channel, path that signalled) ended a wait at `path`."""
+    found: dict[tuple[str, str], int] = {}
+    for waker, wakes in profile.root.at(path).wakers.items():
+        key = (waker.channel, waker.path)
+        found[key] = found.get(key, 0) + wakes.count
+    return found
+
+
+def names(profile: ticktree.Profile) -> set[str]:
+    """Of every node."""
+    return {node.name for _, _, node in profile.root.walk()}

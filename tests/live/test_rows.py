@@ -1,0 +1,130 @@
+"""The tree's rows: sorted, filtered, folded, and truthful about the last seconds."""
+
+from __future__ import annotations
+
+import pytest
+import scenes
+
+import ticktree
+from ticktree.live.difference import difference
+from ticktree.live.recent import Span
+from ticktree.live.rows import place_in, rows_of
+from ticktree.live.view import View
+from ticktree.profile import Profile
+
+MS = 1_000_000
+S = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def robot():
+    earlier, later = (reading.profile for reading in scenes.robot())
+    return later, Span(difference(earlier, later), 10 * S)
+
+
+def names(profile, span, **view) -> list[str]:
+    return [row.guide + row.name for row in rows_of(profile, span, View(**view))]
+
+
+def test_siblings_are_sorted_by_the_last_seconds_and_not_by_the_whole_run():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    with recorder.section("early"):
+        recorder.advance(900 * MS)
+    before = recorder.snapshot()
+    with recorder.section("late"):
+        recorder.advance(5 * MS)
+    after = recorder.snapshot()
+    assert names(after, Span(difference(before, after), S)) == ["late", "early"]
+    assert names(after, None) == ["early", "late"]
+
+
+def test_each_order_sorts_by_what_it_says():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for name, calls, each_ms in (("often", 50, 1), ("long", 2, 40), ("at times long", 30, 3)):
+        for call in range(calls):
+            with recorder.section(name):
+                recorder.advance((90 if name == "at times long" and not call else each_ms) * MS)
+    profile = recorder.snapshot()
+    span = Span(profile, S)
+    assert names(profile, span, order="share") == ["at times long", "long", "often"]
+    assert names(profile, span, order="rate") == ["often", "at times long", "long"]
+    assert names(profile, span, order="p99") == ["at times long", "long", "often"]
+    assert names(profile, span, order="name") == ["at times long", "long", "often"]
+
+
+def test_own_time_is_always_a_row_and_the_last_one(robot):
+    profile, span = robot
+    for order in ("share", "rate", "p99", "name"):
+        rows = rows_of(profile, span, View(order=order))
+        own = [row for row in rows if row.kind == "unaccounted"]
+        assert [row.path for row in own] == [
+            row.path for row in sorted(own, key=lambda row: -row.path.count("/"))
+        ]
+        assert {row.path for row in own} == {"control", "control/observe", "control/plan"}
+
+
+def test_times_of_the_rows_below_a_node_add_up_to_it(robot):
+    profile, span = robot
+    rows = rows_of(profile, span, View())
+    below = [row for row in rows if row.guide in ("├─ ", "└─ ")]
+    control = next(row for row in rows if row.path == "control" and row.is_section)
+    assert sum(row.total_ns for row in below) == control.total_ns
+    assert sum(row.recent_ns for row in below) == control.recent_ns
+
+
+def test_a_folded_node_says_how_many_are_below_it(robot):
+    profile, span = robot
+    rows = rows_of(profile, span, View(folded=frozenset({"control"})))
+    assert [(row.name, row.folded) for row in rows] == [("control", 6)]
+
+
+def test_a_filter_shows_what_matches_and_what_leads_there_in_any_case(robot):
+    profile, span = robot
+    rows = rows_of(profile, span, View(filter="SOL"))
+    assert [(row.name, row.matched) for row in rows] == [("control", False), ("plan", False), ("solve", True)]
+    assert rows_of(profile, span, View(filter="nowhere")) == []
+
+
+def test_a_filter_finds_names_as_they_are_shown():
+    profile = scenes.hostile()[0].profile
+    assert names(profile, None, filter="x1b") == ["\\x1b[31mred"]
+    assert names(profile, None, filter="日本") == ["日本語のセクション"]
+    assert names(profile, None, filter="a/b") == ["a/b"]
+
+
+def test_a_section_that_has_been_open_longer_than_the_window_says_so():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    with recorder.section("stuck"):
+        recorder.advance(2 * S)
+        before = recorder.snapshot()
+        recorder.advance(S)
+        after = recorder.snapshot()
+    (row,) = rows_of(after, Span(difference(before, after), S), View())
+    assert row.mark == "open for 3.00 s"
+    assert row.recent_ns == S
+
+
+def test_nothing_recorded_has_no_rows():
+    assert rows_of(Profile(), None, View()) == []
+
+
+def test_a_very_deep_tree_has_its_rows():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    opened = [recorder.section(f"level {depth}") for depth in range(250)]
+    for section in opened:
+        section.__enter__()
+        recorder.advance(1)
+    rows = rows_of(recorder.snapshot(), None, View())
+    assert sum(row.is_section for row in rows) == 250
+    for section in reversed(opened):
+        section.__exit__(None, None, None)
+
+
+def test_the_cursor_stays_on_its_row_or_goes_to_its_nearest_ancestor(robot):
+    profile, span = robot
+    solve = ("control/plan/solve", "section")
+    rows = rows_of(profile, span, View(order="name"))
+    assert rows[place_in(rows, solve)].name == "solve"
+    folded = rows_of(profile, span, View(folded=frozenset({"control/plan"})))
+    assert folded[place_in(folded, solve)].name == "plan"
+    assert place_in(folded, ("gone", "section")) == 0

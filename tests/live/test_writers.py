@@ -1,0 +1,70 @@
+"""Who gets a column, and under which name."""
+
+from __future__ import annotations
+
+import scenes
+
+from ticktree.live.writers import parties_of
+from ticktree.profile import Profile, Writer
+
+
+def profile_of(*writers: Writer) -> Profile:
+    return Profile(writers={writer.id: writer for writer in writers})
+
+
+def titles(*writers: Writer) -> tuple[str, list[str]]:
+    kind, parties = parties_of(profile_of(*writers))
+    return kind, [party.title for party in parties]
+
+
+def process(number: int, **fields) -> Writer:
+    return Writer(**{"id": f"{number}-9/0", "is_main": True, **fields})
+
+
+def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it():
+    kind, parties = parties_of(
+        profile_of(
+            process(4, role="actor", started_ns=9, last_ns=9),
+            process(3, role="actor", started_ns=8, last_ns=9),
+            process(2, role="learner", started_ns=1, last_ns=9),
+        )
+    )
+    assert kind == "processes"
+    assert [(party.title, party.writers) for party in parties] == [
+        ("learner", {"2-9/0"}),
+        ("actor 0", {"3-9/0"}),
+        ("actor 1", {"4-9/0"}),
+    ]
+
+
+def test_a_process_is_called_after_its_main_thread_and_has_all_its_threads():
+    main = Writer(id="5-9/1", role="learner", is_main=True)
+    helper = Writer(id="5-9/0", role="loader", thread_name="loader")
+    kind, parties = parties_of(profile_of(main, helper, process(6, role="actor")))
+    assert kind == "processes"
+    assert {party.title: party.writers for party in parties} == {
+        "actor": {"6-9/0"},
+        "learner": {"5-9/0", "5-9/1"},
+    }
+
+
+def test_of_one_process_the_threads_are_shown():
+    main = Writer(id="5-9/0", role="main", is_main=True)
+    assert titles(main, Writer(id="5-9/1", role="camera")) == ("threads", ["main", "camera"])
+
+
+def test_a_single_thread_needs_no_column():
+    assert titles(process(1)) == ("", [])
+    assert titles() == ("", [])
+
+
+def test_names_are_safe_to_show_and_never_empty():
+    assert titles(process(1, role="\x1b[31m"), process(2)) == ("processes", ["\\x1b[31m", "process"])
+
+
+def test_time_is_that_of_all_its_threads():
+    profile = scenes.trainer()[-1].profile
+    _, parties = parties_of(profile)
+    act = profile.root.at("act")
+    assert sum(party.time_in(act) for party in parties) == act.total_ns
+    assert [party.time_in(act) > 0 for party in parties] == [False, True, True, True]

@@ -1,0 +1,174 @@
+"""The tables of how processes worked together, and what is worth doing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from invented_crews import crew, ids, stepping
+from invented_profiles import control, training
+from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+
+from ticktree.analysis import Finding
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.advice import FINDINGS_SHOWN, advice, evidence, said
+from ticktree.outputs.critical import STRETCHES_SHOWN, critical
+from ticktree.outputs.idle import why_idle
+from ticktree.outputs.processes import processes
+from ticktree.profile import CriticalPlace, Profile, Waker, Wakes
+
+PLAIN = ViewOptions()
+
+
+def shown(profile: Profile, **options) -> str:
+    return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
+
+
+def sections(text: str) -> list[str]:
+    return [block.split("  ")[0].strip() for block in text.split("\n\n")[2:]]
+
+
+def test_the_parts_are_in_the_order_in_which_they_are_read():
+    assert sections(shown(straggling_trainer())) == [
+        "processes",
+        "why idle",
+        "critical path",
+        "loops",
+        "Worth doing\n 1",
+    ]
+
+
+def test_what_there_is_nothing_to_say_of_has_no_part():
+    quiet = Trainer(signals=False).profile()
+    assert sections(shown(quiet)) == ["processes", "loops", "Worth doing\n 1"]
+    for make in (control, training):
+        assert not {"processes", "why idle", "critical path", "Worth doing\n 1"} & set(
+            sections(shown(make()))
+        )
+
+
+def test_each_role_has_a_row_of_what_it_did_with_its_time():
+    profile = straggling_trainer()
+    learner, workers = processes(profile, Survey(profile), None).entries
+    assert (learner.name, *learner.cells) == ("learner", "1", "15.1 s", "64%", "", "")
+    assert (workers.name, *workers.cells) == ("env worker", "4", "57.2 s", "61%", "57%", "env worker 3")
+
+
+def wait_of(wakers) -> Profile:
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
+    return crew(stepping([4] * 4), wait, others=[writer(LEARNER, "learner", last_ns=S)])
+
+
+def notes(profile: Profile, options: ViewOptions = PLAIN) -> tuple[str, ...]:
+    table = why_idle(Survey(profile), options)
+    assert table is not None
+    return tuple(table.entries[0].notes)
+
+
+def test_of_several_who_end_a_wait_the_one_that_does_most_of_it_is_named():
+    who = ids(4)
+    wakers = {
+        Waker("q", LEARNER, who[n], "step"): Wakes(25, ms * MS, 0) for n, ms in enumerate((50, 50, 50, 350))
+    }
+    assert notes(wait_of(wakers)) == ("100% for 4 x env worker in step, 70% of it env worker 3",)
+    even = {Waker("q", LEARNER, each, "step"): Wakes(25, 125 * MS, 0) for each in who}
+    assert notes(wait_of(even)) == ("100% for 4 x env worker in step",)
+
+
+def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
+    wakers = {Waker("q", LEARNER, ids(4)[0], ""): Wakes(50, 300 * MS, 20 * MS)}
+    assert notes(wait_of(wakers)) == (
+        "60% for env worker 0",
+        "40%, not known for whom",
+        "goes on 400 us after it could",
+    )
+
+
+def test_waits_for_many_are_cut_short_unless_all_are_asked_for():
+    names = [f"step {n}" for n in range(5)]
+    steps = [stepping([1] * 4, name=name) for name in names]
+    wakers = {Waker("q", LEARNER, ids(4)[0], name): Wakes(20, 100 * MS, 0) for name in names}
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
+    profile = crew(*steps, wait, others=[writer(LEARNER, "learner", last_ns=S)])
+    assert notes(profile)[-1] == "40% for others"
+    assert len(notes(profile)) == 4
+    assert len(notes(profile, ViewOptions(all=True))) == 5
+
+
+def test_a_run_without_signals_does_not_say_why_anyone_was_idle():
+    profile = Trainer(signals=False).profile()
+    assert why_idle(Survey(profile), PLAIN) is None
+    assert critical(profile, PLAIN) is None
+
+
+def test_the_critical_path_says_how_long_whose_sections_were_and_what_could_be_won():
+    table = critical(straggling_trainer(), PLAIN)
+    assert table is not None
+    longest = table.entries[0]
+    assert (longest.name, *longest.cells) == ("env worker 3 in physics", "52%", "8.51 s", "2.10 x")
+    assert "Bounds, not forecasts" in table.remark
+
+
+def test_stretches_beyond_the_longest_are_one_row_unless_all_are_asked_for():
+    steps = [stepping([4] * 4, name=f"step {n}") for n in range(9)]
+    places = {CriticalPlace(ids(4)[0], f"step {n}"): 100 - n for n in range(9)}
+    profile = replace(crew(*steps), critical=places)
+    table = critical(profile, PLAIN)
+    assert table is not None
+    assert [entry.name for entry in table.entries][-2:] == ["env worker 0 in step 5", "3 shorter"]
+    assert len(table.entries) == STRETCHES_SHOWN + 1
+    whole = critical(profile, ViewOptions(all=True))
+    assert whole is not None
+    assert len(whole.entries) == 9
+
+
+def test_of_a_role_that_shares_a_stretch_the_one_with_most_of_it_is_named():
+    places = {CriticalPlace(ids(4)[0], "step"): 80, CriticalPlace(ids(4)[1], "step"): 20}
+    table = critical(replace(crew(stepping([4] * 4)), critical=places), PLAIN)
+    assert table is not None
+    (only,) = table.entries
+    assert (only.name, only.notes) == ("env worker in step", ["80% of it env worker 0"])
+    assert only.cells[-1] == "-"
+
+
+def test_evidence_is_read_as_numbers_with_their_units():
+    finding = Finding(
+        "some-rule",
+        "info",
+        "",
+        "it waits",
+        {
+            "at_stake_share": 0.25,
+            "a_call_ns": 4_140_000,
+            "copied_bytes": 2_000_000,
+            "as_long_factor": 2.5,
+            "calls": 1000,
+            "known_by": "signals",
+            "who": "it",
+        },
+    )
+    assert evidence(finding) == [
+        "worth up to 25% of the run",
+        "4.14 ms a call",
+        "2.00 MB copied",
+        "2.50 x as long",
+        "1,000 calls",
+        "known by: signals",
+        "rule: some-rule",
+    ]
+
+
+def test_advice_is_safe_to_show():
+    finding = Finding("x\x1b[2J", "info", "", "a\x1b[2Jb", {"k\x1b": "v\x1b"})
+    assert said(finding) == r"a\x1b[2Jb"
+    assert evidence(finding) == [r"k\x1b: v\x1b", r"rule: x\x1b[2J"]
+
+
+def test_no_more_is_advised_than_can_be_done_next_unless_all_is_asked_for():
+    crews = [
+        writer(f"{role}{n}-7/1", f"crew {role}", n) for role in range(1, FINDINGS_SHOWN + 3) for n in range(4)
+    ]
+    took = {one.id: [(80 if int(one.id[1]) == 3 else 40) * MS] * 100 for one in crews}
+    profile = crew(node("step", took, beside=True), count=0, others=crews)
+    assert len(advice(profile, PLAIN).findings) == FINDINGS_SHOWN
+    assert len(advice(profile, ViewOptions(all=True)).findings) == FINDINGS_SHOWN + 2

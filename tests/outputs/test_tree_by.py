@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from invented_crews import crew, ids, stepping
+from invented_trainers import LEARNER, MS, Trainer, node, straggling_trainer, writer
+from profile_strategies import profiles
+
+from ticktree.analysis.roles import roles
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.by import UNITS_AT_MOST, tree_by
+from ticktree.outputs.document import Table
+from ticktree.profile import Profile
+
+ALL = ViewOptions(all=True)
+
+
+def shown(profile: Profile, **options) -> str:
+    return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
+
+
+def titles(table: Table) -> list[str]:
+    return [head.title for head in table.heads]
+
+
+def tables(table: Table | None) -> list[Table]:
+    return [] if table is None else [table, *tables(table.narrower)]
+
+
+def cells(table: Table, name: str) -> dict[str, str]:
+    entry = next(entry for entry in table.entries if entry.name == name)
+    return dict(zip(titles(table), entry.cells, strict=True))
+
+
+def test_each_process_has_a_column_in_the_order_of_roles_and_starts():
+    table = tree_by(straggling_trainer(), ALL, "process")
+    workers = [f"env worker {number}" for number in range(4)]
+    assert titles(table) == ["share", "total", "learner", *workers, "calls"]
+    assert cells(table, "physics")["env worker 3"] == "8.51 s"
+    assert cells(table, "physics")["learner"] == ""
+
+
+def test_what_does_not_fit_has_short_titles_and_then_only_the_spread():
+    whole, short, spread = tables(tree_by(straggling_trainer(), ALL, "process"))
+    assert len(titles(whole)) == len(titles(short))
+    assert titles(short)[2:-1] == ["learner", "env worker 0", "1", "2", "3"]
+    assert titles(spread) == ["share", "total", "min", "median", "max", "slowest", "calls"]
+    assert cells(spread, "physics")["slowest"] == "env worker 3"
+    assert cells(spread, "physics")["max"] == "8.51 s"
+
+
+def test_of_what_only_one_does_there_is_no_least_and_no_middle():
+    *_, spread = tables(tree_by(straggling_trainer(), ALL, "process"))
+    assert cells(spread, "update") | {"share": "", "total": ""} == {
+        "share": "",
+        "total": "",
+        "min": "",
+        "median": "",
+        "max": "4.49 s",
+        "slowest": "learner",
+        "calls": "1,000",
+    }
+
+
+def test_so_many_that_no_terminal_has_room_are_not_even_tried():
+    many = Trainer(workers=UNITS_AT_MOST, steps=12).profile()
+    assert len(tables(tree_by(many, ALL, "process"))) == 1
+    fewer = Trainer(workers=UNITS_AT_MOST - 1, steps=12).profile()
+    assert len(tables(tree_by(fewer, ALL, "process"))) == 3
+
+
+def test_by_role_all_of_a_role_are_added_up_and_counted():
+    table = tree_by(straggling_trainer(), ALL, "role")
+    assert titles(table)[2:4] == ["learner", "4 x env worker"]
+    assert cells(table, "env step")["4 x env worker"] == cells(table, "env step")["total"]
+
+
+def test_by_thread_threads_of_one_process_have_columns_of_their_own():
+    helper = writer("100-7/2", "loader", is_main=False)
+    took = {ids(1)[0]: [5 * MS], helper.id: [3 * MS]}
+    profile = crew(node("step", took, beside=True), count=1, others=[helper])
+    assert titles(tree_by(profile, ALL, "thread"))[2:4] == ["env worker", "loader"]
+    assert cells(tree_by(profile, ALL, "process"), "step")["env worker"] == "8.00 ms"
+
+
+def test_small_sections_that_are_gathered_are_gathered_for_each():
+    small = [stepping([0.001] * 2, calls=2, name=f"small {n}") for n in range(3)]
+    profile = crew(stepping([900] * 2), *small, count=2)
+    table = tree_by(profile, ViewOptions(), "process")
+    profile = replace(profile, root=replace(profile.root, own_ns=1))
+    assert "3 smaller" not in [entry.name for entry in table.entries]  # of the root, which took no time
+    train = node("train", {LEARNER: [10_000 * MS]}, *(node(f"s{n}", {LEARNER: [MS]}) for n in range(3)))
+    alone = crew(train, count=0, others=[writer(LEARNER, "learner")])
+    assert cells(tree_by(alone, ViewOptions(), "process"), "3 smaller")["learner"] == "3.00 ms"
+
+
+def test_the_heading_says_how_many_of_which_role():
+    assert "5 processes: learner, 4 x env worker" in shown(straggling_trainer())
+    assert "5 threads: learner, 4 x env worker" in shown(straggling_trainer(), by="thread")
+    many = [writer(f"{n}-1/1", f"role {n}", n + 1) for n in range(9)]
+    profile = crew(stepping([5]), count=1, others=many)
+    assert "10 processes: env worker, role 0, role 1, 7 others" in shown(profile, width=200)
+
+
+def test_of_one_process_alone_nothing_is_said_of_processes_unless_asked():
+    profile = crew(stepping([5]), count=1)
+    assert "process" not in shown(profile)
+    assert "1 process: env worker" in shown(profile, by="process")
+
+
+def test_a_profile_that_does_not_say_who_did_what_is_the_plain_tree():
+    profile = Profile(root=straggling_trainer().root)
+    assert shown(profile, by="process") == shown(profile)
+
+
+def test_processes_that_ran_on_have_no_share_of_the_time_in_which_they_were_started():
+    table = tree_by(straggling_trainer(), ALL, "process")
+    assert cells(table, "env step")["share"] == "-"
+    entry = next(entry for entry in table.entries if entry.name == "make envs")
+    assert entry.notes == ("57.2 s beside and after it",)
+
+
+@settings(max_examples=40)
+@given(profiles(), st.sampled_from(["process", "thread", "role"]))
+def test_columns_and_cells_are_as_many(profile, by):
+    for table in tables(tree_by(profile, ALL, by)):
+        assert {len(entry.cells) for entry in table.entries} <= {len(table.heads)}
+
+
+@settings(max_examples=40)
+@given(st.text(min_size=1, max_size=12))
+def test_a_role_of_any_name_can_neither_move_the_cursor_nor_break_a_table(name):
+    profile = straggling_trainer()
+    renamed = {key: replace(one, role=name + one.role) for key, one in profile.writers.items()}
+    profile = replace(profile, writers=renamed)
+    for by in (None, "process", "role"):
+        text = shown(profile, by=by, width=80)
+        assert all(character == "\n" or character.isprintable() for character in text)
+        assert max(map(len, text.splitlines())) <= 80
+    assert len(roles(profile, "process")) == 2

@@ -1,0 +1,305 @@
+"""Programs started as such: subprocess, asyncio, exec, posix_spawn, shells."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+
+def test_a_program_hangs_under_the_section_that_started_it(start_method, calls):
+    profile = start_method(
+        """
+        def main():
+            with ticktree.section("run"):
+                subprocess.run(program("child", 3), check=True)
+            with ticktree.section("popen"):
+                process = subprocess.Popen(program("child", 2))
+            with ticktree.section("wait"):
+                assert process.wait() == 0
+        """
+    )
+    assert calls(profile) == {"run": 1, "run/child": 3, "popen": 1, "popen/child": 2, "wait": 1}
+    child = profile.root.at("run/child")
+    assert child.concurrent_ns == child.total_ns
+
+
+def test_every_way_to_start_a_program_leads_to_its_section(start_method, calls):
+    profile = start_method(
+        """
+        def forked(call):
+            pid = os.fork()
+            if not pid:
+                try:
+                    call()
+                finally:
+                    os._exit(9)
+            assert os.waitpid(pid, 0)[1] == 0
+
+        def main():
+            import asyncio, shlex
+            command = program("child", 1)
+            environment = dict(os.environ)
+
+            async def in_a_loop():
+                with ticktree.section("asyncio"):
+                    process = await asyncio.create_subprocess_exec(*command)
+                    assert await process.wait() == 0
+
+            def spawn(spawner):
+                assert os.waitpid(spawner(command[0], command, environment), 0)[1] == 0
+
+            ways = {
+                "shell": lambda: subprocess.run(shlex.join(command), shell=True, check=True),
+                "not closing": lambda: subprocess.run(command, close_fds=False, check=True),
+                "preexec": lambda: subprocess.run(command, preexec_fn=lambda: None, check=True),
+                "execv": lambda: forked(lambda: os.execv(command[0], command)),
+                "execve": lambda: forked(lambda: os.execve(command[0], command, environment)),
+                "execlp": lambda: forked(lambda: os.execlp(command[0], *command)),
+                "execvpe": lambda: forked(lambda: os.execvpe(command[0], command, environment)),
+                "spawnv": lambda: os.spawnv(os.P_WAIT, command[0], command),
+                "spawnve": lambda: os.spawnve(os.P_WAIT, command[0], command, environment),
+                "posix_spawn": lambda: spawn(os.posix_spawn),
+                "posix_spawnp": lambda: spawn(os.posix_spawnp),
+                "popen": lambda: os.popen(shlex.join(command)).close(),
+            }
+            for name, way in ways.items():
+                with ticktree.section(name):
+                    way()
+            asyncio.run(in_a_loop())
+        """
+    )
+    ways = [
+        *("shell", "not closing", "preexec", "execv", "execve", "execlp", "execvpe", "spawnv", "spawnve"),
+        *("posix_spawn", "posix_spawnp", "popen", "asyncio"),
+    ]
+    assert calls(profile) == {**dict.fromkeys(ways, 1), **{f"{way}/child": 1 for way in ways}}
+
+
+def test_a_program_that_replaces_another_hangs_under_the_section_it_was_started_in(start_method, calls):
+    profile = start_method(
+        """
+        def main():
+            work("before", 2)
+            command = program("after", 3, then='''
+                with ticktree.section("next"):
+                    if len(sys.argv) == 1:
+                        os.execv(sys.executable, [*sys.orig_argv, "again"])
+                    print("done")
+            ''')
+            with ticktree.section("exec"):
+                os.execv(command[0], command)
+        """
+    )
+    assert calls(profile) == {"before": 2, "exec/after": 3, "exec/next/after": 3, "exec/next/next": 1}
+    assert profile.root.at("exec").open.count == 1
+    assert profile.root.at("exec/next").open.count == 1
+
+
+def test_an_exec_that_fails_leaves_no_trace(start_method, calls):
+    profile = start_method(
+        """
+        def main():
+            before = dict(os.environ), ticktree_environment()
+            with ticktree.section("exec"):
+                for attempt in (
+                    lambda: os.execv("/no/such/program", ["x"]),
+                    lambda: os.execve("/no/such/program", ["x"], {}),
+                    lambda: os.execv(sys.executable, []),
+                    lambda: os.execve(sys.executable, ["x"], "no environment"),
+                    lambda: os.posix_spawn("/no/such/program", ["x"], {}),
+                    lambda: os.posix_spawn("/no/such/program"),
+                ):
+                    try:
+                        attempt()
+                    except (OSError, ValueError, TypeError, AttributeError):
+                        work("failed", 1)
+            assert (dict(os.environ), ticktree_environment()) == before
+
+        def ticktree_environment():
+            from ticktree.recorder._native import environment
+            return sorted(environment())
+        """
+    )
+    assert calls(profile) == {"exec": 1, "exec/failed": 6}
+
+
+def test_a_program_gets_exactly_the_environment_it_would_have_got(run_python):
+    """Not what `os.environ` says: what is set past it counts as well, and what is deleted past it does not."""
+    program = """
+        import os, subprocess, sys, ticktree
+        os.environ["SET"] = "1"
+        os.putenv("PAST", "2")
+        os.unsetenv("GONE")
+        if len(sys.argv) == 1:
+            ticktree.enable()
+            os.execv(sys.executable, [sys.executable, __file__, "quiet"]) if "QUIET" in os.environ else None
+        for environment in (None, {"A": "1", "PATH": os.environ["PATH"]}, {b"B": b"2"}, {}):
+            done = subprocess.run(["env"], env=environment, stdout=subprocess.PIPE, check=True)
+            lines = done.stdout.decode().split("\\n")
+            print([line for line in lines if not line.startswith(("TICKTREE_RUN", "TICKTREE_PARENT"))])
+        """
+    assert run_python(program, GONE="x").stdout == run_python(
+        program, GONE="x", TICKTREE_OFF="1"
+    ).stdout.replace("'TICKTREE_OFF=1', ", "")
+
+
+def test_a_program_with_an_environment_of_its_own_is_recorded(start_method, calls):
+    profile = start_method(
+        """
+        def main():
+            paths = {"PYTHONPATH": os.pathsep.join(sys.path[1:])}
+            with ticktree.section("scrubbed"):
+                subprocess.run(program("child", 1), env=paths, check=True)
+            with ticktree.section("bytes"):
+                encoded = {os.fsencode(name): os.fsencode(value) for name, value in paths.items()}
+                subprocess.run(program("child", 1), env=encoded, check=True)
+            with ticktree.section("off"):
+                subprocess.run(program("child", 1), env={**os.environ, "TICKTREE_OFF": "1"}, check=True)
+            with ticktree.section("not here"):
+                subprocess.run(program("child", 1), env={**os.environ, "TICKTREE_RUN": ""}, check=True)
+        """
+    )
+    ways = ("scrubbed", "bytes", "off", "not here")
+    assert calls(profile) == {**dict.fromkeys(ways, 1), "scrubbed/child": 1, "bytes/child": 1}
+
+
+def test_a_program_through_a_shell_that_nobody_saw_hangs_where_its_parent_hangs(start_method, calls):
+    profile = start_method(
+        """
+        def main():
+            import shlex
+            with ticktree.section("outer"):
+                subprocess.run(program("middle", 1, then=f'''
+                    with ticktree.section("system"):
+                        os.system({shlex.join(program("child", 1))!r})
+                '''), check=True)
+        """
+    )
+    assert calls(profile) == {"outer": 1, "outer/middle": 1, "outer/system": 1, "outer/child": 1}
+
+
+def test_a_program_that_records_nothing_leaves_no_file(run_python):
+    done = run_python(
+        """
+        import multiprocessing, subprocess, sys, ticktree
+        from ticktree.session import current
+        if __name__ == "__main__":
+            ticktree.enable()
+            subprocess.run([sys.executable, "-c", "import threading"], check=True)
+            for method in ("spawn", "forkserver"):
+                process = multiprocessing.get_context(method).Process(target=print)
+                process.start()
+                process.join()
+            print(len(current.run.memory_files()))
+        """
+    )
+    assert done.stdout.split() == ["1"]
+
+
+def test_programs_started_before_and_after_recording_are_none_of_ours(run_session, calls):
+    profile, done = run_session(
+        """
+        import os, subprocess, sys
+        from subprocess import Popen
+        code = "import os, ticktree\\nwith ticktree.section('child'): pass\\nprint('TICKTREE_RUN' in os.environ)"
+        child = [sys.executable, "-c", code]
+        assert Popen(child).wait() == 0
+        before = subprocess.Popen.__init__, os.execv, os.posix_spawn
+        ticktree.enable()
+        from _posixsubprocess import fork_exec
+        with ticktree.section("recording"):
+            assert Popen(child).wait() == 0
+        ticktree.disable()
+        assert (subprocess.Popen.__init__, os.execv, os.posix_spawn) == before
+        assert Popen(child).wait() == 0
+        """
+    )
+    assert done.stdout.split() == ["False", "True", "False"]
+    assert calls(profile) == {"recording": 1, "recording/child": 1}
+
+
+def test_many_threads_start_programs_at_once_each_under_its_own_section(start_method, calls):
+    profile = start_method(
+        """
+        def thread(number):
+            with ticktree.section(f"thread {number}"):
+                subprocess.run(program("child", number + 1), check=True)
+
+        def main():
+            threads = [threading.Thread(target=thread, args=(number,)) for number in range(6)]
+            for thread_ in threads:
+                thread_.start()
+            for thread_ in threads:
+                thread_.join()
+        """
+    )
+    expected = {f"thread {number}": 1 for number in range(6)}
+    assert calls(profile) == expected | {f"thread {number}/child": number + 1 for number in range(6)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals of a child are looked at as Linux has them")
+def test_a_program_that_is_killed_is_read_back(start_method, calls):
+    profile = start_method(
+        """
+        def main():
+            with ticktree.section("killed"):
+                done = subprocess.run(program("child", 3, then="os.kill(os.getpid(), 9)"))
+            assert done.returncode == -9
+            with ticktree.section("fallen"):
+                done = subprocess.run(program("child", 2, then="os._exit(7)"))
+            assert done.returncode == 7
+        """
+    )
+    assert calls(profile) == {"killed": 1, "killed/child": 3, "fallen": 1, "fallen/child": 2}
+
+
+def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_session, calls, tmp_path):
+    _, done = run_session(
+        """
+        import os, subprocess, sys, time
+        child = [sys.executable, "-c", '''
+        import os, subprocess, sys, ticktree
+        with ticktree.section("child"):
+            pass
+        print("ready", flush=True)
+        sys.stdin.readline()
+        with ticktree.section("child"):
+            pass
+        late = "import os, ticktree; print('TICKTREE_RUN' in os.environ)"
+        late = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True)
+        open("late.txt", "w").write(repr((late.returncode, late.stdout, late.stderr)))
+        '''.replace("\\n        ", "\\n")]
+        ticktree.enable()
+        read, write = os.pipe()
+        with ticktree.section("start"):
+            process = subprocess.Popen(child, stdin=read, stdout=subprocess.PIPE, pass_fds=())
+            process.stdout.readline()
+        os.set_inheritable(write, True)
+        waiter = '''
+        import os, sys, time
+        parent, write = int(sys.argv[1]), int(sys.argv[2])
+        while os.getppid() == parent:
+            time.sleep(0.01)
+        os.write(write, b"go on")
+        '''.replace("\\n        ", "\\n")
+        subprocess.Popen([sys.executable, "-c", waiter, str(os.getpid()), str(write)], close_fds=False)
+        process.returncode = 0
+        """
+    )
+    assert done.stderr == ""
+    import time
+
+    for _ in range(3000):
+        late = tmp_path / "late.txt"
+        if late.exists() and late.read_text():
+            break
+        time.sleep(0.01)
+    assert late.read_text() == repr((0, "False\n", ""))
+    from ticktree.run.directory import RunDirectory
+
+    (run,) = RunDirectory.list(tmp_path / "ticktree-runs")
+    assert calls(run.profile()) == {"start": 1, "start/child": 1}
+    assert run.profile().losses == {"processes_outlived_run": 1}
+    assert os.listdir(tmp_path / "memory") != []  # noqa: PTH208 - the user's own directory stays

@@ -1,0 +1,122 @@
+"""What threads that signal each other must have recorded: found backwards from the end, with all events at hand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+Place = tuple[str, tuple[str, ...]]  # a thread, and what was open there
+
+
+@dataclass
+class Call:
+    """One open section."""
+
+    path: tuple[str, ...]
+    start: int
+    wait: bool
+
+
+@dataclass
+class Jump:
+    """The critical path of a thread came from another's: at `index`, from what that had done by `from_index`."""
+
+    index: int
+    time: int
+    node: tuple[str, ...]
+    source: str
+    from_index: int
+    from_time: int
+
+
+@dataclass
+class Thread:
+    """One thread: what was open when, and where its path came from."""
+
+    name: str
+    open: list[Call] = field(default_factory=list)
+    log: list[tuple[int, tuple[str, ...]]] = field(default_factory=lambda: [(0, ())])
+    jumps: list[Jump] = field(default_factory=list)
+    heard: int = 0  # when it last signalled, was unblocked, or started another
+    unblocked: int = 0
+    unblocked_in: Call | None = None
+    touched: bool = False
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """What is open."""
+        return self.open[-1].path if self.open else ()
+
+
+class Waiting:
+    """Takes down the events of a run, and says what follows from them."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.index = 0
+        self.threads = {"main": Thread("main")}
+        self.signals: dict[str, tuple[int, int, str, tuple[str, ...]]] = {}
+        self.edges: dict[tuple[Place, str, Place], list[int]] = defaultdict(lambda: [0, 0, 0])
+
+    def enter(self, thread: str, name: str, *, wait: bool) -> None:
+        who = self.threads[thread]
+        who.open.append(Call((*who.path, name), self.now, wait))
+        who.log.append((self.now, who.path))
+
+    def leave(self, thread: str) -> None:
+        who = self.threads[thread]
+        who.open.pop()
+        who.log.append((self.now, who.path))
+
+    def start(self, thread: str, starter: str) -> None:
+        self.index += 1
+        self._hear(starter)
+        new = self.threads[thread] = Thread(thread, heard=self.now, log=[(self.now, ())])
+        new.jumps.append(Jump(self.index, self.now, (), starter, self.index, self.now))
+
+    def signal(self, thread: str, channel: str) -> None:
+        self.index += 1
+        self._hear(thread)
+        self.threads[thread].touched = True
+        self.signals[channel] = (self.index, self.now, thread, self.threads[thread].path)
+
+    def unblocked_by(self, thread: str, channel: str) -> None:
+        if channel not in self.signals:
+            return
+        self.index += 1
+        from_index, at, by, by_path = self.signals[channel]
+        who = self.threads[thread]
+        call = next((call for call in reversed(who.open) if call.wait), who.open[-1] if who.open else None)
+        since = call.start if call else 0
+        if who.unblocked_in is call:
+            since = max(since, who.unblocked)
+        node = call.path if call else ()
+        edge = self.edges[(thread, node), channel, (by, by_path)]
+        edge[0] += 1
+        if at <= since:
+            return
+        edge[1] += self.now - since
+        edge[2] += self.now - at
+        who.unblocked, who.unblocked_in = self.now, call
+        if at > who.heard:
+            who.jumps.append(Jump(self.index, self.now, node, by, from_index, at))
+            self._hear(thread)
+            who.touched = True
+
+    def critical_path(self) -> dict[Place, int]:
+        """Backwards from the main thread's now, to whoever it, and they, waited for last."""
+        shares: dict[Place, int] = defaultdict(int)
+        thread, until, index = "main", self.now, self.index + 1
+        while True:
+            who = self.threads[thread]
+            jump = next((jump for jump in reversed(who.jumps) if jump.index < index), None)
+            since = jump.time if jump else 0
+            for (begin, path), (end, _) in zip(who.log, [*who.log[1:], (until, ())], strict=True):
+                shares[thread, path] += max(0, min(end, until) - max(begin, since))
+            if jump is None:
+                return {place: ns for place, ns in shares.items() if ns}
+            shares[thread, jump.node] += jump.time - jump.from_time
+            thread, until, index = jump.source, jump.from_time, jump.from_index
+
+    def _hear(self, thread: str) -> None:
+        self.threads[thread].heard = self.now

@@ -1,0 +1,163 @@
+"""Many files as one tree: added up in place, against folding the profiles of each with `+`, which is the rule."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_images import busy_image, changed, following_threads, place, profile_of, recorder_on
+
+from ticktree.profile import Node, Profile
+from ticktree.profile import path as paths
+from ticktree.run import layout
+from ticktree.run.image import Image
+from ticktree.run.joining import Joining
+
+names = st.sampled_from(["update", "sample", "a/b", ""])
+lengths = st.integers(0, 10**8)
+steps = st.recursive(
+    st.one_of(
+        st.tuples(st.just("wait"), lengths),
+        st.tuples(st.just("record"), names, lengths),
+        st.tuples(st.just("gauge"), names, st.integers(-3, 3)),
+    ),
+    lambda inner: st.one_of(
+        st.tuples(st.just("section"), names, st.lists(inner, max_size=3)),
+        st.tuples(st.just("loop"), names, st.integers(0, 4), st.lists(inner, max_size=2)),
+        st.tuples(st.just("thread"), st.lists(inner, max_size=2)),
+    ),
+    max_leaves=8,
+)
+programs = st.lists(steps, max_size=4)
+
+
+def play(recorder, program) -> None:
+    for kind, *rest in program:
+        if kind == "wait":
+            recorder.advance(rest[0])
+        elif kind == "record":
+            recorder.record(rest[0], rest[1] / 1e9)
+        elif kind == "gauge":
+            recorder.gauge(*rest)
+        elif kind == "section":
+            with recorder.section(rest[0], wait=rest[0] == "sample", cpu=rest[0] == "update"):
+                play(recorder, rest[1])
+        elif kind == "loop":
+            for _ in recorder.loop(rest[0], range(rest[1]), hz=100, warmup=2):
+                play(recorder, rest[2])
+        else:
+            thread = threading.Thread(target=play, args=(recorder, rest[0]))
+            thread.start()
+            thread.join()
+
+
+def image_of(program, number: int, *, is_open: bool = False) -> bytes:
+    """The file of one process, which ended or, its last section open, was killed."""
+    recorder = recorder_on(identity=(number, 1, "b"))
+    if is_open:
+        recorder.section("killed in it").__enter__()
+    with following_threads(recorder):
+        play(recorder, program)
+    if not is_open:
+        recorder.disable()
+    image = recorder.image()
+    recorder.disable()
+    return image
+
+
+def under(image: bytes, parent: int, node: int) -> bytes:
+    """The same file, of a child that the process `parent` started with `node` open."""
+    image = changed(image, place(layout.Header, "parent_pid"), parent)
+    image = changed(image, place(layout.Header, "parent_start"), 1)
+    return changed(image, place(layout.Header, "parent_node"), node, 4)
+
+
+def joined(images) -> Profile:
+    joining = Joining("run")
+    for image in images:
+        joining.add(Image(image))
+    profile = joining.profile()
+    assert joining.errors == []
+    profile.check()
+    return profile
+
+
+def hung_under(root: Node, path: str) -> Node:
+    """The tree of a child, where it belongs in its parent's."""
+    node = Node(
+        name=root.name if not path else paths.name_of(path),
+        children={
+            name: replace(child, concurrent_ns=child.total_ns) for name, child in root.children.items()
+        },
+    )
+    for name in reversed(("root", *paths.split(path))[:-1]):
+        node = Node(name=name, children={node.name: node})
+    return node
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(programs, st.booleans()), min_size=1, max_size=4), st.randoms())
+def test_files_joined_are_what_adding_their_profiles_one_by_one_gives(processes, chance):
+    images = [image_of(program, 1 + at, is_open=is_open) for at, (program, is_open) in enumerate(processes)]
+    alone = reduce(add, map(profile_of, images))
+    chance.shuffle(images)
+    together = joined(images)
+    # Of processes of one run only one set its length; profiles of several runs add their paths up.
+    assert set(together.critical.items()) <= set(alone.critical.items())
+    assert replace(together, critical=alone.critical) == alone
+    assert replace(together, critical=alone.critical).to_json() == alone.to_json()
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs, programs, st.data())
+def test_a_childs_file_adds_what_its_profile_alone_holds_at_the_place_it_was_started(above, below, data):
+    parent, child = image_of(above, 1), image_of(below, 2)
+    whole = Joining("run")
+    whole.add(Image(parent))
+    known = whole._places[Image(parent).writer]
+    node = data.draw(st.sampled_from(sorted(known)))
+    images = [parent, under(child, 1, node)]
+    data.draw(st.randoms()).shuffle(images)
+    assert joined(images).root == profile_of(parent).root + hung_under(
+        profile_of(child).root, known[node].path
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(programs)
+def test_every_nanosecond_of_every_node_is_somebodys(program):
+    for _, _, node in joined([image_of(program, 1)]).root.walk():
+        assert node.attributed
+
+
+def test_a_child_waits_for_its_parents_file_and_not_for_one_that_never_comes():
+    images = [busy_image() for _ in range(3)]
+    first, second, third = (
+        changed(image, place(layout.Header, "pid"), 1 + at) for at, image in enumerate(images)
+    )
+    start = Image(first).header.process_start
+    second = changed(under(second, 1, 0), place(layout.Header, "parent_start"), start)
+    third = changed(under(third, 9, 0), place(layout.Header, "parent_start"), start)
+    joining = Joining("run")
+    for image in (second, third):
+        joining.add(Image(image))
+    assert joining.files == 0
+    joining.add(Image(first))
+    assert joining.files == 2
+    assert joining.profile().root.at("main").count == 3 * profile_of(first).root.at("main").count
+
+
+def test_children_of_a_file_that_is_damaged_hang_under_the_root_and_do_not_wait():
+    broken = changed(image_of([], 1), place(layout.Header, "nodes"), 2**31, 4)
+    child = under(image_of([("section", "job", [("wait", 5)])], 2), 1, 30)
+    for images in ((broken, child), (child, broken)):
+        joining = Joining("run")
+        for image in images:
+            joining.add(Image(image))
+        assert joining.files == 1
+        assert joining.profile().root.at("job").total_ns == 5
+        assert joining.profile().losses == {"memory_files_damaged": 1}

@@ -1,0 +1,113 @@
+"""Who let whom go on, and the critical path, in the profile of a run."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from memory_images import changed, following_threads, place, profile_of, recorder_on
+
+from ticktree.profile import Waker, Wakes
+from ticktree.run import layout
+from ticktree.run.image import Image
+from ticktree.run.reader import read_images
+
+
+@pytest.fixture
+def image():
+    """A main thread that waited for another, which it had started."""
+    recorder = recorder_on(identity=(7, 70, "b"))
+
+    def work():
+        with recorder.section("collect"):
+            recorder.advance(100)
+            recorder.signal("batch")
+
+    with following_threads(recorder), recorder.section("train"):
+        recorder.advance(10)
+        with recorder.section("wait", wait=True):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            recorder.advance(5)
+            recorder.unblocked_by("batch")
+        with recorder.section("learn"):
+            recorder.advance(50)
+    image = recorder.image()
+    recorder.disable()
+    return image
+
+
+def ids_of(profile):
+    main = next(writer.id for writer in profile.writers.values() if writer.is_main)
+    other = next(writer.id for writer in profile.writers.values() if not writer.is_main)
+    return main, other
+
+
+def the_edge(image):
+    ((ref, edge),) = Image(image).edges()
+    return ref, edge
+
+
+def test_who_waited_knows_who_let_it_go_on_and_what_was_open_there(image):
+    profile = profile_of(image)
+    main, other = ids_of(profile)
+    wait = profile.root.at("train/wait")
+    assert wait.wakers == {Waker("batch", main, other, "train/wait/collect"): Wakes(1, 105, 5)}
+
+
+def test_the_critical_path_adds_up_to_the_runs_length_and_goes_through_who_was_waited_for(image):
+    profile = profile_of(image)
+    main, other = ids_of(profile)
+    assert sum(profile.critical.values()) == profile.root.total_ns == 165
+    assert profile.critical[other, "train/wait/collect"] == 100
+    assert profile.critical[main, "train/learn"] == 50
+
+
+def as_process(image, pid, signalled_by):
+    """The image of another process, that waited for a node of a third."""
+    ref, _ = the_edge(image)
+    image = changed(image, place(layout.Header, "pid"), pid)
+    return changed(image, place(layout.Edge, "pid", ref), signalled_by, 4)
+
+
+def test_processes_wake_each_other_in_whichever_order_their_files_are_read(image):
+    one, two = as_process(image, 1, 2), as_process(image, 2, 1)
+    for images in ((one, two), (two, one)):
+        profile = read_images(map(Image, images), "run", [])
+        profile.check()
+        wakers = profile.root.at("train/wait").wakers
+        assert {(waker.writer.partition("-")[0], waker.by.partition("-")[0]) for waker in wakers} == {
+            ("1", "2"),
+            ("2", "1"),
+        }
+        assert {waker.path for waker in wakers} == {"train/wait/collect"}
+
+
+def test_a_waker_of_which_there_is_no_file_is_a_loss(image):
+    profile = profile_of(as_process(image, 1, 9))
+    assert profile.root.at("train/wait").wakers == {}
+    assert profile.losses == {"wakes_by_unknown_processes": 1}
+
+
+def test_time_on_the_critical_path_in_unknown_processes_is_its_ends_own(image):
+    profile = profile_of(changed(image, place(layout.Header, "pid"), 8))
+    assert sum(profile.critical.values()) == 165
+    assert {writer for writer, _ in profile.critical} == {ids_of(profile)[0]}
+
+
+def test_the_critical_path_of_a_child_is_not_the_runs(image):
+    child = changed(image, place(layout.Header, "parent_pid"), 3)
+    assert profile_of(child).critical == {}
+
+
+def test_of_repeats_the_longest_set_the_length(image):
+    profile = read_images([Image(image), Image(changed(image, place(layout.Header, "pid"), 8))], "run", [])
+    assert sum(profile.critical.values()) == 165
+
+
+def test_an_edge_of_a_node_that_is_not_there_is_left_out(image):
+    ref, _ = the_edge(image)
+    assert (
+        profile_of(changed(image, place(layout.Edge, "node", ref), 5, 4)).root.at("train/wait").wakers == {}
+    )

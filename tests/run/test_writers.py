@@ -1,0 +1,148 @@
+"""Who wrote what: threads and processes as writers, and their parts of nodes."""
+
+from __future__ import annotations
+
+import threading
+
+from memory_images import changed, following_threads, place, profile_of, recorder_on
+
+from ticktree.profile import Share
+from ticktree.recorder import Recorder
+from ticktree.run import layout
+from ticktree.run.image import Image
+from ticktree.run.reader import read_images
+
+
+def in_thread(work, name):
+    thread = threading.Thread(target=work, name=name)
+    thread.start()
+    thread.join()
+
+
+def two_threads():
+    """A main thread that starts another inside a section: the image, and their writers' ids."""
+    recorder = recorder_on(identity=(7, 70, "b"))
+
+    def work():
+        with recorder.section("decode"):
+            recorder.advance(4)
+
+    with following_threads(recorder), recorder.section("train"):
+        recorder.advance(10)
+        in_thread(work, "decoder-3")
+        with recorder.section("plan"):
+            recorder.advance(2)
+    image = recorder.image()
+    recorder.disable()
+    main, other = (f"7-70/{ref}" for ref, _ in Image(image).trees())
+    return image, main, other
+
+
+def test_every_thread_is_a_writer_with_its_name_and_where_it_was_started():
+    image, main, other = two_threads()
+    writers = profile_of(image).writers
+    assert set(writers) == {main, other}
+    assert (writers[main].is_main, writers[main].parent) == (True, "")
+    assert (writers[other].is_main, writers[other].parent) == (False, "train")
+    assert writers[other].thread_name == "decoder-3"
+    assert writers[other].process == writers[main].process == "7-70"
+    assert {writer.run for writer in writers.values()} == {"run"}
+
+
+def test_what_a_thread_does_is_its_name_without_the_number_unless_the_program_says_it():
+    image, main, other = two_threads()
+    assert profile_of(image).writers[other].role == "decoder"
+    tree = next(ref for ref, _ in Image(image).trees() if other.endswith(f"/{ref}"))
+    train = next(node.name for _, node in Image(image).nodes() if node.name)
+    said = changed(image, place(layout.Tree, "role", tree), train, 4)
+    assert profile_of(said).writers[other].role == "train"
+    process = changed(image, place(layout.Header, "role"), train, 4)
+    assert profile_of(process).writers[main].role == "train"
+    assert profile_of(process).writers[other].role == "decoder"
+    named = changed(image, place(layout.Header, "process_name"), train, 4)
+    assert (
+        profile_of(named).writers[main].process_name
+        == profile_of(named).writers[other].process_name
+        == "train"
+    )
+    assert profile_of(named).writers[main].role == "train"
+
+
+def test_each_node_knows_what_of_it_is_whose():
+    image, main, other = two_threads()
+    root = profile_of(image).root
+    assert root.by_writer == {main: Share(0, 16, 0)}
+    assert root.at("train").by_writer == {main: Share(1, 16, 14)}
+    assert root.at("train/decode").by_writer == {other: Share(1, 4, 4)}
+    assert root.at("train/plan").by_writer == {main: Share(1, 2, 2)}
+    assert root.at("train/decode").parallel
+    assert not root.at("train/plan").parallel
+
+
+def test_equal_workers_are_one_node_and_as_many_parts():
+    images = []
+    for pid in (1, 2, 3):
+        recorder = recorder_on(identity=(pid, 1, "b"))
+        with recorder.section("step"):
+            recorder.advance(pid)
+        recorder.disable()
+        images.append(recorder.image())
+    profile = read_images(map(Image, images), "run", [])
+    profile.check()
+    step = profile.root.at("step")
+    assert sorted(step.by_writer.values(), key=lambda share: share.own_ns) == [
+        Share(1, n, n) for n in (1, 2, 3)
+    ]
+    assert step.parallel
+
+
+def test_a_process_that_recorded_nothing_is_a_writer_too():
+    recorder = recorder_on(identity=(7, 70, "b"))
+    recorder.disable()
+    (writer,) = profile_of(recorder.image()).writers.values()
+    assert writer.is_main
+    assert writer.started_ns is not None
+
+
+def test_a_childs_own_root_is_nobodys():
+    image, _, other = two_threads()
+    child = changed(image, place(layout.Header, "parent_pid"), 3)
+    profile = profile_of(child)
+    assert profile.root.by_writer == {}
+    assert profile.root.attributed
+    assert profile.root.at("train/decode").by_writer == {other: Share(1, 4, 4)}
+
+
+def test_a_file_that_is_damaged_leaves_no_writer():
+    image, *_ = two_threads()
+    errors = []
+    profile = read_images([Image(changed(image, place(layout.Header, "nodes"), 2**31, 4))], "run", errors)
+    assert len(errors) == 1
+    assert profile.writers == {}
+
+
+def test_parts_add_up_to_the_nanosecond_on_a_real_clock_with_threads_inside_threads():
+    recorder = Recorder()
+    recorder.open(None)
+    recorder.enable()
+
+    def work(depth):
+        for name in ("a", "b"):
+            with recorder.section(name):
+                if depth:
+                    in_thread(lambda: work(depth - 1), "worker")
+                recorder.record("measured", 1e-6)
+
+    with following_threads(recorder):
+        for _ in range(20):
+            with recorder.section("step"):
+                work(3)
+    image = recorder.image()
+    recorder.disable()
+    profile = profile_of(image)
+    assert len(profile.writers) > 4
+    for path, _, node in profile.root.walk():
+        assert node.attributed, path
+    # A thread's nodes cover nothing of the node they hang under, not even what rounding leaves.
+    (main,) = profile.root.by_writer
+    assert profile.writers[main].is_main

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from parallel_trainer import env_manager as module
+from parallel_trainer.env_manager import START_METHODS, Plan, SubprocessEnvManager, WorkerError
+from parallel_trainer.policy import TorchPolicy
+
+TASK = "InvertedPendulum-v5"
+START = [
+    pytest.param(
+        method, marks=pytest.mark.skipif(os.name != "posix" and method != "spawn", reason="not here")
+    )
+    for method in START_METHODS
+]
+
+
+@pytest.fixture
+def managed():
+    """Makes managers whose processes are gone when the test is over, and were when it ended them."""
+    managers = []
+
+    def make(**plan):
+        plan = Plan(**{"environment": TASK, "workers": 3, "steps": 60, "start_method": "fork", **plan})
+        manager = SubprocessEnvManager(plan)
+        managers.append(manager)
+        torch.manual_seed(0)  # networks start from it
+        manager.policy = TorchPolicy(manager.start(), seed=0)
+        manager.processes = [psutil.Process(worker.process.pid) for worker in manager._workers]
+        manager.reset()
+        return manager
+
+    yield make
+    for manager in managers:
+        manager.close()
+
+
+def _all_steps(manager):
+    taken = []
+    while steps := manager.get_steps():
+        taken.append(steps)
+    return taken
+
+
+def _closed(manager):
+    manager.close()
+    return not any(process.is_running() for process in manager.processes)  # a zombie would still be running
+
+
+@pytest.mark.parametrize("start_method", START)
+def test_exactly_the_steps_that_are_asked_for_are_taken_and_no_process_is_left(managed, start_method):
+    manager = managed(start_method=start_method, workers=2, steps=31)
+    names = [worker.process.name for worker in manager._workers]
+    assert names == ["env worker 0", "env worker 1"]
+    taken = _all_steps(manager)
+    assert sum(map(len, taken)) == 31
+    assert all(taken)
+    assert _closed(manager)
+
+
+def test_each_outcome_answers_its_worker_s_own_action(managed):
+    manager = managed()
+    seen = {worker.number: worker.last.observation for worker in manager._workers}
+    for steps in _all_steps(manager):
+        for action, outcome in steps:
+            np.testing.assert_array_equal(action.observation, seen[outcome.worker])
+            seen[outcome.worker] = outcome.observation
+
+
+def test_steps_come_by_worker_and_in_lockstep_from_all_of_them(managed):
+    taken = [
+        [step.outcome.worker for step in steps] for steps in _all_steps(managed(lockstep=True, steps=32))
+    ]
+    assert taken == [[0, 1, 2]] * 10 + [[0, 1]]
+
+
+@pytest.mark.parametrize("lockstep", [False, True])
+def test_a_straggler_is_waited_for_only_in_lockstep(managed, lockstep):
+    manager = managed(delays_ms=((1, 150.0),), lockstep=lockstep, steps=30)
+    workers = [step.outcome.worker for steps in _all_steps(manager) for step in steps]
+    # Without lockstep the others take nearly all steps meanwhile, however slow the machine is.
+    assert (workers.count(1) == 10) == lockstep
+    assert lockstep or workers.count(1) < 10
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_the_same_seed_in_lockstep_gives_the_same_steps(managed, batched):
+    rewards = []
+    for _ in range(2):
+        manager = managed(lockstep=True, batched=batched)
+        rewards.append([step.outcome for steps in _all_steps(manager) for step in steps])
+        manager.close()
+    for first, second in zip(*rewards, strict=True):
+        np.testing.assert_array_equal(first.observation, second.observation)
+        assert (first.reward, first.ended) == (second.reward, second.ended)
+
+
+def test_batched_actions_are_chosen_at_once(managed, monkeypatch):
+    sizes = []
+    evaluate = TorchPolicy.evaluate
+    monkeypatch.setattr(
+        TorchPolicy, "evaluate", lambda self, seen: sizes.append(len(seen)) or evaluate(self, seen)
+    )
+    _all_steps(managed(lockstep=True, batched=True, steps=9))
+    assert sizes == [3, 3, 3]
+
+
+def test_workers_begin_in_different_places_and_at_an_end_begin_anew(managed):
+    manager = managed(steps=300)
+    firsts = {worker.last.observation.tobytes() for worker in manager._workers}
+    assert len(firsts) == 3
+    ended = [step.outcome for steps in _all_steps(manager) for step in steps if step.outcome.ended]
+    assert ended  # a pendulum that nobody holds falls
+    for outcome in ended:
+        assert abs(outcome.final[1]) > 0.2  # where it has fallen to
+        assert abs(outcome.observation[1]) < 0.1  # upright again
+
+
+@pytest.mark.parametrize("killer", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_that_dies_gives_one_clear_error_and_no_process_is_left(managed, killer):
+    manager = managed(steps=10_000)
+    manager.get_steps()
+    os.kill(manager._workers[1].process.pid, killer)
+    with pytest.raises(WorkerError, match=f"^env worker 1 was killed by {killer.name}$"):
+        _all_steps(manager)
+    assert _closed(manager)
+
+
+def test_a_worker_that_is_gone_before_it_is_asked_gives_the_same_error(managed):
+    manager = managed(steps=10_000)
+    process = manager._workers[2].process
+    process.kill()
+    process.join()
+    with pytest.raises(WorkerError, match=r"^env worker 2 was killed by SIGKILL$"):
+        _all_steps(manager)
+    assert _closed(manager)
+
+
+@pytest.mark.parametrize(
+    ("environment", "complaint"),
+    [
+        ("CartPole-v1", "CartPole-v1 has no vectors of numbers as observations and actions"),
+        ("NoSuchTask-v7", "NoSuchTask"),
+    ],
+)
+def test_an_environment_that_cannot_be_learned_is_refused_by_name(managed, environment, complaint):
+    with pytest.raises(WorkerError, match=f"^env worker 0: .*{complaint}"):
+        managed(environment=environment)
+
+
+def test_an_environment_that_raises_ends_the_training_with_what_it_said(managed):
+    manager = managed(workers=1)
+    manager.get_steps()
+    with pytest.raises(WorkerError, match=r"^env worker 0: ValueError: .*(5|shape)"):
+        manager._workers[0].send(module.Step(np.zeros(5, np.float32)))
+        manager._workers[0].receive()
+    assert _closed(manager)
+
+
+def test_a_worker_that_does_not_listen_is_ended_all_the_same(managed, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    manager = managed(workers=2)
+    os.kill(manager._workers[0].process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    assert _closed(manager)
+    assert time.monotonic() - began < 60.0
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.0])
+def test_closing_twice_or_before_all_steps_are_in_is_no_error(managed, delay):
+    manager = managed(delays_ms=((0, delay),))
+    manager.get_steps()
+    assert _closed(manager)
+    manager.close()
