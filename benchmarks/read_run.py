@@ -65,9 +65,10 @@ def record_run(folder: Path, processes: int) -> list[Path]:
     files = [folder / f"{100_000 + number}-{1_000 + number}.tt" for number in range(processes)]
     for number, path in enumerate(files):
         record_worker(path, number, episodes=100)
-        read_file(path).check()
-        path.with_suffix(".profile").write_text(read_file(path).to_json())
-        path.with_suffix(".timers").write_text(json.dumps(timers_of(read_file(path).root)))
+        profile = read_file(path)
+        profile.check()
+        path.with_suffix(".profile").write_text(profile.to_json())
+        path.with_suffix(".timers").write_text(json.dumps(timers_of(profile.root)))
     return files
 
 
@@ -83,8 +84,8 @@ def timers_of(node: Node) -> dict[str, Any]:
 
 
 def read_memory_files(files: list[Path]) -> Profile:
-    """As every command does that is given a run."""
-    return read_images((Image.of_file(path) for path in files), "run", [])
+    """As every command does that is given a run: all files are looked at first, and then joined."""
+    return read_images([Image.of_file(path) for path in files], "run", [])
 
 
 def read_profiles(files: list[Path]) -> Profile:
@@ -117,7 +118,7 @@ WAYS = (
 
 
 def watch(ending: str, files: list[Path], repeats: int, sender: Connection) -> None:
-    """The whole life of a process that reads the run: seconds each time, and the most memory it ever had."""
+    """The whole life of a process that reads the run: how long it took each time, and memory before and at most."""
     (way,) = (way for way in WAYS if way.ending == ending)
     files = [path.with_suffix(way.ending) for path in files]
     resident = most_resident()
@@ -155,15 +156,15 @@ def figure(way: Way, files: list[Path], repeats: int) -> Figure:
     with receiver:
         seconds, busy, before, most = receiver.recv()
     process.join()
-    spread = Spread.of(seconds)
+    spread = Spread.of(busy)  # a busy neighbour is not charged to anyone
     size = sum(path.with_suffix(way.ending).stat().st_size for path in files)
     return Figure.of_spread(
         way.name,
         spread,
-        "s",
+        "s of CPU",
         target=TARGET_S if way is WAYS[0] else None,
         also={
-            "CPU s": Spread.of(busy).median,
+            "wall s": Spread.of(seconds).median,
             "files/s": len(files) / spread.median,
             "MiB resident at most": (most - before) / MIB,
             "MiB of files": size / MIB,

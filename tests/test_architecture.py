@@ -95,3 +95,9 @@ def test_importing_ticktree_imports_nothing_slow_and_starts_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]", "1", "0"]
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    """Pytest imports them by their names alone."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

@@ -286,7 +286,9 @@ def arm() -> None:
         # The word is for this process: those that it starts are told by it.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
-        if run.is_finished():  # it has outlived its run, or was started by what has: a run of its own is a new one
+        if (
+            run.is_finished()
+        ):  # it has outlived its run, or was started by what has: a run of its own is a new one
             del os.environ[RUN_VARIABLE]
         else:
             current.enable(run, parent)

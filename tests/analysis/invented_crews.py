@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from invented_trainers import MS, S, node, writer
 
 from ticktree.analysis.roles import Role, roles
-from ticktree.analysis.survey import Survey, survey
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Node, Profile, Writer
 
 
@@ -42,4 +42,4 @@ def calling(took_ms: Mapping[int, tuple[int, float]], name: str = "step", **fiel
 
 def seen(profile: Profile) -> tuple[Role, Survey]:
     """The first role's threads, and the survey of all."""
-    return roles(profile, "thread")[0], survey(profile)
+    return roles(profile, "thread")[0], Survey(profile)

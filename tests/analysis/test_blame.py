@@ -6,12 +6,12 @@ from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer,
 
 from ticktree.analysis.blame import Blame, blames
 from ticktree.analysis.stragglers import stragglers
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Node, Profile, Waker, Wakes
 
 
 def blamed(profile: Profile) -> list[Blame]:
-    found = survey(profile)
+    found = Survey(profile)
     workers = next(role for role in found.threads if role.name == "env worker")
     return blames(stragglers(workers, found.found)[0], found)
 

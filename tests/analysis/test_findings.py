@@ -26,7 +26,7 @@ class Says:
     def __init__(self, *found: Finding) -> None:
         self.found = found
 
-    def find(self, profile):
+    def find(self, seen):
         yield from self.found
 
 

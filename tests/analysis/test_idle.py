@@ -8,12 +8,12 @@ from invented_trainers import LEARNER, MS, S, node, straggling_trainer, writer
 from profile_strategies import profiles
 
 from ticktree.analysis.idle import UNKNOWN, Waiting, waitings
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile, Waker, Wakes
 
 
 def found(profile: Profile) -> dict[tuple[str, str], Waiting]:
-    return {(one.role.name, one.path): one for one in waitings(survey(profile))}
+    return {(one.role.name, one.path): one for one in waitings(Survey(profile))}
 
 
 def test_each_role_is_told_where_it_waited_how_long_and_for_whom():
@@ -52,6 +52,16 @@ def test_causes_are_put_together_by_role_and_place_and_say_who_of_them_did_most(
     assert one.known_ns == 450 * MS
 
 
+def test_who_was_in_no_section_of_its_own_was_not_in_the_one_it_was_started_in():
+    who = ids(4)
+    wakers = {Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS)}
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
+    learner = writer(LEARNER, "learner", last_ns=S)
+    profile = crew(stepping([4] * 4), wait, others=[learner], parent="step")
+    (one,) = found(profile).values()
+    assert [cause.path for cause in one.causes] == [""]
+
+
 def test_waits_of_which_nobody_knows_who_ended_them_have_no_causes():
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True)
     (one,) = found(crew(wait, count=0, others=[writer(LEARNER, "learner")])).values()
@@ -59,7 +69,7 @@ def test_waits_of_which_nobody_knows_who_ended_them_have_no_causes():
 
 
 def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
-    waits = waitings(survey(straggling_trainer()))
+    waits = waitings(Survey(straggling_trainer()))
     shares = [one.share for one in waits]
     assert shares == sorted(shares, reverse=True)
 
@@ -67,7 +77,7 @@ def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
 @settings(max_examples=60)
 @given(profiles())
 def test_no_cause_is_lost_and_none_is_told_twice(profile):
-    waits = waitings(survey(profile))
+    waits = waitings(Survey(profile))
     told = sum(cause.wakes.count for one in waits for cause in one.causes)
     outermost = [node for _, _, node in profile.root.walk()]
     assert told <= sum(wakes.count for node in outermost for wakes in node.wakers.values())

@@ -4,11 +4,12 @@ from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile, Waker, Wakes
 
 
 def said(profile: Profile) -> list[str]:
-    return [finding.message for finding in IdleWorkerRule().find(profile)]
+    return [finding.message for finding in IdleWorkerRule().find(Survey(profile))]
 
 
 def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
@@ -86,7 +87,7 @@ def test_without_a_straggler_they_are_spoken_of():
 
 
 def test_the_evidence_adds_up():
-    (one,) = IdleWorkerRule().find(waiting([6] * 4, [4] * 4, wakers=0.9))
+    (one,) = IdleWorkerRule().find(Survey(waiting([6] * 4, [4] * 4, wakers=0.9)))
     assert one.evidence == {
         "who": "4 x env worker",
         "waited_ns": 2400 * MS,

@@ -9,7 +9,7 @@ from invented_trainers import MS, straggling_trainer
 from ticktree.analysis.imbalance import imbalance
 from ticktree.analysis.presence import presence
 from ticktree.analysis.roles import roles
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey
 
 
 def of(took_ms):
@@ -39,7 +39,7 @@ def test_it_is_nothing_where_all_have_the_same_and_all_where_one_has_everything(
 
 
 def test_waiting_is_no_work():
-    learner, workers = (presence(role, survey(straggling_trainer())) for role in trainer_roles())
+    learner, workers = (presence(role, Survey(straggling_trainer())) for role in trainer_roles())
     assert learner.imbalance is None
     assert workers.imbalance.busiest.name == "env worker 3"
     assert learner.waited_share == pytest.approx(0.645, abs=0.01)

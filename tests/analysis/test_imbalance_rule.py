@@ -6,11 +6,12 @@ import pytest
 from invented_crews import calling, crew, stepping
 
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 
 def found(profile: Profile):
-    return list(ImbalanceRule().find(profile))
+    return list(ImbalanceRule().find(Survey(profile)))
 
 
 def test_uneven_shares_are_told_with_what_an_even_share_would_save():

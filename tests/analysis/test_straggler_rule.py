@@ -8,11 +8,12 @@ from invented_trainers import S, Trainer, node, straggling_trainer, writer
 
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rules.straggler import LEAST_SHARE, StragglerRule
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 
 def found(profile: Profile) -> list[Finding]:
-    return list(StragglerRule().find(profile))
+    return list(StragglerRule().find(Survey(profile)))
 
 
 def test_it_says_who_by_how_much_where_and_who_waits_for_it():

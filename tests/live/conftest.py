@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 # Whole profiles take long to draw on a busy machine, and no test here is about speed.
 settings.register_profile(
-    "unhurried", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "unhurried", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
 

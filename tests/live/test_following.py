@@ -23,7 +23,7 @@ def test_the_end_is_said_and_the_last_state_stays():
         assert [line.split(" /s")[0] for line in kept] == [line.split(" /s")[0] for line in rates]
         assert "4,019" in watcher.text  # and what came after the last look is in it
 
-    watch(test, scenes.ended())
+    watch(test, scenes.ended(), size=(130, 30))
 
 
 def test_after_the_end_nothing_is_read_any_more():

@@ -9,7 +9,7 @@ from invented_profiles import control, training
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 
 from ticktree.analysis import Finding
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.advice import FINDINGS_SHOWN, advice, evidence, said
 from ticktree.outputs.critical import STRETCHES_SHOWN, critical
@@ -49,7 +49,7 @@ def test_what_there_is_nothing_to_say_of_has_no_part():
 
 def test_each_role_has_a_row_of_what_it_did_with_its_time():
     profile = straggling_trainer()
-    learner, workers = processes(profile, survey(profile), None).entries
+    learner, workers = processes(profile, Survey(profile), None).entries
     assert (learner.name, *learner.cells) == ("learner", "1", "15.1 s", "64%", "", "")
     assert (workers.name, *workers.cells) == ("env worker", "4", "57.2 s", "61%", "57%", "env worker 3")
 
@@ -60,7 +60,7 @@ def wait_of(wakers) -> Profile:
 
 
 def notes(profile: Profile, options: ViewOptions = PLAIN) -> tuple[str, ...]:
-    table = why_idle(survey(profile), options)
+    table = why_idle(Survey(profile), options)
     assert table is not None
     return tuple(table.entries[0].notes)
 
@@ -78,7 +78,7 @@ def test_of_several_who_end_a_wait_the_one_that_does_most_of_it_is_named():
 def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
     wakers = {Waker("q", LEARNER, ids(4)[0], ""): Wakes(50, 300 * MS, 20 * MS)}
     assert notes(wait_of(wakers)) == (
-        "60% for env worker 0 in no section",
+        "60% for env worker 0",
         "40%, not known for whom",
         "goes on 400 us after it could",
     )
@@ -97,7 +97,7 @@ def test_waits_for_many_are_cut_short_unless_all_are_asked_for():
 
 def test_a_run_without_signals_does_not_say_why_anyone_was_idle():
     profile = Trainer(signals=False).profile()
-    assert why_idle(survey(profile), PLAIN) is None
+    assert why_idle(Survey(profile), PLAIN) is None
     assert critical(profile, PLAIN) is None
 
 

@@ -46,7 +46,8 @@ def critical_path(profile: Profile) -> list[Stretch]:
     together: dict[tuple[str, str], dict[str, int]] = {}
     for place, ns in profile.critical.items():
         unit = names.get(place.writer)
-        by = together.setdefault((unit.role if unit else UNKNOWN, place.path), {})
+        key = (unit.role, unit.section(place.path)) if unit else (UNKNOWN, place.path)
+        by = together.setdefault(key, {})
         name = unit.name if unit else UNKNOWN
         by[name] = by.get(name, 0) + ns
     stretches = [_stretch(role, path, by, whole_ns) for (role, path), by in together.items()]

@@ -19,7 +19,7 @@ class Cause:
 
     Attributes:
         role: of who did; `UNKNOWN` where nothing is known of them.
-        path: of the node that was open there; "" where none was.
+        path: of the section of theirs that was open; "" where none was.
         channels: through what, in alphabetical order.
         wakes: how many waits they ended, and how long those were.
         by: of `wakes`, the waited nanoseconds that each ended, who ended most first.
@@ -105,7 +105,7 @@ def _causes(place: Place, role: Role, names: Mapping[str, Unit]) -> tuple[Cause,
     for waker, wakes in place.wakers():
         if waker.writer in waiters:
             unit = names.get(waker.by)
-            key = (unit.role if unit else UNKNOWN, waker.path)
+            key = (unit.role, unit.section(waker.path)) if unit else (UNKNOWN, waker.path)
             together.setdefault(key, []).append((unit.name if unit else UNKNOWN, waker.channel, wakes))
     causes = [_cause(by, path, each) for (by, path), each in together.items()]
     return tuple(sorted(causes, key=lambda one: (-one.wakes.waited_ns, one.role, one.path)))

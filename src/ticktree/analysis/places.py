@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ticktree.analysis.roles import Unit, amount
@@ -70,7 +70,7 @@ def places(root: Node) -> list[Place]:
     return found
 
 
-def in_sections_ns(found: list[Place]) -> dict[str, int]:
+def in_sections_ns(found: Sequence[Place]) -> dict[str, int]:
     """Return how long each writer was in any section, by its id. What went on outside them all is not in it."""
     return _sums(
         {writer: share.own_ns for writer, share in place.node.by_writer.items()} for place in found[1:]

@@ -9,6 +9,7 @@ from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
 from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
@@ -16,7 +17,8 @@ RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
 
 def findings(profile: Profile, rules: Sequence[Rule] = RULES) -> list[Finding]:
     """Return what there is to say of `profile`, the most severe first, then what has most at stake."""
-    found = [finding for rule in rules for finding in rule.find(profile)]
+    seen = Survey(profile)
+    found = [finding for rule in rules for finding in rule.find(seen)]
     return sorted(found, key=_order)  # and then in the order of the rules: the sort is stable
 
 

@@ -26,6 +26,7 @@ class Unit:
         role: what it does.
         run: the run it belongs to; "" where it is of several.
         writers: the ids of the writers in it.
+        parent: path of the node it was started under, which is where it is when it is in no section of its own.
         started_ns: its first sign of life, since the run began; None where that is not known.
         last_ns: its last one.
         members: how many it stands for: more than one where short-lived ones were added up.
@@ -36,9 +37,14 @@ class Unit:
     run: str
     writers: tuple[str, ...]
     own_name: str = ""
+    parent: str = ""
     started_ns: int | None = None
     last_ns: int | None = None
     members: int = 1
+
+    def section(self, path: str) -> str:
+        """Return `path`; "" where it is in no section of its own there."""
+        return "" if path == self.parent else path
 
     @property
     def span_ns(self) -> int | None:
@@ -139,6 +145,7 @@ def _unit(run: str, writers: list[Writer], by: By) -> Unit:
         run=run,
         writers=tuple(sorted(writer.id for writer in writers)),
         own_name=chief.process_name if is_process else chief.thread_name,
+        parent=chief.parent,
         started_ns=min(started, default=None),
         last_ns=max(last, default=None),
         members=max(writer.members for writer in writers),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Protocol
 
 from ticktree.analysis.finding import Finding
-from ticktree.profile import Profile
+from ticktree.analysis.survey import Survey
 
 
 class Rule(Protocol):
@@ -18,6 +18,6 @@ class Rule(Protocol):
 
     name: ClassVar[str]
 
-    def find(self, profile: Profile) -> Iterator[Finding]:
-        """Yield what it finds in `profile`, the most important first; nothing where there is nothing to say."""
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield what it finds in `seen.profile`, the most important first; nothing where there is nothing to say."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -160,7 +161,10 @@ def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
     """Yield who took longer than the others by more than they differ, and the others' median."""
     ordered = sorted(took.items(), key=lambda item: item[1])
     values = [ns for _, ns in ordered]
-    for at, (unit, ns) in enumerate(ordered):
+    # Without the largest the median is the least that it can be: who is below its multiple need not be looked at.
+    least_ns = _median_without(values, len(values) - 1) if values else 0
+    first = bisect_left(values, SLOWER_FACTOR * least_ns)
+    for at, (unit, ns) in enumerate(ordered[first:], start=first):
         usual_ns = round(_median_without(values, at))
         if usual_ns <= 0 or ns < SLOWER_FACTOR * usual_ns:
             continue

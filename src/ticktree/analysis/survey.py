@@ -1,36 +1,54 @@
-"""Survey: what every question about a run's threads begins with."""
+"""Survey: what every question about a run's threads begins with, each part of it looked up once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 from ticktree.analysis.places import Place, in_sections_ns, places
 from ticktree.analysis.roles import Role, Unit, amount, roles, run_ns, unit_of
+from ticktree.analysis.stragglers import Straggler, stragglers
 from ticktree.profile import Profile
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """Who there was, where, and for how long.
+    """A profile, and what is known of it as soon as somebody asks: who there was, where, and for how long."""
 
-    Attributes:
-        found: the places of the whole tree, parents before their children.
-        threads: the threads by role.
-        names: whose each writer is, by its id.
-        in_sections_ns: how long each writer was in any section, by its id.
-        run_ns: how long the run took.
-    """
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
 
-    found: Sequence[Place]
-    threads: Sequence[Role]
-    names: Mapping[str, Unit]
-    in_sections_ns: Mapping[str, int]
-    run_ns: int
+    @cached_property
+    def found(self) -> Sequence[Place]:
+        """The places of the whole tree, parents before their children."""
+        return places(self.profile.root)
+
+    @cached_property
+    def threads(self) -> Sequence[Role]:
+        """The threads by role."""
+        return roles(self.profile, "thread")
+
+    @cached_property
+    def names(self) -> Mapping[str, Unit]:
+        """Whose each writer is, by its id."""
+        return unit_of(self.threads)
+
+    @cached_property
+    def run_ns(self) -> int:
+        """How long the run took."""
+        return run_ns(self.profile)
+
+    @cached_property
+    def stragglers(self) -> Mapping[str, Sequence[Straggler]]:
+        """The stragglers of each role, by its name."""
+        return {role.name: stragglers(role, self.found) for role in self.threads}
+
+    @cached_property
+    def _in_sections_ns(self) -> Mapping[str, int]:
+        return in_sections_ns(self.found)
 
     def present_ns(self, unit: Unit) -> int:
         """How long `unit` was in any section."""
-        return amount(self.in_sections_ns, unit)
+        return amount(self._in_sections_ns, unit)
 
     def waited_ns(self, unit: Unit) -> int:
         """How long `unit` waited."""
@@ -39,9 +57,3 @@ class Survey:
     def worked_ns(self, unit: Unit) -> int:
         """How long `unit` was in sections that do not wait; 0 where its tasks waited at once for longer."""
         return max(0, self.present_ns(unit) - self.waited_ns(unit))
-
-
-def survey(profile: Profile) -> Survey:
-    """Look at all of `profile` once."""
-    found, threads = places(profile.root), roles(profile, "thread")
-    return Survey(found, threads, unit_of(threads), in_sections_ns(found), run_ns(profile))

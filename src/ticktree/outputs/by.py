@@ -29,7 +29,7 @@ def tree_by(profile: Profile, options: ViewOptions, by: By) -> Table:
     """
     rows = tree_rows(profile, options)
     units = [unit for role in roles(profile, by) for unit in role.units]
-    table = tree_of(rows, [*columns.BEFORE_UNITS, *_spreads(units), *columns.AFTER_UNITS])
+    table = tree_of(rows, [*columns.BEFORE_UNITS, *_spreads(rows, units), *columns.AFTER_UNITS])
     if len(units) > UNITS_AT_MOST:
         return table
     for titles in (_short_titles(units), [_title(unit, by) for unit in units]):
@@ -58,11 +58,12 @@ def _of_unit(unit: Unit, title: str) -> Column[Row]:
     return Column(title, text, 0)
 
 
-def _spreads(units: Sequence[Unit]) -> list[Column[Row]]:
+def _spreads(rows: Sequence[Row], units: Sequence[Unit]) -> list[Column[Row]]:
     """Return the columns for many units; of a row that only one has, that and who it is says it all."""
+    known = {id(row): spread(_had(row, units)) for row in rows}  # once, for they may be a thousand
 
     def of(row: Row) -> Spread | None:
-        return spread(_had(row, units))
+        return known[id(row)]
 
     def low(row: Row) -> str:
         found = of(row)

@@ -13,6 +13,8 @@ from ticktree.profile import Profile
 STRETCHES_SHOWN = 6
 # Who has so much of a stretch that all of a role have together is worth a name.
 NAMED_SHARE = 0.5
+# Who has all but so little of it is named alone.
+ALONE_SHARE = 0.995
 _BAR_RANK = 5  # before a name is cut
 BOUND = "Bounds, not forecasts: without one of these, another path may set the run's length."
 
@@ -34,11 +36,12 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
 
 def _entry(one: Stretch) -> Entry:
     name, most_ns = one.by[0]
+    is_alone = len(one.by) == 1 or most_ns >= ALONE_SHARE * one.ns
     notes = []
-    if len(one.by) > 1 and most_ns >= NAMED_SHARE * one.ns:
+    if not is_alone and most_ns >= NAMED_SHARE * one.ns:
         notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
     return Entry(
-        name=visible(f"{one.role if len(one.by) > 1 else name} in {last_name(one.path)}"),
+        name=visible(f"{name if is_alone else one.role} in {last_name(one.path)}"),
         cells=[column.text(one) for column in columns.CRITICAL],
         notes=notes,
         share=one.share,

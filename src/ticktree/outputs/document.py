@@ -10,8 +10,8 @@ from ticktree.analysis import Finding
 from ticktree.outputs.columns import Head
 
 # How an entry speaks: as any other, as one to begin with, of waiting, of what is no section, of what was left
-# out, of something wrong.
-Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm"]
+# out, of something wrong, of something better.
+Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm", "good"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,11 @@ WAITS_SHOWN = 6
 # Shorter waits, as a part of their role's time, are no reason to be idle.
 LEAST_SHARE = 0.01
 CAUSES_SHOWN = 3
-# Who ended so much of what all of its role did is worth a name.
-NAMED_SHARE = 0.5
+# Of those who did it together, one is worth a name if it did so much, and so many times an equal part.
+NAMED_SHARE = 0.2
+NAMED_FACTOR = 1.5
+# Who ended all but so little of it is named alone.
+ALONE_SHARE = 0.995
 
 
 def why_idle(seen: Survey, options: ViewOptions) -> Table | None:
@@ -52,10 +55,12 @@ def _notes(wait: Waiting, options: ViewOptions) -> Iterator[str]:
 
 def _cause(cause: Cause) -> str:
     """Return who ended waits, and in which section: of several, also the one that ended most of them."""
-    place = f"in {last_name(cause.path)}"
+    place = f" in {last_name(cause.path)}" if cause.path else ""
     (name, most_ns), count = cause.by[0], len(cause.by)
-    if count == 1:
-        return f"{name} {place}"
     part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
-    most = f", {formatting.share(part)} of it {name}" if part >= NAMED_SHARE else ""
-    return f"{who(cause.role, count)} {place}{most}"
+    if count == 1 or part >= ALONE_SHARE:
+        return f"{name}{place}"
+    most = (
+        f", {formatting.share(part)} of it {name}" if part >= max(NAMED_SHARE, NAMED_FACTOR / count) else ""
+    )
+    return f"{who(cause.role, count)}{place}{most}"

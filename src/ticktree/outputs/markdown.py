@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ticktree.outputs.advice import evidence, said
 from ticktree.outputs.document import Entry, Heading, Losses, Nothing, Part, Table, Tone
@@ -24,8 +24,13 @@ _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a markdown document in UTF-8."""
+    return draw(parts(profile, options))
+
+
+def draw(shown: Iterable[Part]) -> bytes:
+    """Return parts one below the other as a markdown document in UTF-8."""
     lines: list[str] = []
-    for part in parts(profile, options):
+    for part in shown:
         lines += [*([""] if lines else []), *_drawn(part)]
     return "\n".join(lines).encode() + b"\n"
 

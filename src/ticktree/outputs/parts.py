@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.roles import has_processes
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.advice import advice
 from ticktree.outputs.by import tree_by
 from ticktree.outputs.critical import critical
@@ -50,7 +50,7 @@ def _together(profile: Profile, options: ViewOptions) -> Iterator[Table]:
     """Yield how processes and threads worked together; nothing of a run that had but one thread."""
     if len(profile.writers) < 2:
         return
-    seen = survey(profile)
+    seen = Survey(profile)
     if has_processes(profile) or options.by is not None:
         yield processes(profile, seen, options.by)
     for table in (why_idle(seen, options), critical(profile, options)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 from rich.cells import cell_len
@@ -30,14 +30,20 @@ _STYLES: dict[Tone, str] = {
     "quiet": "dim italic",
     "faint": "dim",
     "alarm": "red",
+    "good": "green",
 }
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return what `ticktree report` and the end of `ticktree run` print, in UTF-8."""
+    return draw(parts(profile, options), options)
+
+
+def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
+    """Return parts one below the other, as a terminal takes them, in UTF-8."""
     width = max(LEAST_WIDTH, options.width)
     lines: list[Text] = []
-    for part in parts(profile, options):
+    for part in shown:
         lines += [*([Text()] if lines else []), *_drawn(part, width)]
     return _encoded(lines, options.color)
 

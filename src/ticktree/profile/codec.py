@@ -10,10 +10,8 @@ ignores fields it does not know.
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ticktree.profile import nested
@@ -21,6 +19,7 @@ from ticktree.profile.decode import profile_from
 from ticktree.profile.encode import dict_of
 from ticktree.profile.errors import ProfileError, quoted
 from ticktree.profile.fields import Fields
+from ticktree.profile.pausing import collector_paused
 from ticktree.profile.profile import Profile
 
 SCHEMA = "ticktree-profile/1"
@@ -48,7 +47,7 @@ def from_text(text: str | bytes) -> Profile:
 
 def from_value(value: Any) -> Profile:
     """Return the profile in `value`, as `value_in` gives it; see `from_text`."""
-    with _collector_paused():
+    with collector_paused():
         fields = Fields(value, "profile")
         schema = fields.text("schema")
         if schema != SCHEMA:
@@ -82,7 +81,7 @@ def value_in(text: str | bytes) -> Any:
     """
     try:
         text = text if isinstance(text, str) else text.decode()
-        with _collector_paused():
+        with collector_paused():
             try:
                 return _DECODER.decode(text)
             except RecursionError:
@@ -98,18 +97,3 @@ def _refuse(constant: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking at lists of numbers again and again: that trebles the time.
-
-    Nothing made here refers to itself, so there is nothing to collect.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

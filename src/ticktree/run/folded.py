@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,15 @@ class Folded:
     loose: tuple[Loose, ...] = ()
     longest: Longest = field(default_factory=Longest)
     version: Version | None = None
+
+    def with_more(self, profile: Profile, loose: Sequence[Loose], longest: Longest) -> Folded:
+        """This and what files more say."""
+        return replace(
+            self,
+            profile=self.profile + profile,
+            loose=(*self.loose, *loose),
+            longest=self.longest.or_longer(longest),
+        )
 
     def with_files(self, files: Mapping[str, Writer], places: Places) -> Folded:
         """This, naming some files more."""
@@ -161,8 +170,8 @@ def _flat(edge: Edge) -> list[str | int]:
 def _edge(flat: list[Any]) -> Edge:
     node, channel, *numbers = flat
     by = Place(_process(numbers[:3]), int(numbers[3]))
-    count, waited_ns, handover_ns = map(int, numbers[4:])
-    return Edge(int(node), str(channel), by, count, waited_ns, handover_ns)
+    waits, waited_ns, handover_ns = map(int, numbers[4:])
+    return Edge(int(node), str(channel), by, waits, waited_ns, handover_ns)
 
 
 def _process(numbers: list[Any]) -> Writer:

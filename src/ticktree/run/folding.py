@@ -11,7 +11,6 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
 from ticktree.run.owner import dead_among
 
 if TYPE_CHECKING:
-    from ticktree.run.folded import Folded
+    from ticktree.profile import Profile
     from ticktree.run.gathering import Gathered
     from ticktree.run.image import Image
     from ticktree.run.joining import Joining
@@ -63,7 +62,6 @@ def fold_finished(run: RunDirectory) -> int:
 
 def _fold(run: RunDirectory) -> int:
     from ticktree.run.gathering import gather  # from here on it is slow
-    from ticktree.run.places import Places
 
     ended = set(_finished(run, run.memory_files()))
     found = gather(run)
@@ -73,51 +71,49 @@ def _fold(run: RunDirectory) -> int:
     _delete(path for path in run.memory_files() if path.name in found.folded.files)
     # Processes that ended before they began to record have left nothing but their files.
     _delete(path for path in found.unbegun if path in ended)
-    places = Places(found.folded.places)
-    parts = _readable(run, found, ended, places)
-    if not parts:
+    ready, places = _placed(run, found, ended)
+    profile, joining = _joined(run, ready.values(), places)
+    if joining.errors:
+        # Damaged files stay as they are, and are said to be so when the run is read.
+        for path, image in ready.items():
+            if _joined(run, [image], places)[1].errors:
+                del found.images[path]
+        ready, places = _placed(run, found, ended)
+        profile, joining = _joined(run, ready.values(), places)
+    if not ready:
         return 0
-    files = {path: image.writer for path, (image, _) in parts.items()}
-    more = _merged(found.folded, [joining for _, joining in parts.values()])
-    more.with_files({path.name: writer for path, writer in files.items()}, places).write(run.path)
-    _delete(files)
+    more = found.folded.with_more(profile, *joining.left_over)
+    more.with_files({path.name: image.writer for path, image in ready.items()}, places).write(run.path)
+    _delete(ready)
     if run.is_finished():  # meanwhile, with all that was there
         (run.path / FOLDED).unlink(missing_ok=True)
-    return len(files)
+    return len(ready)
 
 
-def _readable(
-    run: RunDirectory, found: Gathered, ended: set[Path], places: Places
-) -> dict[Path, tuple[Image, Joining]]:
-    """The files that can be folded now; where their nodes are, and those of the living, is added to `places`."""
+def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], Places]:
+    """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
     from ticktree.run.image import DamagedError
-    from ticktree.run.joining import Joining
-    from ticktree.run.places import parents_first
+    from ticktree.run.places import Places, parents_first
 
+    places = Places(found.folded.places)
     paths = {id(image): path for path, image in found.images.items()}
-    parts = {}
+    ready = {}
     for image in parents_first(found.images.values()):
-        path = paths[id(image)]
-        if not _has_its_place(run, image, places):
-            continue
-        joining = Joining(run.id, places)
-        if path in ended:
-            joining.add(image)
-        with suppress(DamagedError):  # it stays as it is, and is said to be damaged when the run is read
-            if not joining.errors:
+        if _has_its_place(run, image, places):
+            with suppress(DamagedError):
                 places.add(image)
-                parts[path] = (image, joining)
-    return {path: part for path, part in parts.items() if path in ended}
+                ready[paths[id(image)]] = image
+    return {path: image for path, image in ready.items() if path in ended}, places
 
 
-def _merged(folded: Folded, parts: Sequence[Joining]) -> Folded:
-    """What was folded and what comes to it."""
-    whole, loose, longest = folded.profile, list(folded.loose), folded.longest
-    for part in parts:
-        whole += part.profile(is_whole=False)
-        more, other = part.left_over
-        loose, longest = [*loose, *more], longest.or_longer(other)
-    return replace(folded, profile=whole, loose=tuple(loose), longest=longest)
+def _joined(run: RunDirectory, images: Iterable[Image], places: Places) -> tuple[Profile, Joining]:
+    """The profile of some files, and what is left over of them or wrong with them."""
+    from ticktree.run.joining import Joining
+
+    joining = Joining(run.id, places)
+    for image in images:
+        joining.add(image)
+    return joining.profile(is_whole=False), joining
 
 
 def _has_its_place(run: RunDirectory, image: Image, places: Places) -> bool:

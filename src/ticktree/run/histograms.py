@@ -43,11 +43,8 @@ class Histograms:
 
     def buckets(self, place: int) -> dict[int, int]:
         """One histogram, as a profile holds it."""
-        sums = HistogramSums()
-        slots = np.full(len(self.filed), -1)
-        slots[place] = 0
-        self.add_to(sums, slots)
-        return sums.buckets(0)
+        rows = np.flatnonzero(self._owners == place)
+        return _buckets(self._octaves[rows], self._counts[rows])
 
     def add_to(self, sums: HistogramSums, slots: NDArray[np.int64]) -> None:
         """Adds each histogram to the sum in a slot of its own or of several; none where the slot is -1."""
@@ -71,7 +68,7 @@ class HistogramSums:
         places = slots * layout.OCTAVES + octaves
         self._make(places)
         rows = self._row_of[places]
-        if len(np.unique(rows)) == len(rows):
+        if np.bincount(rows).max() == 1:
             self._counts[rows] += counts
         else:  # threads that write to the same node
             np.add.at(self._counts, rows, counts)
@@ -80,10 +77,7 @@ class HistogramSums:
         """The sum in a slot, as a profile holds it."""
         rows = self._row_of[slot * layout.OCTAVES : (slot + 1) * layout.OCTAVES]
         octaves = np.flatnonzero(rows >= 0)
-        counts = self._counts[rows[octaves]]
-        found, subs = np.nonzero(counts)
-        buckets = octaves[found] * layout.SUB_BUCKETS + subs
-        return dict(zip(buckets.tolist(), counts[found, subs].tolist(), strict=True))
+        return _buckets(octaves, self._counts[rows[octaves]])
 
     def _make(self, places: NDArray[np.int64]) -> None:
         """Makes room for octaves that have none yet."""
@@ -91,12 +85,20 @@ class HistogramSums:
         if beyond > 0:
             more = np.full(max(beyond, len(self._row_of)), -1, np.int32)
             self._row_of = np.concatenate([self._row_of, more])
-        new = np.unique(places[self._row_of[places] < 0])
-        if not len(new):
+        missing = places[self._row_of[places] < 0]
+        if not len(missing):
             return
+        new = np.unique(missing)
         self._row_of[new] = np.arange(self._rows, self._rows + len(new))
         self._rows += len(new)
         if self._rows > len(self._counts):
             room = max(self._rows, 2 * len(self._counts))
             more_counts = np.zeros((room - len(self._counts), layout.SUB_BUCKETS), np.uint64)
             self._counts = np.concatenate([self._counts, more_counts])
+
+
+def _buckets(octaves: NDArray[np.int64], counts: Counts) -> dict[int, int]:
+    """A histogram, as a profile holds it, from its octaves in ascending order."""
+    rows, subs = np.nonzero(counts)
+    buckets = octaves[rows] * layout.SUB_BUCKETS + subs
+    return dict(zip(buckets.tolist(), counts[rows, subs].tolist(), strict=True))

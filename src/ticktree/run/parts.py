@@ -60,6 +60,7 @@ class Part:
         own_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady, warm: Completed calls, warm-up apart.
         window_counts, window_totals: Its windows.
+        windows_known: Whether all its calls are in them.
         total_ns: Own time and the children's, of its own tree.
     """
 
@@ -78,6 +79,7 @@ class Part:
     warm: Calls
     window_counts: Pairs
     window_totals: Pairs
+    windows_known: bool
     total_ns: int = 0
 
     @property
@@ -89,11 +91,6 @@ class Part:
     def window_ns(self) -> int:
         """How wide its windows are."""
         return BASE_WIDTH_NS << self.row.window_shift
-
-    @property
-    def windows_known(self) -> bool:
-        """Whether all its calls are in its windows."""
-        return sum(count for _, count in self.window_counts) == self.count
 
     @property
     def is_phased(self) -> bool:
@@ -142,7 +139,11 @@ class Part:
             return False
         if not self.window_counts:
             return not self.window_totals
-        return self.windows_known and dict(self.window_totals).keys() <= dict(self.window_counts).keys()
+        if not self.windows_known:
+            return False
+        if len(self.window_totals) == len(self.window_counts) == 1:
+            return self.window_totals[0][0] == self.window_counts[0][0]
+        return dict(self.window_totals).keys() <= dict(self.window_counts).keys()
 
 
 class PartsReader:
@@ -208,7 +209,8 @@ class PartsReader:
         own = row.own + self._accounts.own[ref] if ref in self._accounts.own else row.own
         own_ns = max(0, self._ns(row, own))
         counts, totals = self._windows(place, row)
-        if torn and sum(calls for _, calls in counts) != count:
+        windows_known = sum([calls for _, calls in counts]) == count
+        if torn and not windows_known:
             row, counts, totals = row._replace(window_shift=0), [], []
         return Part(
             row=row,
@@ -226,6 +228,7 @@ class PartsReader:
             warm=warm,
             window_counts=counts,
             window_totals=totals,
+            windows_known=windows_known,
         )
 
     def _above(self, place: int, row: NodeRow, *, is_root: bool) -> int:
@@ -250,7 +253,10 @@ class PartsReader:
     def _calls(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
         if not count or minimum == _NEVER:
             return _NO_CALLS
-        return Calls(count, self._ns(row, total), self._ns(row, minimum), self._ns(row, maximum), filed)
+        if row.flags & _NS:
+            return Calls(count, total, minimum, maximum, filed)
+        ns = self._clock.ns
+        return Calls(count, ns(total), ns(minimum), ns(maximum), filed)
 
     def _mended(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
         """A phase of a node caught in a write, put right by its histogram."""
@@ -266,8 +272,12 @@ class PartsReader:
     def _windows(self, place: int, row: NodeRow) -> tuple[Pairs, Pairs]:
         if row.window_shift > _WIDEST_SHIFT:
             raise self._image.damaged("its windows are wider than any run")
-        totals = [(at, self._ns(row, total)) for at, total in self._table.window_totals[place]]
-        return self._table.window_counts[place], [pair for pair in totals if pair[1]]
+        counts, totals = self._table.window_counts[place], self._table.window_totals[place]
+        if row.flags & _NS:
+            return counts, totals
+        ns = self._clock.ns
+        in_ns = [(at, ns(total)) for at, total in totals]
+        return counts, [pair for pair in in_ns if pair[1]]
 
     def _recorder_ns(self, row: NodeRow, count: int, calls_below: int) -> int:
         if row.flags & _NS or not (count or calls_below):

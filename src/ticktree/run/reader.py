@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
+from ticktree.profile.pausing import collector_paused
+from ticktree.run.crowds import add_up_crowds
 from ticktree.run.gathering import gather
 from ticktree.run.image import DamagedError, Image
 from ticktree.run.joining import Joining
@@ -32,12 +34,13 @@ def read_run(run: RunDirectory) -> Profile:
     joining = Joining(run.id, Places(folded.places))
     joining.take(folded.loose, folded.longest)
     joining.errors.extend(found.errors.values())
-    for image in found.images.values():
-        joining.add(image)
-    whole = joining.profile()
+    with collector_paused():
+        for image in found.images.values():
+            joining.add(image)
+        whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    return whole + folded.profile
+    return add_up_crowds(whole + folded.profile)
 
 
 def _image_of(path: Path, run: RunDirectory) -> Image:
@@ -77,8 +80,9 @@ def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]
     """
     joining = Joining(run_id)
     joining.errors.extend(errors)
-    for image in images:
-        joining.add(image)
-    profile = joining.profile()
+    with collector_paused():
+        for image in images:
+            joining.add(image)
+        profile = joining.profile()
     errors[:] = joining.errors
     return profile

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ticktree.profile import Writer
+from ticktree.run import layout
 from ticktree.run.clock import Clock
 from ticktree.run.image import Image
 from ticktree.run.roles import role_of
@@ -13,6 +14,14 @@ from ticktree.run.roles import role_of
 def writer_id(image: Image, tree: int) -> str:
     """What profiles call the writer of a tree."""
     return f"{image.writer}/{tree}"
+
+
+def main_tree(trees: Iterable[tuple[int, layout.Tree]]) -> int:
+    """The tree of the main thread, among all in the order they were made; 0 where there is none.
+
+    Threads started nowhere known share the run's root; the first of them is the one that began to record.
+    """
+    return next((ref for ref, tree in trees if not tree.spawn_node), 0)
 
 
 class WritersReader:
@@ -31,8 +40,7 @@ class WritersReader:
         self._life = clock.since_began_ns(header.first.ticks), clock.since_began_ns(header.last.ticks)
         self._process_name = image.text(header.process_name) if header.process_name else ""
         self._trees = dict(image.trees())
-        # Threads started nowhere known share the run's root; the first of them is the one that began to record.
-        self._main = next((ref for ref, tree in self._trees.items() if not tree.spawn_node), 0)
+        self._main = main_tree(self._trees.items())
 
     def writers(self, parents: Mapping[int, str]) -> list[Writer]:
         """Every writer, also those that recorded nothing.

@@ -11,7 +11,7 @@ from trainer_workload import WORKLOAD
 EARNED = re.compile(r"mean reward of the first 10 ([\d.]+), of the last 10 ([\d.]+)")
 # A pole that nobody holds falls after about five steps, each worth 1; an episode has at most a thousand.
 UNTRAINED_REWARD = 20.0
-STATED_REWARD = 100.0
+STATED_REWARD = 200.0
 
 
 @pytest.mark.slow

@@ -33,8 +33,7 @@ class TorchPPOOptimizer:
         self.settings = settings
         self.left = 1.0  # share of the run that is still to come
         self._actor, self._critic = actor, critic
-        self._parameters = [*actor.parameters(), *critic.parameters()]
-        self._descent = Adam(self._parameters, lr=settings.learning_rate)
+        self._descent = Adam([*actor.parameters(), *critic.parameters()], lr=settings.learning_rate)
 
     @property
     def learning_rate(self) -> float:
@@ -72,7 +71,9 @@ class TorchPPOOptimizer:
             self._descent.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
         with ticktree.section("step"):
-            clip_grad_norm_(self._parameters, self.settings.largest_gradient)
+            # Each by itself: the critic's errors, squared returns, would leave nothing of the actor's gradient.
+            for network in (self._actor, self._critic):
+                clip_grad_norm_(network.parameters(), self.settings.largest_gradient)
             for group in self._descent.param_groups:
                 group["lr"] = self.learning_rate
             self._descent.step()

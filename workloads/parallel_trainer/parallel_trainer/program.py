@@ -29,7 +29,9 @@ BACKLOG = 2  # trajectories a worker may have waiting for a learner in a thread
 def main(arguments: list[str] | None = None) -> int:
     """Run the program with this command line and return its exit status."""
     options = parse(arguments)
-    ticktree.role("actor" if options.threaded else "learner")  # a learner in a thread is one by the thread's name
+    ticktree.role(
+        "actor" if options.threaded else "learner"
+    )  # a learner in a thread is one by the thread's name
     ticktree.enable()  # the timers are a result of a run like its weights, even without `ticktree run`
     torch.set_num_threads(1)
     torch.manual_seed(options.plan.seed)

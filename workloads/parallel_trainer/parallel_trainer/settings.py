@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Settings(NamedTuple):
     """How PPO learns."""
 
-    buffer_size: int = 1024  # steps that an update waits for
+    buffer_size: int = 512  # steps that an update waits for
     minibatch: int = 64
     epochs: int = 10  # times an update goes through its buffer
     horizon: int = 128  # longest trajectory

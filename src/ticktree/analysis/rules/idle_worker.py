@@ -10,10 +10,9 @@ from ticktree.analysis.finding import Finding
 from ticktree.analysis.idle import Waiting, waitings_of
 from ticktree.analysis.roles import Role, Unit
 from ticktree.analysis.rules.straggler import matters
-from ticktree.analysis.stragglers import LEAST_CALLS, stragglers
-from ticktree.analysis.survey import Survey, survey
+from ticktree.analysis.stragglers import LEAST_CALLS
+from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, who
-from ticktree.profile import Profile
 
 # Who waits for more than half of its time waits more than it works: one of them could do the work of two.
 IDLE_SHARE = 0.5
@@ -28,11 +27,10 @@ class IdleWorkerRule:
 
     name: ClassVar[str] = "idle-worker"
 
-    def find(self, profile: Profile) -> Iterator[Finding]:
+    def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each role of which some wait for more than half of their time."""
-        if len(profile.writers) < 2:  # nobody is there to wait for
+        if len(seen.names) < 2:  # nobody is there to wait for
             return
-        seen = survey(profile)
         waits = [(role, wait) for role in seen.threads if (wait := _wait(role, seen)) is not None]
         explained = _explained([wait for _, wait in waits], seen)
         for role, wait in waits:
@@ -68,7 +66,7 @@ def _wait(role: Role, seen: Survey) -> Waiting | None:
 
 def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
     """Return the roles that wait for a straggler, or for others who do: that is said of the straggler."""
-    slow = [one for role in seen.threads for one in stragglers(role, seen.found) if matters(one, seen)]
+    slow = [one for some in seen.stragglers.values() for one in some if matters(one, seen)]
     blamed = {(each.role, each.path) for one in slow for each in blames(one, seen)}
     explained = {wait.role.name for wait in waits if (wait.role.name, wait.path) in blamed}
     while True:
@@ -101,4 +99,5 @@ def _said(name: str, count: int, share: float, wait: Waiting) -> Iterator[str]:
     for place, cause in enumerate(causes[:2]):
         part = percent(min(1.0, cause.wakes.waited_ns / wait.waited_ns))
         by = cause.by[0][0] if len(cause.by) == 1 else cause.role
-        yield f"{' and' if place else ':'} {part} of that for {by} in {last_name(cause.path)}"
+        there = f" in {last_name(cause.path)}" if cause.path else ""
+        yield f"{' and' if place else ':'} {part} of that for {by}{there}"

@@ -8,10 +8,9 @@ from typing import ClassVar
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.imbalance import Imbalance, imbalance
 from ticktree.analysis.roles import Role
-from ticktree.analysis.stragglers import crews, stragglers, whole_lives
-from ticktree.analysis.survey import survey
+from ticktree.analysis.stragglers import crews, whole_lives
+from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import times, who
-from ticktree.profile import Profile
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
 # worker in five does nothing that counts.
@@ -25,13 +24,10 @@ class ImbalanceRule:
 
     name: ClassVar[str] = "imbalance"
 
-    def find(self, profile: Profile) -> Iterator[Finding]:
+    def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, whose busiest thread has far more to do than the mean."""
-        if not profile.writers:
-            return
-        seen = survey(profile)
         for role in seen.threads:
-            slow = {one.unit for one in stragglers(role, seen.found)}
+            slow = {one.unit for one in seen.stragglers[role.name]}
             for crew in crews(role):
                 uneven = imbalance([unit for unit in whole_lives(crew) if unit not in slow], seen)
                 if uneven is not None and _matters(uneven, seen.run_ns):

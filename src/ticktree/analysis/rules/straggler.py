@@ -7,10 +7,9 @@ from typing import ClassVar
 
 from ticktree.analysis.blame import Blame, blames
 from ticktree.analysis.finding import Evidence, Finding, severity_of
-from ticktree.analysis.stragglers import Straggler, stragglers
-from ticktree.analysis.survey import Survey, survey
+from ticktree.analysis.stragglers import Straggler
+from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, times, who
-from ticktree.profile import Profile
 
 # What is lost in all must be so much of the run's length. Less is not worth reading about, let alone doing: even
 # a perfect cure would make the run one percent shorter.
@@ -22,14 +21,11 @@ class StragglerRule:
 
     name: ClassVar[str] = "straggler"
 
-    def find(self, profile: Profile) -> Iterator[Finding]:
+    def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, that has a straggler."""
-        if not profile.writers:
-            return
-        seen = survey(profile)
         for role in seen.threads:
             said: set[str] = set()
-            everyone = [one for one in stragglers(role, seen.found) if matters(one, seen)]
+            everyone = [one for one in seen.stragglers[role.name] if matters(one, seen)]
             for one in everyone:
                 if one.unit.run in said:
                     continue

@@ -7,7 +7,7 @@ from profile_strategies import profiles
 
 from ticktree.analysis.places import in_sections_ns, places
 from ticktree.analysis.roles import roles
-from ticktree.analysis.survey import survey
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Node
 
 
@@ -50,14 +50,14 @@ def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
 @settings(max_examples=40)
 @given(profiles())
 def test_nobody_worked_for_less_than_no_time(profile):
-    found = survey(profile)
+    found = Survey(profile)
     assert all(found.worked_ns(unit) >= 0 for role in found.threads for unit in role.units)
 
 
 def test_a_trainers_learner_and_workers_wait_for_one_another():
     profile = straggling_trainer()
     learner, workers = (role.units for role in roles(profile, "process"))
-    found = survey(profile)
+    found = Survey(profile)
     assert found.waited_ns(learner[0]) == profile.root.at("train/collect/step_wait").total_ns
     waits = profile.root.at("make envs/next command")
     assert sum(map(found.waited_ns, workers)) == waits.total_ns

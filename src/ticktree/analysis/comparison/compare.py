@@ -1,0 +1,161 @@
+"""Comparing: two sides, an entry for every node and loop that either has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ticktree.analysis.comparison import blocks, shift, welch
+from ticktree.analysis.comparison.entry import Entry
+from ticktree.analysis.comparison.renames import renames
+from ticktree.analysis.comparison.shift import Shift
+from ticktree.analysis.comparison.side import Side
+from ticktree.analysis.comparison.verdict import THRESHOLD, verdict_of
+from ticktree.errors import TicktreeError
+from ticktree.profile import Profile, Stats
+
+SCHEMA = "ticktree-comparison/1"
+
+# Blocks of one run are less independent than they look: with 95% intervals, strongly correlated ticks gave up to 10%
+# false alarms (benchmarks/compare_power.py), with these at most 5%.
+_BLOCK_CONFIDENCE = 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every entry, loops first, then nodes in the order of the tree.
+
+    Attributes:
+        entries: one for each loop and node that either side has.
+        threshold: the least shift that matters, as a part of 1.
+        unit: what the intervals rest on: runs, pairs of runs, or blocks of one run.
+    """
+
+    entries: tuple[Entry, ...]
+    threshold: float
+    unit: Literal["runs", "pairs", "blocks"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as `compare --format json` gives it."""
+        return {
+            "schema": SCHEMA,
+            "threshold_percent": 100 * self.threshold,
+            "unit": self.unit,
+            "entries": [entry.to_dict() for entry in self.entries],
+        }
+
+
+def compare(
+    base: Sequence[Profile],
+    new: Sequence[Profile],
+    *,
+    threshold: float = THRESHOLD,
+    paired: bool = False,
+    confidence: float = shift.CONFIDENCE,
+) -> Comparison:
+    """What is faster, slower, no different, or cannot be told.
+
+    Args:
+        base: Runs to compare with.
+        new: Runs to compare.
+        threshold: The least shift that matters, as a part of 1.
+        paired: Whether the n-th runs of both sides were measured side by side.
+        confidence: How often an interval holds the true shift, and all alarms together are right.
+
+    Raises:
+        TicktreeError: One side measured nothing: that is no comparison, and must not look like "no difference".
+    """
+    old, young = Side(base), Side(new)
+    for side, name in ((old, "base"), (young, "new")):
+        if not side.paths:
+            raise TicktreeError(f"nothing was measured in {name}: there is nothing to compare")
+    unit: Literal["runs", "pairs", "blocks"] = "pairs" if paired else "runs"
+    if len(base) == 1 or len(new) == 1:
+        unit = "blocks"
+    judge = _Judge(old, young, unit, threshold, confidence)
+    nodes = judge.entries("node", _in_tree_order(old, young))
+    loops = judge.entries("loop", sorted(old.loops | young.loops))
+    return Comparison(tuple(_held_to_account([*loops, *_named(nodes, old, young)], judge)), threshold, unit)
+
+
+class _Judge:
+    def __init__(self, old: Side, young: Side, unit: str, threshold: float, confidence: float) -> None:
+        self.old, self.young, self.unit, self.threshold = old, young, unit, threshold
+        self.confidence = confidence
+
+    def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[Entry]:
+        return [self._entry(kind, path) for path in paths]
+
+    def surprise(self, path: str) -> float:
+        """How surprising the two sides' values are, were there no difference."""
+        before, after = self._values(path)
+        if self.unit == "pairs" and len(before) == len(after):
+            return welch.surprise_of_pairs(before, after)
+        return welch.surprise(before, after)
+
+    def _entry(self, kind: Literal["node", "loop"], path: str) -> Entry:
+        old, young = self._stats(kind, path)
+        if not old.count or not young.count:
+            verdict: Literal["only in new", "only in base"] = "only in new" if young.count else "only in base"
+            return Entry(path=path, kind=kind, verdict=verdict, shift=None, base=old, new=young)
+        before, after = self._values(path)
+        moved = self._shift(before, after, old, young)
+        return Entry(
+            path=path,
+            kind=kind,
+            verdict=verdict_of(moved, self.threshold),
+            shift=moved,
+            base=old,
+            new=young,
+            units=(len(before), len(after)),
+        )
+
+    def _stats(self, kind: Literal["node", "loop"], path: str) -> tuple[Stats, Stats]:
+        if kind == "loop":
+            return self.old.loop_stats(path), self.young.loop_stats(path)
+        return self.old.stats(path), self.young.stats(path)
+
+    def _values(self, path: str) -> tuple[list[float], list[float]]:
+        """A loop's ticks are the calls of its node."""
+        if self.unit == "blocks":
+            return self.old.block_means(path), self.young.block_means(path)
+        return self.old.run_means(path), self.young.run_means(path)
+
+    def _shift(self, before: list[float], after: list[float], old: Stats, young: Stats) -> Shift:
+        if not before or not after:  # a run too short for blocks: the means are all there is
+            return Shift(young.sum_ns / max(1, old.sum_ns) * old.count / young.count - 1, -1.0, float("inf"))
+        if self.unit == "pairs" and len(before) == len(after):
+            return shift.within_pairs(before, after, self.confidence)
+        if self.unit == "blocks":
+            few = min(len(before), len(after)) < blocks.FEWEST
+            return shift.between(before, after, 1.0 if few else max(self.confidence, _BLOCK_CONFIDENCE))
+        return shift.between(before, after, self.confidence)
+
+
+def _in_tree_order(old: Side, young: Side) -> list[str]:
+    """Every path that either side measured, parents before children, children together."""
+    paths = {path for path in old.paths | young.paths if path}
+    return sorted(paths, key=lambda path: path.replace("/", "\0"))
+
+
+def _named(nodes: list[Entry], old: Side, young: Side) -> list[Entry]:
+    """Marks what vanished under one name and appeared under another."""
+    gone = [entry.path for entry in nodes if entry.verdict == "only in base"]
+    come = [entry.path for entry in nodes if entry.verdict == "only in new"]
+    pairs = renames(gone, come, old.node, young.node)
+    names = {**pairs, **{new: base for base, new in pairs.items()}}
+    return [replace(entry, renamed=names.get(entry.path, "")) for entry in nodes]
+
+
+def _held_to_account(entries: list[Entry], judge: _Judge) -> list[Entry]:
+    """Takes back what could be chance, among so many entries: all alarms together are wrong in 5% of comparisons."""
+    alarmed = [entry for entry in entries if entry.shift is not None]
+    kept = welch.stand_out([judge.surprise(entry.path) for entry in alarmed], 1 - judge.confidence)
+    sound = {(entry.kind, entry.path) for entry, stands in zip(alarmed, kept, strict=True) if stands}
+    return [
+        replace(entry, verdict="cannot tell")
+        if entry.verdict in ("faster", "slower") and (entry.kind, entry.path) not in sound
+        else entry
+        for entry in entries
+    ]

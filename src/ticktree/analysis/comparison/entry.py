@@ -1,0 +1,62 @@
+"""Entry: one node or loop, compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ticktree.analysis.comparison.shift import Shift
+from ticktree.analysis.comparison.verdict import Verdict
+from ticktree.profile import Stats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the comparison says of one node or loop.
+
+    Attributes:
+        path: of the node, or of the loop's.
+        kind: which of the two.
+        verdict: what the shift says.
+        shift: of a call's mean duration, from base to new. None where one side has no calls.
+        base: its steady calls on that side, over all its runs.
+        new: its steady calls on this side.
+        units: how many independent values each side gave: runs, or blocks of one run.
+        renamed: the path of what seems to be the same node under another name, on the other side; "" where there is
+            none.
+    """
+
+    path: str
+    kind: Literal["node", "loop"]
+    verdict: Verdict
+    shift: Shift | None
+    base: Stats
+    new: Stats
+    units: tuple[int, int] = (0, 0)
+    renamed: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as `compare --format json` gives it; null where there is no number."""
+        shift = self.shift
+        fields: dict[str, Any] = {
+            "path": self.path,
+            "kind": self.kind,
+            "verdict": self.verdict,
+            "shift_percent": _percent(shift.estimate) if shift else None,
+            "low_percent": _percent(shift.low) if shift and math.isfinite(shift.high) else None,
+            "high_percent": _percent(shift.high) if shift else None,
+            "base_mean_ns": self.base.mean_ns,
+            "new_mean_ns": self.new.mean_ns,
+            "base": _side(self.base, self.units[0]),
+            "new": _side(self.new, self.units[1]),
+        }
+        return {**fields, "renamed": self.renamed} if self.renamed else fields
+
+
+def _percent(part: float) -> float | None:
+    return round(100 * part, 4) if math.isfinite(part) else None
+
+
+def _side(stats: Stats, units: int) -> dict[str, int | None]:
+    return {"count": stats.count, "min_ns": stats.min_ns, "max_ns": stats.max_ns, "units": units}

@@ -1,0 +1,55 @@
+"""Renames: nodes that seem to be the same under another name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from ticktree.profile import Node
+from ticktree.profile import path as paths
+
+# The same work has the same calls; how long it takes is what may have changed, but hardly by more.
+_UNLIKE = 3.0
+
+
+def renames(
+    gone: Sequence[str],
+    come: Sequence[str],
+    base: Callable[[str], Node | None],
+    new: Callable[[str], Node | None],
+) -> dict[str, str]:
+    """What vanished, by path, and what appeared in its place: under the same parent, and like nothing else there.
+
+    Args:
+        gone: Paths only in base.
+        come: Paths only in new.
+        base: A node of base by its path.
+        new: A node of new by its path.
+    """
+    before, after = _by_parent(gone), _by_parent(come)
+    found = {}
+    for parent in before.keys() & after.keys():
+        likely = {
+            path: [other for other in after[parent] if _alike(base(path), new(other))]
+            for path in before[parent]
+        }
+        for path, others in likely.items():
+            rivals = sum(others[:1] == theirs[:1] for theirs in likely.values())
+            if len(others) == 1 and rivals == 1:
+                found[path] = others[0]
+    return found
+
+
+def _by_parent(all_paths: Sequence[str]) -> dict[str, list[str]]:
+    grouped = defaultdict(list)
+    for path in all_paths:
+        grouped[paths.join(paths.split(path)[:-1])].append(path)
+    return grouped
+
+
+def _alike(left: Node | None, right: Node | None) -> bool:
+    if left is None or right is None or left.wait != right.wait:
+        return False
+    longer, shorter = sorted((left.steady.mean_ns or 1, right.steady.mean_ns or 1), reverse=True)
+    same_shape = left.children.keys() == right.children.keys() and bool(left.children)
+    return left.steady.count == right.steady.count and (same_shape or longer <= _UNLIKE * shorter)

@@ -1,0 +1,144 @@
+"""Shift: by how much one sample is larger than another, with an interval, without assuming how they are distributed.
+
+The estimate is Hodges and Lehmann's ("Estimates of location based on rank tests", 1963): the median of all
+differences between the two samples. Its interval is read off the same ordered differences where the rank test of
+Mann and Whitney (for pairs: Wilcoxon) would reject. Samples are compared by their logarithms, so that a shift is a
+ratio, the same whichever of the two is called the base, and one wild value moves it no further than any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+CONFIDENCE = 0.95
+
+# Above this many values the normal approximation of a rank sum is good to the fourth digit, and exact counting slow.
+_EXACT_UP_TO = 50
+
+
+class Shift(NamedTuple):
+    """A ratio less one, as everywhere here: 0.05 is five percent more.
+
+    Attributes:
+        estimate: of the shift.
+        low: lower end of its interval; -1 where the samples are too small for one.
+        high: upper end; infinite where the samples are too small.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+
+def between(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
+    """The shift from `base` to `new`, two independent samples.
+
+    Args:
+        base: Positive values, at least one.
+        new: Positive values, at least one.
+        confidence: How often an interval made like this holds the true shift.
+
+    Raises:
+        ValueError: A sample is empty or holds a value that is not positive.
+    """
+    differences = np.sort(np.subtract.outer(_logs(new), _logs(base)), axis=None)
+    cut = _mann_whitney_cut(len(base), len(new), confidence)
+    return _read_off(differences, cut)
+
+
+def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
+    """The shift from `base` to `new`, where the n-th of both were measured side by side.
+
+    Args:
+        base: Positive values, at least one.
+        new: As many.
+        confidence: How often an interval made like this holds the true shift.
+
+    Raises:
+        ValueError: The samples are empty, unlike in length, or hold a value that is not positive.
+    """
+    if len(base) != len(new):
+        raise ValueError(f"{len(base)} values cannot be paired with {len(new)}")
+    steps = _logs(new) - _logs(base)
+    first, second = np.triu_indices(len(steps))
+    walsh = np.sort((steps[first] + steps[second]) / 2)
+    return _read_off(walsh, _wilcoxon_cut(len(steps), confidence))
+
+
+def _logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if not array.size or not (array > 0).all():
+        raise ValueError("a sample is empty or holds a value that is not positive")
+    return np.log(array)
+
+
+def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
+    """The median, and the values `cut` from both ends: those the rank test would not reject. Cut 0: there are none."""
+    estimate = math.expm1(float(np.median(ordered)))
+    if not cut:
+        return Shift(estimate, -1.0, math.inf)
+    return Shift(estimate, math.expm1(float(ordered[cut - 1])), math.expm1(float(ordered[-cut])))
+
+
+def _mann_whitney_cut(base: int, new: int, confidence: float) -> int:
+    """The greatest k such that the k-1 smallest differences may be left out on each side."""
+    if max(base, new) > _EXACT_UP_TO:
+        spread = math.sqrt(base * new * (base + new + 1) / 12)
+        return max(0, math.floor(base * new / 2 - _normal_quantile(confidence) * spread))
+    return _cut_of(_mann_whitney_counts(base, new), confidence)
+
+
+def _wilcoxon_cut(pairs: int, confidence: float) -> int:
+    if pairs > _EXACT_UP_TO:
+        spread = math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
+        return max(0, math.floor(pairs * (pairs + 1) / 4 - _normal_quantile(confidence) * spread))
+    return _cut_of(_wilcoxon_counts(pairs), confidence)
+
+
+def _cut_of(counts: tuple[int, ...], confidence: float) -> int:
+    """How many of the smallest values of a rank statistic have, together, at most half of what confidence leaves."""
+    allowed = (1 - confidence) / 2 * sum(counts)
+    cut = below = 0
+    while below + counts[cut] <= allowed:
+        below += counts[cut]
+        cut += 1
+    return cut
+
+
+@lru_cache(maxsize=256)
+def _mann_whitney_counts(base: int, new: int) -> tuple[int, ...]:
+    """In how many of the orders of base + new values exactly u of `new` come before one of `base`, by u.
+
+    The coefficients of the Gaussian binomial: the product of (1 - q^(new + i)) / (1 - q^i) for i = 1 .. base.
+    """
+    counts = [1] + [0] * (base * new)
+    for i in range(1, base + 1):
+        for u in range(len(counts) - 1, new + i - 1, -1):
+            counts[u] -= counts[u - new - i]
+        for u in range(i, len(counts)):
+            counts[u] += counts[u - i]
+    return tuple(counts)
+
+
+@lru_cache(maxsize=64)
+def _wilcoxon_counts(pairs: int) -> tuple[int, ...]:
+    """How many subsets of 1 .. pairs have each sum."""
+    counts = [1]
+    for rank in range(1, pairs + 1):
+        counts = [
+            (counts[total] if total < len(counts) else 0) + (counts[total - rank] if total >= rank else 0)
+            for total in range(len(counts) + rank)
+        ]
+    return tuple(counts)
+
+
+def _normal_quantile(confidence: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1 + confidence) / 2)

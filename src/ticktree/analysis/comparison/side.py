@@ -1,0 +1,54 @@
+"""Side: the runs on one side of a comparison, and what they say of one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from operator import add
+
+from ticktree.analysis.comparison.blocks import block_means
+from ticktree.profile import Node, Profile, Stats
+
+
+class Side:
+    """One or several runs of the same program.
+
+    Args:
+        runs: Their profiles, at least one.
+    """
+
+    def __init__(self, runs: Sequence[Profile]) -> None:
+        self.runs = tuple(runs)
+        self._nodes = [{path: node for path, _, node in run.root.walk()} for run in runs]
+
+    @cached_property
+    def paths(self) -> set[str]:
+        """Every node with steady calls in any run."""
+        return {path for nodes in self._nodes for path, node in nodes.items() if node.steady.count}
+
+    @cached_property
+    def loops(self) -> set[str]:
+        """Every loop with steady ticks in any run."""
+        return {path for run in self.runs for path, loop in run.loops.items() if loop.stats.count}
+
+    def node(self, path: str) -> Node | None:
+        """The node at a path in the first run that has it."""
+        return next((nodes[path] for nodes in self._nodes if path in nodes), None)
+
+    def stats(self, path: str) -> Stats:
+        """The steady calls of a node over all runs."""
+        return reduce(add, (nodes[path].steady for nodes in self._nodes if path in nodes), Stats())
+
+    def loop_stats(self, path: str) -> Stats:
+        """The steady ticks of a loop over all runs."""
+        return reduce(add, (run.loops[path].stats for run in self.runs if path in run.loops), Stats())
+
+    def run_means(self, path: str) -> list[float]:
+        """A node's mean steady call in each run that has it, in ns; at least 1, for there is no ratio to nothing."""
+        found = (nodes[path].steady for nodes in self._nodes if path in nodes)
+        return [max(1.0, stats.sum_ns / stats.count) for stats in found if stats.count]
+
+    def block_means(self, path: str) -> list[float]:
+        """A node's mean duration in each block of each run, in ns."""
+        found = (nodes[path] for nodes in self._nodes if path in nodes)
+        return [max(1.0, mean) for node in found for mean in block_means(node)]

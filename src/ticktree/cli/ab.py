@@ -1,0 +1,143 @@
+"""`ticktree ab`: runs two programs in turn, as often as it takes to tell them apart."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ticktree.analysis.comparison import THRESHOLD, Comparison, compare, differences, looks
+from ticktree.cli.screen import is_terminal, note, show, view_options
+from ticktree.errors import TicktreeError
+from ticktree.outputs.comparison import COMPARISONS
+from ticktree.profile import Profile
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.naming import make_unique
+
+_LOG = "output.txt"
+
+
+@click.command("ab", short_help="Run two programs in turn and compare them.")
+@click.argument("command_a", metavar="'CMD A'")
+@click.argument("command_b", metavar="'CMD B'")
+@click.option("--pairs", type=click.IntRange(min=2), default=10, show_default=True, help="At most so many.")
+@click.option("--all-pairs", is_flag=True, help="Run them all, though the verdict be certain before.")
+@click.option(
+    "--threshold",
+    metavar="PERCENT",
+    type=click.FloatRange(min=0, min_open=True),
+    default=100 * THRESHOLD,
+    show_default=True,
+    help="The least shift that matters.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Where the runs are kept, in a directory of their own with a and b.",
+)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(COMPARISONS)), default="terminal", show_default=True
+)
+@click.option("--all", "everything", is_flag=True, help="Show every section.")
+def command(
+    command_a: str,
+    command_b: str,
+    pairs: int,
+    all_pairs: bool,
+    threshold: float,
+    out: Path,
+    format_name: str,
+    everything: bool,
+) -> None:
+    """Run A and B in turn under ticktree, pair by pair, and say whether B is faster than A.
+
+    CMD is a script with its arguments, or -m and a module, as after `ticktree run`: 'train.py --buffer ring'. Which
+    of a pair goes first changes from pair to pair, so that a machine that warms up favours neither. Warm-up is left
+    out. It stops early where the verdict on every loop is certain, in 5% of trials wrongly at most.
+    """
+    words = [_words(command_a), _words(command_b)]
+    place = _place(out)
+    plan = looks(pairs)
+    sides: tuple[list[Profile], list[Profile]] = ([], [])
+    compared: Comparison | None = None
+    for number, side in _order(pairs):
+        _tell(f"pair {number + 1} of {pairs}: {'AB'[side]}")
+        sides[side].append(_run(words[side], place / "ab"[side]))
+        done = min(map(len, sides))
+        if len(sides[0]) != len(sides[1]) or done not in plan:
+            continue
+        compared = compare(*sides, threshold=threshold / 100, paired=True, confidence=plan[done])
+        if not all_pairs and _is_certain(compared):
+            break
+    _tell("")
+    if compared is None:
+        raise TicktreeError("no pair was completed")
+    options = replace(view_options(sys.stdout), all=everything)
+    show(COMPARISONS[format_name](compared, differences(*sides), options), sys.stdout)
+    note(f"{len(sides[0])} pairs kept in {place}")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise TicktreeError(f"{text!r} is no command: {error}") from None
+    if words and Path(words[0]).name in ("python", "python3", Path(sys.executable).name):
+        words = words[1:]  # it is run by the Python that runs us
+    if not words:
+        raise TicktreeError("a command is empty")
+    return words
+
+
+def _place(out: Path) -> Path:
+    try:
+        return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-ab")
+    except OSError as error:
+        raise TicktreeError(f"cannot keep runs in {out}: {error.strerror}") from None
+
+
+def _order(pairs: int) -> Iterator[tuple[int, int]]:
+    """A B, B A, A B, ...: the number of the pair, and which of the two."""
+    for number in range(pairs):
+        yield from ((number, side) for side in ((0, 1) if number % 2 == 0 else (1, 0)))
+
+
+def _run(words: Sequence[str], out: Path) -> Profile:
+    """One run; what the program prints is kept beside the runs.
+
+    Raises:
+        TicktreeError: It ended badly, or recorded nothing that can be read.
+    """
+    out.mkdir(exist_ok=True)
+    with (out / _LOG).open("ab") as log:
+        done = subprocess.run(
+            [sys.executable, "-m", "ticktree", "run", "--quiet", "--out", str(out), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+        )
+    if done.returncode:
+        raise TicktreeError(f"{shlex.join(words)} ended with status {done.returncode}; see {out / _LOG}")
+    return RunDirectory.newest(out).profile()
+
+
+def _is_certain(compared: Comparison) -> bool:
+    """Whether nothing about any loop is left open; about the sections, where there is no loop."""
+    loops = [entry for entry in compared.entries if entry.kind == "loop"]
+    return all(entry.verdict != "cannot tell" for entry in loops or compared.entries)
+
+
+def _tell(text: str) -> None:
+    if is_terminal(sys.stderr):
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()

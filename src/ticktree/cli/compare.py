@@ -1,0 +1,120 @@
+"""`ticktree compare`: is the new run faster, slower, no different, or can one not tell?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference, compare, differences
+from ticktree.cli.files import STANDARD_OUTPUT, write
+from ticktree.cli.progress import progress
+from ticktree.cli.screen import note, show, view_options
+from ticktree.errors import TicktreeError
+from ticktree.outputs.comparison import COMPARISONS
+from ticktree.profile import Profile
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.directory import RunDirectory
+from ticktree.run.loading import load
+from ticktree.run.manifest import MANIFEST_NAME
+
+_VERDICTS = ("slower", "faster", "cannot tell")
+
+
+@click.command("compare", short_help="Is the new run faster than the base?")
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--base",
+    "more_base",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="One more run of the base; may be given several times.",
+)
+@click.option("--pairs", is_flag=True, help="The n-th runs of both sides were measured side by side.")
+@click.option(
+    "--threshold",
+    metavar="PERCENT",
+    type=click.FloatRange(min=0, min_open=True),
+    default=100 * THRESHOLD,
+    show_default=True,
+    help="The least shift that matters.",
+)
+@click.option("--allow-different", is_flag=True, help="Compare runs of unlike machines or libraries.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(_VERDICTS),
+    multiple=True,
+    help="Exit status 1 if any verdict is this; may be given several times.",
+)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(COMPARISONS)), default="terminal", show_default=True
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
+@click.option("--all", "everything", is_flag=True, help="Show every section.")
+@click.option("--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's.")
+def command(
+    base: Path,
+    new: tuple[Path, ...],
+    more_base: tuple[Path, ...],
+    pairs: bool,
+    threshold: float,
+    allow_different: bool,
+    fail_on: tuple[str, ...],
+    format_name: str,
+    output: Path | None,
+    everything: bool,
+    width: int | None,
+) -> None:
+    """Compare runs of two versions of a program, loop by loop and section by section.
+
+    BASE and NEW are runs, or profiles saved as JSON; several NEW are repeats of one version, and so are all the runs
+    in a directory of runs. Repeats make a verdict on programs; of one run a side only these two runs can be compared.
+    """
+    with progress("reading"):
+        finish_abandoned()
+        old, young = _read([base, *more_base]), _read(new)
+    if pairs and len(old) != len(young):
+        raise TicktreeError(f"{len(old)} runs of the base and {len(young)} new ones make no pairs")
+    apart = differences(old, young)
+    compared = compare(old, young, threshold=threshold / 100, paired=pairs)
+    _refuse_unlike(apart, allow_different)
+    options = replace(view_options(sys.stdout), all=everything)
+    if width is not None:
+        options = replace(options, width=width)
+    if output is None or output == STANDARD_OUTPUT:
+        show(COMPARISONS[format_name](compared, apart, options), sys.stdout)
+    else:
+        write(output, COMPARISONS[format_name](compared, apart, replace(options, color=False)))
+    if _found(compared, fail_on):
+        raise SystemExit(1)
+
+
+def _read(paths: Sequence[Path]) -> list[Profile]:
+    profiles = []
+    for path in paths:
+        runs = [] if (path / MANIFEST_NAME).exists() else RunDirectory.list(path)
+        profiles.extend([run.profile() for run in runs] if runs else [load(path)])
+    return profiles
+
+
+def _refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
+    grounds = [difference for difference in apart if difference.is_ground]
+    if grounds and not allowed:
+        for difference in grounds:
+            note(f"{difference.key}: {difference.base or '-'} -> {difference.new or '-'}")
+        raise TicktreeError(
+            "the sides differ in more than the program, as said above; --allow-different compares them all the same"
+        )
+
+
+def _found(compared: Comparison, verdicts: Sequence[str]) -> bool:
+    """Whether a verdict is one of these. Of small sections nothing can be told as a rule: there only loops count."""
+    return any(
+        entry.verdict in verdicts and (entry.verdict != "cannot tell" or entry.kind == "loop")
+        for entry in compared.entries
+    )

@@ -1,0 +1,136 @@
+"""What a comparison shows: what else differs, the loops, and the sections that say something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ticktree.analysis.comparison import Comparison, Difference, Entry, Verdict
+from ticktree.outputs import document, formatting
+from ticktree.outputs.columns import Head
+from ticktree.outputs.document import Part, Table, Tone
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import path as paths
+
+_HEADS = (
+    Head("verdict", 0, words=True),
+    Head("shift", 0),
+    Head("interval", 1),
+    Head("base", 0),
+    Head("new", 0),
+    Head("base min", 6),
+    Head("new min", 6),
+    Head("base max", 5),
+    Head("new max", 5),
+    Head("calls", 4),
+)
+_SIDES = (Head("base", 0, words=True), Head("new", 0, words=True))
+
+_TONES: dict[Verdict, Tone] = {
+    "slower": "alarm",
+    "faster": "good",
+    "no difference": "plain",
+    "cannot tell": "faint",
+    "only in base": "strong",
+    "only in new": "strong",
+}
+_TELLING = ("slower", "faster", "only in base", "only in new")
+
+_UNITS = {
+    "runs": "Each run is one value.",
+    "pairs": "Each pair of runs is one value.",
+    "blocks": "Of one run a side, stretches are the values: what differs from run to run is not seen.",
+}
+
+
+def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
+    """Yield what there is to show, top to bottom.
+
+    Args:
+        comparison: The entries.
+        apart: Facts that the sides do not share.
+        options: How to show it.
+    """
+    if apart:
+        yield _differences(apart)
+    loops = [entry for entry in comparison.entries if entry.kind == "loop"]
+    if loops:
+        yield Table("loops", "loop", _HEADS, [_entry(entry, visible(entry.path)) for entry in loops])
+    nodes = [entry for entry in comparison.entries if entry.kind == "node"]
+    shown = nodes if options.all else _telling(nodes)
+    remark = " ".join(_remarks(comparison, len(nodes) - len(shown)))
+    yield Table("sections", "section", _HEADS, [_node(entry) for entry in shown], remark=remark)
+
+
+def signed(part: float) -> str:
+    """Return a shift as a percentage with its sign, such as "+1.7%"."""
+    percent = 100 * part
+    text = f"{percent:+.0f}%" if abs(percent) >= 99.5 else f"{percent:+.1f}%"
+    return "0.0%" if text in ("+0.0%", "-0.0%") else text
+
+
+def _differences(apart: Sequence[Difference]) -> Table:
+    rows = [
+        document.Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact))
+        for fact in apart
+    ]
+    return Table("not the same on both sides", "fact", _SIDES, rows)
+
+
+def _value(text: str) -> str:
+    return visible(text) or formatting.ABSENT
+
+
+def _of_fact(fact: Difference) -> Tone:
+    return "alarm" if fact.is_ground else "plain"
+
+
+def _telling(nodes: Sequence[Entry]) -> list[Entry]:
+    """Those that say something, what they lie in, and the outermost."""
+    shown: set[str] = set()
+    for entry in nodes:
+        names = paths.split(entry.path)
+        if len(names) == 1 or entry.verdict in _TELLING:
+            shown |= {paths.join(names[:depth]) for depth in range(1, len(names) + 1)}
+    return [entry for entry in nodes if entry.path in shown]
+
+
+def _node(entry: Entry) -> document.Entry:
+    names = paths.split(entry.path)
+    return _entry(entry, visible(names[-1]) or '""', "  " * (len(names) - 1))
+
+
+def _entry(entry: Entry, name: str, guide: str = "") -> document.Entry:
+    cells = (entry.verdict, *_shift(entry), *_times(entry), _calls(entry))
+    notes = (f"like {visible(entry.renamed)}: renamed?",) if entry.renamed else ()
+    return document.Entry(name, cells, _TONES[entry.verdict], notes=notes, guide=guide, trunk=guide)
+
+
+def _shift(entry: Entry) -> tuple[str, str]:
+    if entry.shift is None:
+        return formatting.ABSENT, formatting.ABSENT
+    if not math.isfinite(entry.shift.high):
+        return signed(entry.shift.estimate), "too few values"
+    return signed(entry.shift.estimate), f"{signed(entry.shift.low)} to {signed(entry.shift.high)}"
+
+
+def _times(entry: Entry) -> Iterator[str]:
+    for name in ("mean_ns", "min_ns", "max_ns"):
+        for stats in (entry.base, entry.new):
+            yield formatting.time(getattr(stats, name))
+
+
+def _calls(entry: Entry) -> str:
+    base, new = formatting.count(entry.base.count), formatting.count(entry.new.count)
+    return base if base == new else f"{base} / {new}"
+
+
+def _remarks(comparison: Comparison, hidden: int) -> Iterator[str]:
+    yield _UNITS[comparison.unit]
+    yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
+    yield "All verdicts together are wrong in 5% of comparisons at most."
+    if hidden:
+        yield f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."
+    if any(entry.verdict == "cannot tell" and entry.kind == "loop" for entry in comparison.entries):
+        yield "What cannot be told needs more runs, or longer ones: ticktree ab makes pairs until it can."

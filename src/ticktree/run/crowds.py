@@ -1,0 +1,117 @@
+"""Crowds: where a run has had hundreds of processes of one role, the short-lived ones are added up as one writer.
+
+A column, or a line, for each of five thousand workers tells nobody anything, and takes its place in every file. Those
+that lived longest are kept apart: stragglers and whole-run workers are among them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from ticktree.profile import Node, Profile, Writer
+from ticktree.profile.critical import CriticalPlace
+from ticktree.profile.share import Share
+from ticktree.profile.wakes import Waker, Wakes
+from ticktree.run.roles import role_of
+
+KEPT_APART = 256
+
+
+def add_up_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
+    """The profile with at most so many processes of one role told apart; all sums stay as they are.
+
+    Args:
+        profile: Of a whole run: what is added up here cannot be told apart again.
+        kept_apart: How many processes of a role, those that lived longest.
+    """
+    crowds = _crowds(profile.writers.values(), kept_apart)
+    if not crowds:
+        return profile
+    renamed = {member.id: crowd.id for crowd, members in crowds for member in members}
+
+    def name(writer: str) -> str:
+        return renamed.get(writer, writer)
+
+    critical: dict[CriticalPlace, int] = defaultdict(int)
+    for place, ns in profile.critical.items():
+        critical[CriticalPlace(name(place.writer), place.path)] += ns
+    alone = {key: writer for key, writer in profile.writers.items() if key not in renamed}
+    return replace(
+        profile,
+        root=_renamed(profile.root, name),
+        writers={**alone, **{crowd.id: crowd for crowd, _ in crowds}},
+        critical=dict(critical),
+    )
+
+
+def _crowds(writers: Iterable[Writer], kept_apart: int) -> list[tuple[Writer, list[Writer]]]:
+    """What is to be added up: each crowd as one writer, and its members."""
+    processes: dict[tuple[str, str], list[Writer]] = defaultdict(list)
+    for writer in writers:
+        processes[writer.run, writer.process].append(writer)
+    by_role: dict[tuple[str, str], list[list[Writer]]] = defaultdict(list)
+    for (run, _), threads in processes.items():
+        chief = min(threads, key=lambda thread: (not thread.is_main, thread.id))
+        by_role[run, chief.role or role_of(chief.process_name)].append(threads)
+    crowds = []
+    for alike in by_role.values():
+        alike.sort(key=lambda threads: (-max(map(_lived_ns, threads)), threads[0].process))
+        kinds: dict[tuple[bool, str], list[Writer]] = defaultdict(list)
+        for threads in alike[kept_apart:]:
+            for thread in threads:
+                kind = "" if thread.is_main else thread.role or role_of(thread.thread_name)
+                kinds[thread.is_main, kind].append(thread)
+        crowds += [(_crowd(members), members) for members in kinds.values() if len(members) > 1]
+    return crowds
+
+
+def _crowd(members: list[Writer]) -> Writer:
+    first = min(members, key=lambda member: (member.started_ns or 0, member.id))
+    parents = {member.parent for member in members}
+    return replace(
+        first,
+        parent=first.parent if len(parents) == 1 else "",
+        last_ns=max((member.last_ns for member in members if member.last_ns is not None), default=None),
+        members=len({member.process for member in members}),
+    )
+
+
+def _lived_ns(writer: Writer) -> int:
+    return (writer.last_ns or 0) - (writer.started_ns or 0)
+
+
+def _renamed(root: Node, name: Callable[[str], str]) -> Node:
+    """The tree with other names for its writers; not by recursion: trees are deep."""
+    below: dict[int, dict[str, Node]] = defaultdict(dict)
+    order = [(root, -1)]
+    for at, (node, _) in enumerate(order):  # the list grows while it is walked
+        order.extend((child, at) for child in node.children.values())
+    for at in range(len(order) - 1, -1, -1):
+        node, parent = order[at]
+        children = below.pop(at, {})
+        done = replace(
+            node,
+            # In the order in which they were.
+            children={key: children[key] for key in node.children},
+            by_writer=_shares(node.by_writer, name),
+            wakers=_wakers(node.wakers, name),
+        )
+        below[parent][node.name] = done
+    return below[-1][root.name]
+
+
+def _shares(shares: Mapping[str, Share], name: Callable[[str], str]) -> dict[str, Share]:
+    whole: dict[str, Share] = defaultdict(Share)
+    for writer, share in shares.items():
+        whole[name(writer)] += share
+    return dict(whole)
+
+
+def _wakers(wakers: Mapping[Waker, Wakes], name: Callable[[str], str]) -> dict[Waker, Wakes]:
+    whole: dict[Waker, Wakes] = {}
+    for waker, wakes in wakers.items():
+        at = waker._replace(writer=name(waker.writer), by=name(waker.by))
+        whole[at] = whole[at] + wakes if at in whole else wakes
+    return whole

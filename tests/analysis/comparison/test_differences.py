@@ -1,0 +1,29 @@
+"""What else differs between two sides."""
+
+from __future__ import annotations
+
+from ticktree.analysis.comparison import differences
+from ticktree.profile import Profile
+
+
+def of(**facts):
+    return Profile(metadata={key.replace("__", "."): frozenset({value}) for key, value in facts.items()})
+
+
+def test_what_alone_can_make_a_run_faster_comes_first_and_says_so():
+    base = of(command="train.py --buffer list", version__torch="2.12.0", host="a", name="x")
+    new = of(command="train.py --buffer ring", version__torch="2.13.0", host="a", name="y")
+    found = differences([base], [new])
+    assert [(d.key, d.base, d.new, d.is_ground) for d in found] == [
+        ("version.torch", "2.12.0", "2.13.0", True),
+        ("command", "train.py --buffer list", "train.py --buffer ring", False),
+    ]
+
+
+def test_a_fact_known_of_one_side_only_is_a_difference():
+    (found,) = differences([of(env__OMP_NUM_THREADS="1")], [of()])
+    assert (found.base, found.new, found.is_ground) == ("1", "", True)
+
+
+def test_sides_of_several_runs_are_alike_where_they_hold_the_same_facts():
+    assert differences([of(host="a"), of(host="b")], [of(host="b"), of(host="a")]) == []

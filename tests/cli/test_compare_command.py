@@ -1,0 +1,98 @@
+"""`ticktree compare`, as its users meet it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from commandline import assert_one_clear_line
+
+PROGRAM = """
+import random, sys, ticktree
+noise = random.Random(sys.argv[2])
+slower = float(sys.argv[1])
+recorder = ticktree.Recorder(virtual_clock=True)
+for tick in recorder.loop("train", range(300)):
+    with recorder.section("sample"):
+        recorder.advance(int(1_000_000 * slower * noise.uniform(0.95, 1.05)))
+    with recorder.section("update"):
+        recorder.advance(int(9_000_000 * noise.uniform(0.98, 1.02)))
+open(sys.argv[2], "w").write(recorder.snapshot().to_json())
+"""
+
+
+@pytest.fixture
+def profiles(here):
+    """The profiles of a program and of one whose sampling is half as slow again."""
+    here.write("program.py", PROGRAM)
+    for slower, name in (("1", "base.json"), ("1.5", "new.json")):
+        assert here.python("program.py", slower, name).returncode == 0
+    return here
+
+
+def test_it_says_what_is_slower_and_what_is_no_different(profiles):
+    done = profiles.ticktree("compare", "base.json", "new.json", "--all")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
+    assert "slower" in lines["sample"]
+    assert "no difference" in lines["update"]
+
+
+def test_the_json_has_an_entry_a_node_and_loop(profiles):
+    done = profiles.ticktree("compare", "base.json", "new.json", "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["schema"] == "ticktree-comparison/1"
+    verdicts = {(entry["kind"], entry["path"]): entry["verdict"] for entry in document["entries"]}
+    assert verdicts["node", "train/sample"] == "slower"
+    assert verdicts["node", "train/update"] == "no difference"
+    assert ("loop", "train") in verdicts
+
+
+def test_it_can_fail_on_a_verdict(profiles):
+    assert profiles.ticktree("compare", "base.json", "new.json", "--fail-on", "slower").returncode == 1
+    assert profiles.ticktree("compare", "new.json", "base.json", "--fail-on", "slower").returncode == 0
+
+
+def test_markdown_goes_to_a_file(profiles):
+    done = profiles.ticktree("compare", "base.json", "new.json", "--format", "markdown", "-o", "pr.md")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "| slower |" in (profiles.directory / "pr.md").read_text()
+
+
+def test_a_directory_of_runs_is_repeats(here):
+    here.write("train.py")
+    for out in ("a", "b"):
+        for _ in range(2):
+            assert here.ticktree("run", "--quiet", "--out", out, "train.py").returncode == 0
+    document = json.loads(here.ticktree("compare", "a", "b", "--format", "json").stdout)
+    assert document["unit"] == "runs"
+    assert document["entries"][0]["base"] == {**document["entries"][0]["base"], "count": 10, "units": 2}
+
+
+def test_unlike_machines_are_not_compared_unless_asked_for(profiles):
+    new = profiles.directory / "new.json"
+    profile = json.loads(new.read_text())
+    profile["metadata"]["version.torch"] = "2.13.0"
+    new.write_text(json.dumps(profile))
+    done = profiles.ticktree("compare", "base.json", "new.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "version.torch: - -> 2.13.0" in done.stderr
+    assert "--allow-different" in done.stderr
+    allowed = profiles.ticktree("compare", "base.json", "new.json", "--allow-different")
+    assert allowed.returncode == 0
+    assert "version.torch" in allowed.stdout
+
+
+def test_nothing_on_one_side_is_an_error(profiles):
+    profiles.write(
+        "empty.py", "import ticktree; open('empty.json', 'w').write(ticktree.snapshot().to_json())"
+    )
+    profiles.python("empty.py")
+    assert_one_clear_line(
+        profiles.ticktree("compare", "base.json", "empty.json"), "nothing was measured in new"
+    )
+    assert_one_clear_line(profiles.ticktree("compare", "base.json", "missing.json"), "missing.json")
+    assert_one_clear_line(
+        profiles.ticktree("compare", "base.json", "--base", "base.json", "new.json", "--pairs"),
+        "make no pairs",
+    )

@@ -1,0 +1,82 @@
+"""A learner and four processes that it started by spawn, one of them slow: what the report says of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from commandline import CommandLine
+
+TRAINER = """
+import multiprocessing, time, ticktree
+
+def worker(number, commands, results):
+    while commands.get():
+        with ticktree.section("env step"):
+            time.sleep(0.15 if number == 3 else 0.002)
+        results.put(number)
+
+def main():
+    ticktree.role("learner")
+    spawn = multiprocessing.get_context("spawn")
+    commands, results = [spawn.Queue() for _ in range(4)], spawn.Queue()
+    with ticktree.section("make envs"):
+        workers = [
+            spawn.Process(target=worker, args=(n, commands[n], results), name=f"env worker-{n}")
+            for n in range(4)
+        ]
+        for each in workers:
+            each.start()
+    for tick in ticktree.loop("train", range(15)):
+        for each in commands:
+            each.put(True)
+        with ticktree.section("step_wait", wait=True):
+            for each in workers:
+                results.get()
+    for each in commands:
+        each.put(False)
+    for each in workers:
+        each.join()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    here = CommandLine(tmp_path_factory.mktemp("trainer"))
+    here.write("train.py", TRAINER)
+    done = here.ticktree("run", "train.py")
+    assert done.returncode == 0, done.stderr
+    (here.directory / "printed").write_text(done.stderr)
+    return here
+
+
+def test_each_process_has_a_column_named_by_what_it_does(trained: CommandLine) -> None:
+    text = trained.ticktree("report", "--by", "process", "--width", "150").stdout
+    assert "5 processes: learner, 4 x env worker" in text
+    heading = next(line for line in text.splitlines() if line.lstrip().startswith("share"))
+    assert "learner  env worker 0  env worker 1  env worker 2  env worker 3" in heading
+    step = next(line for line in text.splitlines() if "env step" in line)
+    assert step.rstrip().endswith("60")  # calls, of all of them together
+
+
+def test_the_slow_one_is_what_is_worth_doing_and_whose_signals_ended_the_wait(trained: CommandLine) -> None:
+    assert "Worth doing\n 1  env worker 3 takes" in (trained.directory / "printed").read_text()
+    found = json.loads(trained.ticktree("report", "--format", "json").stdout)["findings"][0]
+    assert (found["rule"], found["path"]) == ("straggler", "make envs/env step")
+    assert "of what learner waits in step_wait is for it" in found["message"]
+    assert found["evidence"]["known_by"] == "signals"
+    assert found["evidence"]["a_call_ns"] > 2 * found["evidence"]["a_call_by_its_peers_ns"]
+
+
+def test_the_report_says_why_anyone_was_idle_and_what_set_the_runs_length(trained: CommandLine) -> None:
+    blocks = trained.ticktree("report").stdout.split("\n\n")
+    (idle,) = (block for block in blocks if block.startswith("why idle"))
+    assert "learner in step_wait" in idle
+    assert "4 x env worker in Queue.get" in idle
+    (path,) = (block for block in blocks if block.startswith("critical path"))
+    assert "in env step" in path
+    (processes,) = (block for block in blocks if block.startswith("processes"))
+    assert [line.split()[:2] for line in processes.splitlines()[1:]] == [["learner", "1"], ["env", "worker"]]

@@ -1,0 +1,89 @@
+"""Hundreds of processes of one role: the short-lived are one writer, and every sum is as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from families import FAMILY, family
+
+from ticktree.profile import Node, Profile, Writer
+from ticktree.profile.share import Share
+from ticktree.run.crowds import KEPT_APART, add_up_crowds
+from ticktree.run.image import Image
+from ticktree.run.reader import read_images
+
+
+def crowd(number, role="worker"):
+    """Processes of one role, of which each lived a nanosecond longer than the one before; one section of each."""
+    writers = {
+        f"{pid}-1/16": Writer(
+            id=f"{pid}-1/16",
+            run="r",
+            process_name=f"{role}-{pid}",
+            is_main=True,
+            parent="",
+            started_ns=pid,
+            last_ns=2 * pid,
+        )
+        for pid in range(1, number + 1)
+    }
+    shares = {key: Share(2, 10, 10) for key in writers}
+    node = Node(name="job", own_ns=10 * number, by_writer=shares)
+    return Profile(root=Node(name="root", children={"job": node}), writers=writers)
+
+
+def test_few_processes_are_told_apart():
+    profile = crowd(KEPT_APART)
+    assert add_up_crowds(profile) is profile
+
+
+def test_of_many_those_that_lived_longest_are_told_apart_and_the_rest_is_one_writer():
+    added = add_up_crowds(crowd(KEPT_APART + 50))
+    assert len(added.writers) == KEPT_APART + 1
+    (one,) = [writer for writer in added.writers.values() if writer.members > 1]
+    assert (one.id, one.members, one.started_ns, one.last_ns) == ("1-1/16", 50, 1, 100)
+    assert one.is_main
+    shares = added.root.at("job").by_writer
+    assert shares[one.id] == Share(100, 500, 500)
+    assert len(shares) == KEPT_APART + 1
+
+
+def test_roles_are_counted_apart():
+    workers, actors = crowd(200), crowd(200, role="actor")
+    apart = {key.replace("-1/", "-2/"): writer for key, writer in actors.writers.items()}
+    both = Profile(
+        root=workers.root,
+        writers={**workers.writers, **{key: _as(writer, key) for key, writer in apart.items()}},
+    )
+    assert add_up_crowds(both) is both
+    assert len(add_up_crowds(both, kept_apart=100).writers) == 202
+
+
+def _as(writer, key):
+    return replace(writer, id=key)
+
+
+@pytest.mark.parametrize("kept_apart", [0, 1, 3])
+def test_no_sum_changes_and_the_profile_holds_together(kept_apart):
+    images = [Image(image) for image in family().values()]
+    whole = read_images(images, "run", [])
+    added = add_up_crowds(whole, kept_apart)
+    added.check()
+    assert len(added.writers) < len(whole.writers)
+    assert sum(writer.members for writer in added.writers.values() if writer.is_main) == len(FAMILY)
+    assert sum(added.critical.values()) == sum(whole.critical.values())
+    for path, _, node in whole.root.walk():
+        other = added.root.at(path)
+        assert (other.count, other.total_ns, other.own_ns, other.stats) == (
+            node.count,
+            node.total_ns,
+            node.own_ns,
+            node.stats,
+        )
+        assert list(other.children) == list(node.children)
+        for field in ("count", "total_ns", "own_ns"):
+            sums = [sum(getattr(share, field) for share in each.by_writer.values()) for each in (node, other)]
+            assert sums[0] == sums[1]
+        assert sum(w.count for w in other.wakers.values()) == sum(w.count for w in node.wakers.values())
+    assert Profile.from_json(added.to_json()) == added

@@ -1,0 +1,38 @@
+"""What every workload has, for `make`, `ticktree demo` and readers to find."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WORKLOADS = sorted(path for path in (ROOT / "workloads").iterdir() if path.is_dir())
+
+
+def _pins(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return dict(re.fullmatch(r"(\w+)(?:\[\w+\])?==(.+)", line).groups() for line in lines if "==" in line)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.name)
+def test_a_workload_has_a_script_its_requirements_tests_and_both_pages(workload):
+    for path in (
+        workload / "train.py",
+        workload / "requirements.txt",
+        workload / "README.md",
+        ROOT / "docs" / "workloads" / f"{workload.name}.md",
+        ROOT / "tests" / "workloads" / workload.name,
+    ):
+        assert path.exists()
+
+
+def test_all_workloads_can_be_installed_together():
+    chosen = [
+        _pins(path)
+        for path in (ROOT / "constraints.txt", *(workload / "requirements.txt" for workload in WORKLOADS))
+    ]
+    for name in {name for pins in chosen for name in pins}:
+        assert len({pins[name] for pins in chosen if name in pins}) == 1
+    assert {"torch", "gymnasium"} <= set(chosen[1])
