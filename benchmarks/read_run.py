@@ -26,8 +26,8 @@ from harness.report import Figure, Report, options, progress
 from harness.spread import Spread
 from ticktree.profile import Node, Profile
 from ticktree.recorder import Recorder
-from ticktree.run.image import Image
-from ticktree.run.reader import read_file, read_images
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_file, read_images
 
 TARGET_S = 2.0
 PHASES = ("reset", "observe", "act", "step", "send")

@@ -16,7 +16,7 @@ import pytest
 
 import ticktree
 from ticktree.outputs import EXPORTS, OUTPUTS
-from ticktree.run.layout import LOSSES
+from ticktree.run.reading.layout import LOSSES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -307,7 +307,7 @@ def _new_run() -> RunDirectory:
 
 
 def _program_name() -> str:
-    from ticktree.run.program import name_of_command
+    from ticktree.run.supervision.program import name_of_command
 
     return name_of_command(sys.orig_argv)
 
@@ -355,8 +355,8 @@ def _size(file: Path) -> int:
 def _profile_of(recorder: native.Recorder, run_id: str) -> Profile:
     data = recorder.image()  # first: what is imported below is not the program's time
     from ticktree.profile import Profile
-    from ticktree.run.image import Image
-    from ticktree.run.reader import read_images
+    from ticktree.run.reading.image import Image
+    from ticktree.run.reading.reader import read_images
 
     if not data:
         return Profile.empty()

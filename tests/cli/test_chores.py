@@ -9,7 +9,7 @@ import pytest
 from ticktree.cli import chores
 from ticktree.cli.chores import FOLD_EVERY_S, Chores
 from ticktree.profile import Node, Profile, Stats
-from ticktree.run.program import Program
+from ticktree.run.supervision.program import Program
 
 
 class Clock:

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from ticktree.run import layout
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
 
 WRITER = """
 import sys

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from catch_in_a_write import torn_node
 
-from ticktree.run.image import Image
-from ticktree.run.reader import read_file
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_file
 
 FIXTURE = Path(__file__).parent / "fixtures" / "caught_in_a_write.tt"
 

@@ -25,7 +25,7 @@ def said():
     from ticktree.session import current
     found = []
     for path in current.run.memory_files():
-        from ticktree.run.image import Image
+        from ticktree.run.reading.image import Image
         image = Image.of_file(path)
         text = lambda ref: image.text(ref) if ref else ""
         trees = [(tree.thread_name.decode(), text(tree.role)) for _, tree in image.trees()]
@@ -191,7 +191,7 @@ def test_a_role_changed_between_sections_keeps_what_was_recorded_before_apart(ru
     profile, done = run_session(
         """
         import threading
-        from ticktree.run.image import Image
+        from ticktree.run.reading.image import Image
         from ticktree.session import current
         def thread():
             with ticktree.section("before"):

@@ -7,8 +7,8 @@ import sys
 from telling import counts, losses, node
 
 from ticktree.recorder import Recorder
-from ticktree.run.image import Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_images
 
 
 def capped(node_cap):

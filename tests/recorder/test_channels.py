@@ -14,9 +14,9 @@ import time
 import pytest
 
 from ticktree.recorder import Channel, Recorder
-from ticktree.run.critical import critical_path
-from ticktree.run.edges import edges_of
-from ticktree.run.image import Image, Writer
+from ticktree.run.reading.critical import critical_path
+from ticktree.run.reading.edges import edges_of
+from ticktree.run.reading.image import Image, Writer
 
 # Of `tt_channels` and `tt_place`, in core/channel.h.
 FIRST_PLACE = 64 + 16 * 1024

@@ -8,8 +8,8 @@ import os
 import pytest
 
 from ticktree.recorder import Recorder
-from ticktree.run.image import Image
-from ticktree.run.reader import read_file, read_images
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_file, read_images
 
 CHUNK = max(32 * 1024, mmap.PAGESIZE)
 LIMIT = 16 * CHUNK
@@ -123,7 +123,7 @@ def test_a_full_tmpfs_never_kills_the_program(run_python, tmp_path):
         import resource, signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         from ticktree.recorder import Recorder
-        from ticktree.run.reader import read_file
+        from ticktree.run.reading.reader import read_file
         from pathlib import Path
         resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
         path = Path({str(tmp_path / "memory.tt")!r})

@@ -10,7 +10,7 @@ from contextvars import copy_context
 import pytest
 
 import ticktree
-from ticktree.run.image import Image
+from ticktree.run.reading.image import Image
 
 
 def by_name(recorder):

@@ -122,8 +122,8 @@ def test_windows_begin_where_the_run_began_not_where_the_recorder_did():
     import time
 
     from ticktree.recorder import Recorder
-    from ticktree.run.image import Image
-    from ticktree.run.reader import read_images
+    from ticktree.run.reading.image import Image
+    from ticktree.run.reading.reader import read_images
 
     recorder = Recorder()
     began = time.monotonic_ns() - 5_000_000_000

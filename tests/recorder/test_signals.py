@@ -13,9 +13,9 @@ from lockstep import Puppet
 
 import ticktree
 from ticktree.recorder import Channel
-from ticktree.run.critical import ELSEWHERE, critical_path
-from ticktree.run.edges import edges_of
-from ticktree.run.image import Image
+from ticktree.run.reading.critical import ELSEWHERE, critical_path
+from ticktree.run.reading.edges import edges_of
+from ticktree.run.reading.image import Image
 
 
 @pytest.fixture

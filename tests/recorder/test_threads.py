@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from telling import counts, losses, node, times
 
-from ticktree.run.image import Image
+from ticktree.run.reading.image import Image
 
 
 def in_thread(work, *args):

@@ -8,8 +8,8 @@ import threading
 from memory_images import changed, following_threads, place, recorder_on
 
 from ticktree.recorder import Recorder
-from ticktree.run import layout
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
 
 # Started at the machine's first clock tick: whoever has these numbers now is another.
 STARTED = 1

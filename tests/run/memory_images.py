@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ticktree.recorder import Recorder, install, uninstall
-from ticktree.run import layout
-from ticktree.run.image import Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_images
 
 
 def recorder_on(path: Any = None, **options: Any) -> Recorder:

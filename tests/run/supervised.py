@@ -8,6 +8,6 @@ PLAIN: list[str] = []
 SUPERVISED = [
     sys.executable,
     "-c",
-    "import os, sys; from ticktree.run.supervisor import end_like, supervise\n"
+    "import os, sys; from ticktree.run.supervision.supervisor import end_like, supervise\n"
     "end_like(supervise(sys.argv[1:], os.environ))",
 ]

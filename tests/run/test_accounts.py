@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memory_images import changed, place, profile_of, recorder_on
 
-from ticktree.run import layout
-from ticktree.run.accounts import leave_virtually
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.accounts import leave_virtually
+from ticktree.run.reading.image import Image
 
 
 def test_open_calls_are_left_youngest_first_and_not_counted():

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.run import layout
-from ticktree.run.clock import Clock
+from ticktree.run.reading import layout
+from ticktree.run.reading.clock import Clock
 
 TSC = layout.CLOCKS.index("tsc")
 

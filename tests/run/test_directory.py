@@ -43,7 +43,7 @@ def counting_reader(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return Profile(metadata={"files": frozenset([len(run.memory_files())])})
 
     reader = SimpleNamespace(read_run=read_run)
-    monkeypatch.setitem(sys.modules, "ticktree.run.reader", reader)
+    monkeypatch.setitem(sys.modules, "ticktree.run.reading.reader", reader)
     return reader
 
 

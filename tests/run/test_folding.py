@@ -18,8 +18,8 @@ from ticktree.run import folding
 from ticktree.run.directory import FOLDED, RunDirectory
 from ticktree.run.folded import Folded, read_folded
 from ticktree.run.folding import MANY_FILES, fold_finished, fold_if_many
-from ticktree.run.image import DamagedError, Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.reader import read_images
 
 FILES = family()
 NAMES = list(FILES)
@@ -294,7 +294,8 @@ KILLED_FOLDER = """
 import os, signal, sys
 from pathlib import Path
 from ticktree.run.directory import RunDirectory
-from ticktree.run import folded, folding, gathering, image, places, reader
+from ticktree.run import folded, folding, gathering
+from ticktree.run.reading import image, places, reader
 run, steps = RunDirectory.open(Path(sys.argv[1])), int(sys.argv[2])
 def hook(event, arguments):
     global steps

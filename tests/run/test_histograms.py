@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_images import changed, place, profile_of, recorder_on
 
-from ticktree.run import layout
-from ticktree.run.histograms import HistogramSums
-from ticktree.run.image import DamagedError, Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading import layout
+from ticktree.run.reading.histograms import HistogramSums
+from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.reader import read_images
 
 octaves = st.tuples(
     st.integers(0, 40),

@@ -7,9 +7,9 @@ import random
 import pytest
 from memory_images import busy_image, changed, place, profile_of
 
-from ticktree.run import layout
-from ticktree.run.image import DamagedError, Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.reader import read_images
 
 HEADER_BYTES = 1024
 

@@ -13,9 +13,9 @@ from memory_images import busy_image, changed, following_threads, place, profile
 
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
-from ticktree.run import layout
-from ticktree.run.image import Image
-from ticktree.run.joining import Joining
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.joining import Joining
 
 names = st.sampled_from(["update", "sample", "a/b", ""])
 lengths = st.integers(0, 10**8)

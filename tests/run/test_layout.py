@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.run import layout
+from ticktree.run.reading import layout
 
 CORE = Path(__file__).parents[2] / "src" / "ticktree" / "recorder" / "core"
 RECORDS = {

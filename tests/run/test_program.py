@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ticktree.errors import TicktreeError
-from ticktree.run.program import Program, interpreter_flags
+from ticktree.run.supervision.program import Program, interpreter_flags
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from memory_images import busy_image, changed, place, profile_of, recorder_on
 
 from ticktree.profile import Stats
-from ticktree.run import layout
-from ticktree.run.image import DamagedError, Image
-from ticktree.run.reader import read_file, read_images
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.reader import read_file, read_images
 
 
 def ref_of(image, path):

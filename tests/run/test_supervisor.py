@@ -164,7 +164,7 @@ def test_the_chore_is_done_at_the_start_and_whenever_it_asked_to_be(tmp_path: Pa
     source = """
 import os, sys
 from pathlib import Path
-from ticktree.run.supervisor import end_like, supervise
+from ticktree.run.supervision.supervisor import end_like, supervise
 times = 0
 def chore():
     global times
@@ -182,7 +182,7 @@ def test_what_cannot_be_started_is_one_clear_line() -> None:
     source = """
 import os, sys
 from ticktree.errors import TicktreeError
-from ticktree.run.supervisor import supervise
+from ticktree.run.supervision.supervisor import supervise
 try:
     supervise(["/nowhere/python"], os.environ)
 except TicktreeError as error:

@@ -8,9 +8,9 @@ import pytest
 from memory_images import changed, following_threads, place, profile_of, recorder_on
 
 from ticktree.profile import Waker, Wakes
-from ticktree.run import layout
-from ticktree.run.image import Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_images
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from memory_images import changed, following_threads, place, profile_of, recorde
 
 from ticktree.profile import Share
 from ticktree.recorder import Recorder
-from ticktree.run import layout
-from ticktree.run.image import Image
-from ticktree.run.reader import read_images
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.reader import read_images
 
 
 def in_thread(work, name):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ticktree.cli.screen import one_line, show_at_once, view_options
 from ticktree.run.directory import RunDirectory
 from ticktree.run.folding import fold_if_many
-from ticktree.run.program import Program
+from ticktree.run.supervision.program import Program
 
 FOLD_EVERY_S = 30.0
 # For processes that have ended and left their files: a look at a directory.

@@ -11,7 +11,7 @@ from ticktree.cli.run import run_program
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.run.directory import DEFAULT_OUT
-from ticktree.run.program import Program
+from ticktree.run.supervision.program import Program
 
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 # What a workload is run with when nothing is asked for: about a minute.

@@ -17,8 +17,8 @@ from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
-from ticktree.run.program import Program
-from ticktree.run.supervisor import end_like, supervise
+from ticktree.run.supervision.program import Program
+from ticktree.run.supervision.supervisor import end_like, supervise
 
 
 def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:

@@ -10,9 +10,9 @@ from typing import Protocol
 from ticktree.errors import TicktreeError
 from ticktree.live.reading import Reading, State
 from ticktree.profile import Profile
-from ticktree.run import reader  # noqa: F401 - now, and not when the first moment has been noted
 from ticktree.run.directory import RunDirectory
 from ticktree.run.loading import read_profile
+from ticktree.run.reading import reader  # noqa: F401 - now, and not when the first moment has been noted
 
 Clock = Callable[[], int]
 

@@ -260,7 +260,7 @@ class RunDirectory:
         """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
         if self.is_finished():
             return None
-        from ticktree.run.reader import read_run
+        from ticktree.run.reading.reader import read_run
 
         profile = read_run(self)
         # It is moved aside before its first file is deleted: if it is still there, no file was missing.
@@ -268,7 +268,7 @@ class RunDirectory:
 
     def _read_saved(self) -> Profile:
         from ticktree.run.loading import read_profile
-        from ticktree.run.reader import read_run
+        from ticktree.run.reading.reader import read_run
 
         if (self.path / PROFILE).is_file():
             return read_profile(self.path / PROFILE)

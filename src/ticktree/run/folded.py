@@ -24,10 +24,10 @@ from ticktree.profile import Profile, ProfileError
 from ticktree.profile.codec import from_text
 from ticktree.run.atomic import write_atomically
 from ticktree.run.directory import FOLDED
-from ticktree.run.edges import Edge, Place
-from ticktree.run.image import DamagedError, Writer
-from ticktree.run.places import Places, Spot
-from ticktree.run.wakes import Longest, Loose
+from ticktree.run.reading.edges import Edge, Place
+from ticktree.run.reading.image import DamagedError, Writer
+from ticktree.run.reading.places import Places, Spot
+from ticktree.run.reading.wakes import Longest, Loose
 
 FORMAT = "ticktree-folded/1"
 _MOST_BYTES = 1 << 30

@@ -21,9 +21,9 @@ from ticktree.run.owner import dead_among
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.gathering import Gathered
-    from ticktree.run.image import Image
-    from ticktree.run.joining import Joining
-    from ticktree.run.places import Places
+    from ticktree.run.reading.image import Image
+    from ticktree.run.reading.joining import Joining
+    from ticktree.run.reading.places import Places
 
 # Fewer are left to lie: reading them takes less than folding does.
 MANY_FILES = 64
@@ -92,8 +92,8 @@ def _fold(run: RunDirectory) -> int:
 
 def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], Places]:
     """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
-    from ticktree.run.image import DamagedError
-    from ticktree.run.places import Places, parents_first
+    from ticktree.run.reading.image import DamagedError
+    from ticktree.run.reading.places import Places, parents_first
 
     places = Places(found.folded.places)
     paths = {id(image): path for path, image in found.images.items()}
@@ -108,7 +108,7 @@ def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[
 
 def _joined(run: RunDirectory, images: Iterable[Image], places: Places) -> tuple[Profile, Joining]:
     """The profile of some files, and what is left over of them or wrong with them."""
-    from ticktree.run.joining import Joining
+    from ticktree.run.reading.joining import Joining
 
     joining = Joining(run.id, places)
     for image in images:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.run.directory import FOLDED
 from ticktree.run.folded import Folded, read_folded
-from ticktree.run.image import DamagedError, GoneError, Image, UnbegunError
+from ticktree.run.reading.image import DamagedError, GoneError, Image, UnbegunError
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory

@@ -17,7 +17,7 @@ from ticktree.profile.errors import quoted
 from ticktree.profile.fields import LIMIT, Fields
 from ticktree.profile.merging import sums
 from ticktree.profile.metadata import Value
-from ticktree.run.settling import Settled, settle
+from ticktree.run.reading.settling import Settled, settle
 
 _SECOND = 1_000_000_000
 # What ticktree calls facts that the toolkit has by other names; the inverse of what its export does.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ticktree.compat.mlagents.node import TimerNode
-from ticktree.run.tallies import Tallies, Tally
+from ticktree.run.reading.tallies import Tallies, Tally
 
 _SECOND = 1_000_000_000
 _NOTHING = Tally()

@@ -17,7 +17,7 @@ from ticktree.session import Recorder
 
 if TYPE_CHECKING:
     from ticktree.compat.mlagents.growth import Growth
-    from ticktree.run.tallies import Tallies
+    from ticktree.run.reading.tallies import Tallies
 
 TIMER_FORMAT_VERSION = "0.1.0"
 
@@ -107,7 +107,9 @@ class TimerStack:
         data = self.recorder.image()
         if not data:
             return None
-        from ticktree.run.tallies import Tallies  # here, because a program that only records can do without
+        from ticktree.run.reading.tallies import (
+            Tallies,  # here, because a program that only records can do without
+        )
 
         return Tallies(data)
 

@@ -16,7 +16,7 @@ from ticktree.recorder import Origin
 from ticktree.session import current
 
 if TYPE_CHECKING:
-    from ticktree.run.tallies import Tallies
+    from ticktree.run.reading.tallies import Tallies
 
 
 class Threads:

@@ -14,7 +14,7 @@ from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.critical import CriticalPlace
 from ticktree.profile.share import Share
 from ticktree.profile.wakes import Waker, Wakes
-from ticktree.run.roles import role_of
+from ticktree.run.reading.roles import role_of
 
 KEPT_APART = 256
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ticktree.run import layout
-from ticktree.run.clock import Clock
-from ticktree.run.edges import Place, place
-from ticktree.run.image import Image, Writer
-from ticktree.run.layout import NodeFlag
+from ticktree.run.reading import layout
+from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.edges import Place, place
+from ticktree.run.reading.image import Image, Writer
+from ticktree.run.reading.layout import NodeFlag
 
 # What is left of places that were too small, or too many, to be kept apart.
 ELSEWHERE = Place(Writer(0, 0, 1), 0)

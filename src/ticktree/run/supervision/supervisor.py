@@ -16,8 +16,8 @@ from contextlib import closing, suppress
 from typing import NoReturn
 
 from ticktree.errors import TicktreeError
-from ticktree.run.signals import SignalInbox
-from ticktree.run.terminal import Terminal, in_a_pipeline
+from ticktree.run.supervision.signals import SignalInbox
+from ticktree.run.supervision.terminal import Terminal, in_a_pipeline
 
 # What the keyboard and the window send to everybody in the foreground.
 _FROM_THE_TERMINAL = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ticktree.profile import path as paths
-from ticktree.run.image import Image, Writer
-from ticktree.run.layout import NodeFlag
+from ticktree.run.reading.image import Image, Writer
+from ticktree.run.reading.layout import NodeFlag
 
 
 class Spot(NamedTuple):

@@ -10,17 +10,17 @@ from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.tally import NodeTally
-from ticktree.run import layout
-from ticktree.run.accounts import leave_virtually
-from ticktree.run.branches import Branch
-from ticktree.run.clock import Clock
-from ticktree.run.critical import critical_path
-from ticktree.run.edges import Edge, Place, edges_of
-from ticktree.run.gauges import gauges_of
-from ticktree.run.image import Image
-from ticktree.run.loops import LoopsReader
-from ticktree.run.parts import Part, PartsReader
-from ticktree.run.writers import WritersReader, writer_id
+from ticktree.run.reading import layout
+from ticktree.run.reading.accounts import leave_virtually
+from ticktree.run.reading.branches import Branch
+from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.critical import critical_path
+from ticktree.run.reading.edges import Edge, Place, edges_of
+from ticktree.run.reading.gauges import gauges_of
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.loops import LoopsReader
+from ticktree.run.reading.parts import Part, PartsReader
+from ticktree.run.reading.writers import WritersReader, writer_id
 
 
 class ImageReader:

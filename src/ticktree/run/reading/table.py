@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ticktree.run import layout
-from ticktree.run.histograms import Histograms
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.histograms import Histograms
+from ticktree.run.reading.image import Image
 
 Pairs = list[tuple[int, int]]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ticktree.profile import Gauge, Histogram
-from ticktree.run import layout
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
 
 _OCTAVES_OF_FLOATS = range(-1074, 1024)
 

@@ -9,7 +9,7 @@ from itertools import count
 from ticktree.profile import Histogram, Node
 from ticktree.profile import path as paths
 from ticktree.profile.tally import NodeTally
-from ticktree.run.histograms import HistogramSums
+from ticktree.run.reading.histograms import HistogramSums
 
 
 class Branch:

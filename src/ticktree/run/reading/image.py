@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ticktree.errors import TicktreeError
-from ticktree.run import layout
-from ticktree.run.copying import copy_of
+from ticktree.run.reading import layout
+from ticktree.run.reading.copying import copy_of
 
 Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
-from ticktree.run.crowds import add_up_crowds
 from ticktree.run.gathering import gather
-from ticktree.run.image import DamagedError, Image
-from ticktree.run.joining import Joining
-from ticktree.run.layout import HeaderFlag
-from ticktree.run.places import Places
+from ticktree.run.reading.crowds import add_up_crowds
+from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.joining import Joining
+from ticktree.run.reading.layout import HeaderFlag
+from ticktree.run.reading.places import Places
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ticktree.profile import Writer
-from ticktree.run import layout
-from ticktree.run.clock import Clock
-from ticktree.run.image import Image
-from ticktree.run.roles import role_of
+from ticktree.run.reading import layout
+from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.roles import role_of
 
 
 def writer_id(image: Image, tree: int) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from ticktree.profile import FirstTicks, Jitter, Lateness, Loop, WorstTick
 from ticktree.profile.ticks import worst_of
-from ticktree.run import layout
-from ticktree.run.clock import Clock
-from ticktree.run.image import Image
-from ticktree.run.parts import PartsReader
+from ticktree.run.reading import layout
+from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.parts import PartsReader
 
 Rows = list[tuple[int, int]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.run import layout
+from ticktree.run.reading import layout
 
 # Closer than this, two anchors say less than the scale measured when the recorder was made.
 _FAR_ENOUGH_NS = 10_000_000

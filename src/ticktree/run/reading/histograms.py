@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ticktree.run import layout
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
 
 Counts = NDArray[np.uint64]
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
 from ticktree.profile.histogram import Histogram
 from ticktree.profile.windows import BASE_WIDTH_NS
-from ticktree.run.accounts import Accounts
-from ticktree.run.clock import Clock
-from ticktree.run.image import Image
-from ticktree.run.layout import NodeFlag
-from ticktree.run.table import NodeRow, Pairs, node_table
+from ticktree.run.reading.accounts import Accounts
+from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.layout import NodeFlag
+from ticktree.run.reading.table import NodeRow, Pairs, node_table
 
 # As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
 _NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)

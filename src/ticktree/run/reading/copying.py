@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ticktree.recorder import copy_settled
-from ticktree.run import layout
+from ticktree.run.reading import layout
 
 # A copy takes a fraction of a microsecond; but a writer may be stopped in the middle of a write, for as long as the
 # system lets others run.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from ticktree.run import layout
-from ticktree.run.image import Image
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image
 
 
 @dataclass

@@ -11,11 +11,11 @@ from ticktree.profile import metadata as meta
 from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.ticks import WORST_TICKS_KEPT
-from ticktree.run.branches import Branch
-from ticktree.run.image import DamagedError, Image, Writer
-from ticktree.run.places import Places
-from ticktree.run.records import ImageReader
-from ticktree.run.wakes import Longest, Loose, WakesTally
+from ticktree.run.reading.branches import Branch
+from ticktree.run.reading.image import DamagedError, Image, Writer
+from ticktree.run.reading.places import Places
+from ticktree.run.reading.records import ImageReader
+from ticktree.run.reading.wakes import Longest, Loose, WakesTally
 
 Part = TypeVar("Part", bound=Addable)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ticktree.profile import CriticalPlace, Waker, Wakes
-from ticktree.run.branches import Branch
-from ticktree.run.edges import Edge, Place
-from ticktree.run.image import Writer
-from ticktree.run.places import Places
-from ticktree.run.records import ImageReader
+from ticktree.run.reading.branches import Branch
+from ticktree.run.reading.edges import Edge, Place
+from ticktree.run.reading.image import Writer
+from ticktree.run.reading.places import Places
+from ticktree.run.reading.records import ImageReader
 
 UNKNOWN_WAKERS = "wakes_by_unknown_processes"
 

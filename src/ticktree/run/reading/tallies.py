@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ticktree.run.accounts import leave_virtually
-from ticktree.run.clock import Clock
-from ticktree.run.image import Image
-from ticktree.run.layout import NodeFlag
+from ticktree.run.reading.accounts import leave_virtually
+from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.layout import NodeFlag
 
 _IS_ROOT, _IN_NS = int(NodeFlag.ROOT), int(NodeFlag.NS)  # plain numbers: this is read often
 

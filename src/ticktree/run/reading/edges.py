@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ticktree.run import layout
-from ticktree.run.image import Image, Writer
+from ticktree.run.reading import layout
+from ticktree.run.reading.image import Image, Writer
 
 
 class Place(NamedTuple):

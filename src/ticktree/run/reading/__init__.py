@@ -1,0 +1,1 @@
+"""From memory files, live or left by the dead, to a profile."""

@@ -1,0 +1,1 @@
+"""Running a program as a shell runs a job: its signals, its terminal, how it ends."""
