@@ -21,8 +21,7 @@ MAY_IMPORT = {
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
     "live": {"run", "profile", "analysis", "outputs"},
-    # An armed process installs instruments; one that is installed by hand asks for the program's own recorder.
-    "instrument": {"recorder", "session"},
+    "instrument": {"recorder"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},

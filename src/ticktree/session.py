@@ -68,7 +68,7 @@ class Session:
     """The program's own recorder and the run it writes to."""
 
     def __init__(self) -> None:
-        self.recorder = native.Recorder()
+        self.recorder = native.OWN
         self.run: RunDirectory | None = None
         self.armed = False
         self._pid = 0

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from ticktree.profile import Profile
 from ticktree.run import folding
-from ticktree.run.directory import FOLDED, RunDirectory
+from ticktree.run.directory import RunDirectory
 from ticktree.run.folded import Folded, read_folded
 from ticktree.run.folding import MANY_FILES, fold_finished, fold_if_many
+from ticktree.run.naming import FOLDED
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images
 

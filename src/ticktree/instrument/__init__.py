@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ticktree.errors import TicktreeError
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import OWN, Recorder
 
 # What processes that are started under `ticktree run` are to install.
 AUTO_VARIABLE = "TICKTREE_AUTO"
@@ -46,11 +44,9 @@ def install(*names: str) -> None:
     Raises:
         TicktreeError: One of them is not known.
     """
-    from ticktree.session import current  # where the program's own recorder is
-
     for name in checked(names or KNOWN):
         if name not in _installed:
-            _instrument(name).install(current.recorder)
+            _instrument(name).install(OWN)
             _installed.append(name)
     os.environ[AUTO_VARIABLE] = ",".join(_installed)
 

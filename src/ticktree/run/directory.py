@@ -26,7 +26,7 @@ from ticktree.errors import TicktreeError
 from ticktree.run.atomic import write_atomically
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
-from ticktree.run.naming import clean_name, make_unique
+from ticktree.run.naming import FOLDED, clean_name, make_unique
 from ticktree.run.owner import Owner, start_of
 from ticktree.run.trust import is_writable_by_all, require_own
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
-FOLDED = "folded.json"
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
 _PASSING = re.compile(r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp")
 

@@ -23,7 +23,7 @@ from typing import Any
 from ticktree.profile import Profile, ProfileError
 from ticktree.profile.codec import from_text
 from ticktree.run.atomic import write_atomically
-from ticktree.run.directory import FOLDED
+from ticktree.run.naming import FOLDED
 from ticktree.run.reading.edges import Edge, Place
 from ticktree.run.reading.image import DamagedError, Writer
 from ticktree.run.reading.places import Places, Spot

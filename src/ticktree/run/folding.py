@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.run.directory import FOLDED, RunDirectory
+from ticktree.run.directory import RunDirectory
 from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
+from ticktree.run.naming import FOLDED
 from ticktree.run.owner import dead_among
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.run.directory import FOLDED
 from ticktree.run.folded import Folded, read_folded
+from ticktree.run.naming import FOLDED
 from ticktree.run.reading.image import DamagedError, GoneError, Image, UnbegunError
 
 if TYPE_CHECKING:

@@ -1,9 +1,12 @@
-"""The names of runs and of their directories."""
+"""The names of runs, of their directories, and of what more than one module finds in these."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+# What processes left that have ended, until the run is finished (folded.py).
+FOLDED = "folded.json"
 
 
 def clean_name(name: str) -> str:
