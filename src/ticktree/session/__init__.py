@@ -1,0 +1,14 @@
+"""The profiled program's own session: from `enable()` to its run on disk.
+
+Everything here runs inside somebody else's program, so nothing here may stop it: what goes wrong is said once,
+and recording goes on in private memory or not at all. What is slow to import is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+from ticktree.session.apart import Recorder
+from ticktree.session.arming import arm
+from ticktree.session.functions import disable, enable, snapshot, summary, timed
+from ticktree.session.session import Session, current
+
+__all__ = ["Recorder", "Session", "arm", "current", "disable", "enable", "snapshot", "summary", "timed"]

@@ -1,0 +1,44 @@
+"""A recorder apart from the program's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ticktree import recorder as native
+from ticktree.session.showing import print_profile, profile_of
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+
+
+class Recorder(native.Recorder):
+    """A recorder apart from the program's own, in private memory: for tests and libraries. It records at once.
+
+    Args:
+        virtual_clock: Time stands still but for `advance(ns)`.
+    """
+
+    def __init__(self, *, virtual_clock: bool = False) -> None:  # noqa: ARG002 - taken by __cinit__
+        self.enable()
+
+    def timed(self, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+        """Makes a function a section of this recorder; see `ticktree.timed`."""
+        return native.timed(self, target, memory=memory, cpu=cpu)
+
+    def enable(self) -> None:
+        """Starts recording, or goes on with it."""
+        super().enable()
+        native.install(self)
+
+    def disable(self) -> None:
+        """Stops recording; what is open is left at this moment, without counting as completed."""
+        super().disable()
+        native.uninstall(self)
+
+    def snapshot(self) -> Profile:
+        """What has been recorded so far, as a profile."""
+        return profile_of(self, "recorder")
+
+    def summary(self) -> None:
+        """Prints the tree to standard error."""
+        print_profile(self.snapshot())

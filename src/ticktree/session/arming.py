@@ -1,0 +1,37 @@
+"""Recording from the first line on, in an interpreter that was started for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ticktree.recorder import PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.session.session import current
+from ticktree.session.showing import say
+
+
+def arm() -> None:
+    """Called by ticktree.pth as the interpreter starts under `ticktree run`; never raises.
+
+    The interpreter reads a .pth file once for each name of its folder, in a venv twice or more: only the first counts.
+    """
+    if current.armed:
+        return
+    current.armed = True
+    try:
+        from ticktree.run.directory import RunDirectory
+
+        # The word is for this process: those that it starts are told by it.
+        parent = os.environ.pop(PARENT_VARIABLE, None)
+        run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
+        if run.is_finished():
+            del os.environ[
+                RUN_VARIABLE
+            ]  # outlived by this process or who started it: its own run is a new one
+        else:
+            current.enable(run, parent)
+            from ticktree.instrument import install_from_environment
+
+            install_from_environment()
+    except Exception as error:
+        say(f"cannot record: {error}")

@@ -1,0 +1,57 @@
+"""The public functions that act on the program's own session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, overload
+
+from ticktree import recorder as native
+from ticktree.recorder.timed import Function
+from ticktree.session.session import current
+from ticktree.session.showing import print_profile
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+
+
+def enable() -> None:
+    """Starts recording, or goes on with it. The run is kept in ./ticktree-runs/ when the program ends."""
+    current.enable()
+
+
+def disable() -> None:
+    """Stops recording; what is open is left at this moment, without counting as completed."""
+    current.disable()
+
+
+def snapshot() -> Profile:
+    """What this process has recorded so far, as a profile; empty if it never recorded."""
+    return current.snapshot()
+
+
+def summary() -> None:
+    """Prints the tree to standard error."""
+    print_profile(current.snapshot())
+
+
+@overload
+def timed(target: Function, /, *, memory: bool = False, cpu: bool = False) -> Function: ...
+@overload
+def timed(
+    target: str | None = None, /, *, memory: bool = False, cpu: bool = False
+) -> Callable[[Function], Function]: ...
+def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+    """Makes a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
+
+    Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
+    await, generators only while they run: each resumption is one call. Name, signature and docstring are kept.
+
+    Args:
+        target: The function, or a name for it instead of its qualified name.
+        memory: Sample resident memory.
+        cpu: Sample CPU time.
+
+    Raises:
+        TypeError: If what is decorated cannot be called.
+    """
+    return native.timed(current.recorder, target, memory=memory, cpu=cpu)

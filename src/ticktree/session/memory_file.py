@@ -1,0 +1,52 @@
+"""Where a process writes, and how much it may claim there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from ticktree.run.directory import RunDirectory
+
+# Other users of this tmpfs, data loaders above all, need it too.
+_CLAIM = 4
+
+# Who writes: pid, start, boot id, and which of the programs that the process has run.
+Identity: TypeAlias = tuple[int, int, str, int]
+
+
+def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
+    """Where this process writes, how much it may claim there, and who it is."""
+    from ticktree.run.owner import Owner
+
+    owner = Owner.current()
+    space = os.statvfs(run.memory_dir)
+    claimed = sum(map(_size, run.memory_files()))
+    limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
+    path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
+    incarnation = 1
+    while path.exists():  # this process was another program before (exec), whose records stay
+        incarnation += 1
+        path = run.memory_dir / f"{owner.pid}-{owner.started}-{incarnation}.tt"
+    return path, limit, (owner.pid, owner.started, owner.boot_id, incarnation)
+
+
+def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
+    """The same for a process forked from this one; no file where the run is over."""
+    try:
+        return file_in(run)
+    except OSError:  # the run is over: the child outlived it, and records for nobody
+        return no_file()
+
+
+def no_file() -> tuple[None, int, Identity]:
+    """For a process that records in private memory, for nobody but itself."""
+    return None, 0, (os.getpid(), 0, "", 1)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # it has just been folded
+        return 0

@@ -1,0 +1,35 @@
+"""What a program is told of its own recording."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+    from ticktree.recorder import Recorder
+
+
+def profile_of(recorder: Recorder, run_id: str) -> Profile:
+    """What a recorder holds at this moment, as a profile."""
+    data = recorder.image()  # first: what is imported below is not the program's time
+    from ticktree.profile import Profile
+    from ticktree.run.reading.image import Image
+    from ticktree.run.reading.reader import read_images
+
+    if not data:
+        return Profile.empty()
+    errors: list[Any] = []
+    return read_images([Image(data)], run_id, errors)
+
+
+def print_profile(profile: Profile) -> None:
+    """Prints the tree to standard error."""
+    from ticktree.outputs import print_summary
+
+    print_summary(profile, sys.stderr)
+
+
+def say(text: str) -> None:
+    """Says in one line what the program's author must know."""
+    print(f"ticktree: {text}", file=sys.stderr)
