@@ -46,6 +46,14 @@ def test_what_had_been_left_before_a_crash_is_read_back(place, name):
     assert place.left_in_memory() == []
 
 
+def test_what_was_open_at_a_crash_was_open_until_then(place):
+    """The program itself looked at the clock for the last time when it entered the section."""
+    place.both(f"{BEFORE}\nwith ticktree.section('open'):\n    time.sleep(0.2)\n    os.abort()\n")
+    profile = place.profile()
+    assert profile.root.at("open").open.age_ns >= 200_000_000
+    assert profile.root.total_ns >= profile.root.at("open").open.age_ns
+
+
 def test_a_crash_in_a_thread_and_in_a_child_is_theirs_alone(place):
     place.both(
         BEFORE

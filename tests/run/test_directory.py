@@ -170,11 +170,25 @@ def test_a_damaged_manifest_is_one_clear_line(out: Path, text: str) -> None:
 def test_a_manifest_with_any_field_missing_or_of_another_type_is_refused(out: Path) -> None:
     run = RunDirectory.create("x", out)
     good = json.loads((run.path / "run.json").read_text())
-    for field in good.keys() - {"format"}:
+    optional = {"program_ended_ns"}  # came later: runs of before have none
+    for field in good.keys() - {"format"} - optional:
         for bad in ({k: v for k, v in good.items() if k != field}, {**good, field: None}):
             (run.path / "run.json").write_text(json.dumps(bad))
             with pytest.raises(TicktreeError, match=field):
                 RunDirectory.open(run.path)
+
+
+def test_a_manifest_of_before_says_nothing_of_the_programs_end(out: Path) -> None:
+    run = RunDirectory.create("x", out, supervised=True)
+    run.note_end(0)
+    assert RunDirectory.open(run.path).manifest.program_ended_ns >= run.manifest.began_ns
+    fields = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**fields, "program_ended_ns": "soon"}))
+    with pytest.raises(TicktreeError, match="program_ended_ns"):
+        RunDirectory.open(run.path)
+    del fields["program_ended_ns"]
+    (run.path / "run.json").write_text(json.dumps(fields))
+    assert RunDirectory.open(run.path).manifest.program_ended_ns == 0
 
 
 def test_a_run_is_live_while_its_owner_lives(out: Path) -> None:

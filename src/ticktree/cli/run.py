@@ -117,7 +117,7 @@ def run_program(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
-            run.describe({"exit_status": os.waitstatus_to_exitcode(status)})
+            run.note_end(os.waitstatus_to_exitcode(status))
         _close(run, quiet)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")

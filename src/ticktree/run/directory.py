@@ -255,6 +255,19 @@ class RunDirectory:
         self.manifest = self.manifest._replace(metadata={**self.manifest.metadata, **metadata})
         self._write_manifest()
 
+    def note_end(self, exit_status: int) -> None:
+        """Note that the supervised program has just ended.
+
+        Args:
+            exit_status: How, as Python has it: negative for a signal.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.manifest = self.manifest._replace(program_ended_ns=now)
+        self.describe({"exit_status": exit_status})
+
     def _read_memory(self) -> Profile | None:
         """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
         if self.is_finished():

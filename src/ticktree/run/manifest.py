@@ -30,6 +30,7 @@ class Manifest(NamedTuple):
         supervised: Whether the owner is a supervisor.
         memory: The directory of its memory files, while it has them.
         metadata: What was found out about machine and program.
+        program_ended_ns: CLOCK_MONOTONIC when the supervised program had ended; 0 while it runs, or if nobody watched it.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Manifest(NamedTuple):
     supervised: bool
     memory: str
     metadata: dict[str, str | int | float | bool]
+    program_ended_ns: int = 0
 
     def to_json(self) -> str:
         """The text of `run.json`."""
@@ -64,8 +66,12 @@ class Manifest(NamedTuple):
             raise TicktreeError(f"format {known!r} is not {FORMAT}")
         manifest = cls(**{name: _field(data, name, kind) for name, kind in _KINDS.items()})
         owner = Owner(**{name: _field(data["owner"], name, kind) for name, kind in _OWNER_KINDS.items()})
+        ended = _field(data, "program_ended_ns", int) if "program_ended_ns" in data else 0
         return manifest._replace(
-            argv=_strings(data["argv"]), owner=owner, metadata=_scalars(data["metadata"])
+            argv=_strings(data["argv"]),
+            owner=owner,
+            metadata=_scalars(data["metadata"]),
+            program_ended_ns=ended,
         )
 
 

@@ -51,9 +51,11 @@ def _image_of(path: Path, run: RunDirectory) -> Image:
     process = run.manifest.owner.beside(writer.pid, writer.start)
     replaced = path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists()
     # A process looks at its clock when it ends a call, at times minutes apart; a dead one never will again, nor one
-    # that runs another program now.
+    # that runs another program now. When the run's first process died, its supervisor knows.
     if not replaced and process.is_alive():
         image.go_on_to(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+    elif not replaced and not image.parent.pid:
+        image.go_on_to(run.manifest.program_ended_ns)
     return image
 
 
