@@ -7,6 +7,7 @@ import pytest
 
 import ticktree
 from ticktree.compat import mlagents as timers
+from ticktree.session import current
 
 # Programs under ticktree are run as the command line's own tests run them.
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
@@ -45,3 +46,11 @@ def virtual(monkeypatch):
     yield Timers(recorder, stack)
     recorder.snapshot().check()
     recorder.disable()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_recorder_at_rest_afterwards():
+    """The timers record with the program's own recorder: here that of the tests, whose others want none."""
+    yield
+    current.disable()
+    current._unsaved = False
