@@ -7,6 +7,7 @@ import pytest
 
 import ticktree
 from ticktree.compat import mlagents as timers
+from ticktree.recorder import hooks
 from ticktree.session import current
 
 # Programs under ticktree are run as the command line's own tests run them.
@@ -50,7 +51,9 @@ def virtual(monkeypatch):
 
 @pytest.fixture(autouse=True, scope="module")
 def _own_recorder_at_rest_afterwards():
-    """The timers record with the program's own recorder: here that of the tests, whose others want none."""
+    """Timers record with the program's own recorder, stacks with theirs, for good: here in the tests' own process."""
     yield
+    for recorder in list(hooks._users):
+        recorder.disable()
     current.disable()
     current._unsaved = False
