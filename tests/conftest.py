@@ -10,10 +10,21 @@ import textwrap
 import pytest
 from hypothesis import settings
 
+from ticktree.recorder import hooks
+
 # In CI the same examples each time: a change that fails there must be the cause. At a desk, new ones each time.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_recorder_outlives_its_module():
+    """One that goes on recording keeps the hooks in place, which other tests look at."""
+    yield
+    for recorder in list(hooks._users):
+        recorder.disable()
+        hooks.uninstall(recorder)
 
 
 @pytest.fixture

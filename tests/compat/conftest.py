@@ -7,7 +7,6 @@ import pytest
 
 import ticktree
 from ticktree.compat import mlagents as timers
-from ticktree.recorder import hooks
 from ticktree.session import current
 
 # Programs under ticktree are run as the command line's own tests run them.
@@ -51,9 +50,7 @@ def virtual(monkeypatch):
 
 @pytest.fixture(autouse=True, scope="module")
 def _own_recorder_at_rest_afterwards():
-    """Timers record with the program's own recorder, stacks with theirs, for good: here in the tests' own process."""
+    """The timers record with the program's own recorder: here that of the tests, whose others want none."""
     yield
-    for recorder in list(hooks._users):
-        recorder.disable()
     current.disable()
     current._unsaved = False

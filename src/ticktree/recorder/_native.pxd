@@ -125,6 +125,7 @@ cdef extern from "core/builtins.h" nogil:
     uint64_t tt_hash_end(uint64_t)
     bint tt_hushed(tt_recorder*)
     tt_thread* tt_thread_known(tt_recorder*)
+    bint tt_thread_tells(tt_recorder*)
     int tt_silent
     void tt_forget_places(tt_recorder*)
     void tt_forget_threads(tt_recorder*)

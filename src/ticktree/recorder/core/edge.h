@@ -176,6 +176,14 @@ static tt_thread *tt_thread_known(const tt_recorder *recorder)
     return thread;
 }
 
+/* Whether the running thread has been in a section. Of one that has not, nobody knows what it worked at and what it
+ * waited for (a pool's handlers wait in C), and its path would tell all of that as its work. */
+static int tt_thread_tells(const tt_recorder *recorder)
+{
+    const tt_thread *thread = tt_thread_known(recorder);
+    return thread && tt_node_at(recorder, thread->slot->root)->first_child;
+}
+
 /* A thread whose waits and signals are a library's own affair: the thread that puts them through signals for it. */
 static __thread int tt_silent;
 

@@ -316,8 +316,8 @@ cdef class Recorder:
 
     @property
     def knows_thread(self):
-        """Whether the calling thread has recorded anything here."""
-        return self.core.recording and not self.core.forked and tt_thread_known(self.core) != NULL
+        """Whether the calling thread has been in a section here: only then is it known what it did."""
+        return bool(self.core.recording and not self.core.forked and tt_thread_tells(self.core))
 
     def start_from(self, Channel channel, key):
         """In a new process: its path goes on from its starter's signal."""
