@@ -12,12 +12,14 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.comparison import THRESHOLD, Comparison, compare, differences, looks
-from ticktree.cli.screen import is_terminal, note, show, view_options
+from ticktree.analysis.comparison import Comparison, compare, differences, looks
+from ticktree.cli import comparing, options
+from ticktree.cli.progress import progress
+from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.directory import RunDirectory
 from ticktree.run.naming import make_unique
 
 _LOG = "output.txt"
@@ -28,26 +30,10 @@ _LOG = "output.txt"
 @click.argument("command_b", metavar="'CMD B'")
 @click.option("--pairs", type=click.IntRange(min=2), default=10, show_default=True, help="At most so many.")
 @click.option("--all-pairs", is_flag=True, help="Run them all, though the verdict be certain before.")
-@click.option(
-    "--threshold",
-    metavar="PERCENT",
-    type=click.FloatRange(min=0, min_open=True),
-    default=100 * THRESHOLD,
-    show_default=True,
-    help="The least shift that matters.",
-)
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_OUT,
-    show_default=True,
-    help="Where the runs are kept, in a directory of their own with a and b.",
-)
-@click.option(
-    "--format", "format_name", type=click.Choice(list(COMPARISONS)), default="terminal", show_default=True
-)
-@click.option("--all", "everything", is_flag=True, help="Show every section.")
+@comparing.threshold
+@options.out
+@comparing.form
+@comparing.everything
 def command(
     command_a: str,
     command_b: str,
@@ -70,19 +56,18 @@ def command(
     sides: tuple[list[Profile], list[Profile]] = ([], [])
     compared: Comparison | None = None
     for number, side in _order(pairs):
-        _tell(f"pair {number + 1} of {pairs}: {'AB'[side]}")
-        sides[side].append(_run(words[side], place / "ab"[side]))
+        with progress(f"pair {number + 1} of {pairs}: {'AB'[side]}"):
+            sides[side].append(_run(words[side], place / "ab"[side]))
         done = min(map(len, sides))
         if len(sides[0]) != len(sides[1]) or done not in plan:
             continue
         compared = compare(*sides, threshold=threshold / 100, paired=True, confidence=plan[done])
         if not all_pairs and _is_certain(compared):
             break
-    _tell("")
     if compared is None:
         raise TicktreeError("no pair was completed")
-    options = replace(view_options(sys.stdout), all=everything)
-    show(COMPARISONS[format_name](compared, differences(*sides), options), sys.stdout)
+    view = replace(view_options(sys.stdout), all=everything)
+    show(COMPARISONS[format_name](compared, differences(*sides), view), sys.stdout)
     note(f"{len(sides[0])} pairs kept in {place}")
 
 
@@ -135,9 +120,3 @@ def _is_certain(compared: Comparison) -> bool:
     """Whether nothing about any loop is left open; about the sections, where there is no loop."""
     loops = [entry for entry in compared.entries if entry.kind == "loop"]
     return all(entry.verdict != "cannot tell" for entry in loops or compared.entries)
-
-
-def _tell(text: str) -> None:
-    if is_terminal(sys.stderr):
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()

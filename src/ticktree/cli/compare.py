@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference, compare, differences
-from ticktree.cli.files import STANDARD_OUTPUT, write
+from ticktree.analysis.comparison import Comparison, Difference, compare, differences
+from ticktree.cli import comparing, options
+from ticktree.cli.files import deliver, view_for
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import note, show, view_options
+from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
@@ -36,14 +36,7 @@ _VERDICTS = ("slower", "faster", "cannot tell")
     help="One more run of the base; may be given several times.",
 )
 @click.option("--pairs", is_flag=True, help="The n-th runs of both sides were measured side by side.")
-@click.option(
-    "--threshold",
-    metavar="PERCENT",
-    type=click.FloatRange(min=0, min_open=True),
-    default=100 * THRESHOLD,
-    show_default=True,
-    help="The least shift that matters.",
-)
+@comparing.threshold
 @click.option("--allow-different", is_flag=True, help="Compare runs of unlike machines or libraries.")
 @click.option(
     "--fail-on",
@@ -51,12 +44,10 @@ _VERDICTS = ("slower", "faster", "cannot tell")
     multiple=True,
     help="Exit status 1 if any verdict is this; may be given several times.",
 )
-@click.option(
-    "--format", "format_name", type=click.Choice(list(COMPARISONS)), default="terminal", show_default=True
-)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
-@click.option("--all", "everything", is_flag=True, help="Show every section.")
-@click.option("--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's.")
+@comparing.form
+@options.output
+@comparing.everything
+@options.width
 def command(
     base: Path,
     new: tuple[Path, ...],
@@ -83,13 +74,8 @@ def command(
     apart = differences(old, young)
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     _refuse_unlike(apart, allow_different)
-    options = replace(view_options(sys.stdout), all=everything)
-    if width is not None:
-        options = replace(options, width=width)
-    if output is None or output == STANDARD_OUTPUT:
-        show(COMPARISONS[format_name](compared, apart, options), sys.stdout)
-    else:
-        write(output, COMPARISONS[format_name](compared, apart, replace(options, color=False)))
+    view = replace(view_for(output, width), all=everything)
+    deliver(COMPARISONS[format_name](compared, apart, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
+from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import STANDARD_OUTPUT, read, write
-from ticktree.cli.screen import note, show
+from ticktree.cli.files import deliver, read
+from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS
 
 
@@ -18,9 +18,7 @@ from ticktree.outputs import EXPORTS
 @click.option(
     "--to", "format_name", type=click.Choice(list(EXPORTS)), required=True, help="The format to write."
 )
-@click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there; - prints it."
-)
+@options.output
 def command(run: Path | None, format_name: str, output: Path | None) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
@@ -32,7 +30,4 @@ def command(run: Path | None, format_name: str, output: Path | None) -> None:
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
-    if output is None or output == STANDARD_OUTPUT:
-        show(document, sys.stdout)
-    else:
-        write(output, document)
+    deliver(document, output)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ticktree.cli.progress import progress
+from ticktree.cli.screen import show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.atomic import write_atomically
 from ticktree.run.loading import find_run, load
 
-STANDARD_OUTPUT = Path("-")
+if TYPE_CHECKING:
+    from ticktree.outputs import ViewOptions
+
+
+_STANDARD_OUTPUT = Path("-")
 
 
 def read(path: Path | None) -> Profile:
@@ -25,13 +33,28 @@ def read(path: Path | None) -> Profile:
         return find_run(None).profile() if path is None else load(path)
 
 
-def write(path: Path, document: bytes) -> None:
-    """Write a file, whole or not at all.
+def view_for(output: Path | None, width: int | None) -> ViewOptions:
+    """How to draw what `deliver` is given.
+
+    Args:
+        output: The file it goes to; None or "-" for standard output. Only a terminal gets colours.
+        width: In columns; None for the terminal's.
+    """
+    view = view_options(sys.stdout)
+    color = view.color and output in (None, _STANDARD_OUTPUT)
+    return replace(view, color=color, width=width or view.width)
+
+
+def deliver(document: bytes, output: Path | None) -> None:
+    """Print a document, or write it to a file: whole or not at all.
 
     Raises:
         TicktreeError: It cannot be written; what was there before is as it was.
     """
+    if output is None or output == _STANDARD_OUTPUT:
+        show(document, sys.stdout)
+        return
     try:
-        write_atomically(path, document)
+        write_atomically(output, document)
     except OSError as error:
-        raise TicktreeError(f"cannot write {path}: {error.strerror}") from None
+        raise TicktreeError(f"cannot write {output}: {error.strerror}") from None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ticktree.analysis.roles import By
+from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import STANDARD_OUTPUT, read, write
-from ticktree.cli.screen import note, show, view_options
+from ticktree.cli.files import deliver, read, view_for
+from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
 
@@ -24,7 +24,7 @@ from ticktree.outputs import OUTPUTS
     type=click.Choice(list(OUTPUTS)),
     help="By default what FILE's name says, else terminal.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
+@options.output
 @click.option("--all", "everything", is_flag=True, help="Show every row, however small.")
 @click.option(
     "--by",
@@ -32,7 +32,7 @@ from ticktree.outputs import OUTPUTS
     help="Give each a column of its own, or where they are many min, median, max and the slowest.",
 )
 @click.option("--call-sites", is_flag=True, help="Show where each section is entered.")
-@click.option("--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's.")
+@options.width
 def command(
     run: Path | None,
     format_name: str | None,
@@ -50,21 +50,12 @@ def command(
     profile = read(run)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
-    options = replace(view_options(sys.stdout), all=everything, by=by, call_sites=call_sites)
-    if width is not None:
-        options = replace(options, width=width)
-    if output == STANDARD_OUTPUT:
-        output = None
-    if output is not None:
-        options = replace(options, color=False)
-    document = OUTPUTS[format_name or _format_of(output)].render(profile, options)
+    view = replace(view_for(output, width), all=everything, by=by, call_sites=call_sites)
+    document = OUTPUTS[format_name or _format_of(output)].render(profile, view)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
-    if output is None:
-        show(document, sys.stdout)
-    else:
-        write(output, document)
+    deliver(document, output)
 
 
 def _format_of(output: Path | None) -> str:

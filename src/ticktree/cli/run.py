@@ -12,11 +12,12 @@ from typing import NoReturn
 
 import click
 
+from ticktree.cli import options
 from ticktree.cli.chores import Chores
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
 
@@ -35,14 +36,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
 )
 @click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
 @click.option("--name", metavar="NAME", help="What to call the run; by default after the program.")
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_OUT,
-    show_default=True,
-    help="Where runs are kept.",
-)
+@options.out
 @click.option(
     "--auto",
     metavar="LIB,...",

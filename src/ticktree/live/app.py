@@ -222,5 +222,4 @@ class Top(App[None]):
 
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, as in tests
-                loop.add_signal_handler(number, self.exit)
+            loop.add_signal_handler(number, self.exit)

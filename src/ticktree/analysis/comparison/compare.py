@@ -83,6 +83,7 @@ class _Judge:
     def __init__(self, old: Side, young: Side, unit: str, threshold: float, confidence: float) -> None:
         self.old, self.young, self.unit, self.threshold = old, young, unit, threshold
         self.confidence = confidence
+        self._known: dict[str, tuple[list[float], list[float]]] = {}
 
     def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[Entry]:
         return [self._entry(kind, path) for path in paths]
@@ -117,10 +118,14 @@ class _Judge:
         return self.old.stats(path), self.young.stats(path)
 
     def _values(self, path: str) -> tuple[list[float], list[float]]:
-        """A loop's ticks are the calls of its node."""
-        if self.unit == "blocks":
-            return self.old.block_means(path), self.young.block_means(path)
-        return self.old.run_means(path), self.young.run_means(path)
+        """Of both sides, worked out once: a loop's ticks are the calls of its node, and the guard asks again."""
+        if path not in self._known:
+            before, after = (
+                side.block_means(path) if self.unit == "blocks" else side.run_means(path)
+                for side in (self.old, self.young)
+            )
+            self._known[path] = before, after
+        return self._known[path]
 
     def _shift(self, before: list[float], after: list[float], old: Stats, young: Stats) -> Shift:
         if not before or not after:  # a run too short for blocks: the means are all there is
