@@ -51,7 +51,7 @@ def _together(profile: Profile, options: ViewOptions) -> Iterator[Table]:
     """Yield how processes and threads worked together; nothing of a run that had but one thread."""
     if len(profile.writers) < 2:
         return
-    seen = Survey(profile)
+    seen = Survey(profile, options.settings)
     if has_processes(profile) or options.by is not None:
         yield processes(profile, seen, options.by)
     for table in (why_idle(seen, options), critical(profile, options)):
