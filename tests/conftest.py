@@ -18,7 +18,7 @@ settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-# A shell starts what runs in its background with the keyboard's signals ignored, and every program below inherits that:
+# A shell starts what runs in its background with the keyboard's signals ignored, and every program below inherits it:
 # there a Ctrl-C that a test sends would reach nobody.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
