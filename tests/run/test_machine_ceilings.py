@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ticktree.run.facts import describe_program
-from ticktree.run.machine import kept, processor, reckoned
-from ticktree.run.machine.ceilings import ceiling_facts
-from ticktree.run.machine.fingerprint import digest, fingerprint
-from ticktree.run.machine.kept import Kept, NotUsableError
+from ticktree.run.capability import kept, processor, reckoned
+from ticktree.run.capability.carried import ceiling_facts
+from ticktree.run.capability.fingerprint import digest, fingerprint
+from ticktree.run.capability.kept import Kept, NotUsableError
 
 MEASURED = {
     "memcpy_bytes_per_s": 10.2e9,

@@ -17,8 +17,8 @@ from ticktree.cli.progress import progress
 from ticktree.cli.screen import note, one_line, show, view_options
 from ticktree.outputs import terminal
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.machine import kept, processor
-from ticktree.run.machine.fingerprint import fingerprint
+from ticktree.run.capability import kept, processor
+from ticktree.run.capability.fingerprint import fingerprint
 
 # What is found out, and a function that says it: a sentence a line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (

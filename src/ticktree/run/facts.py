@@ -13,8 +13,8 @@ from contextlib import suppress
 from importlib import metadata as distributions
 from pathlib import Path
 
-from ticktree.run.machine import processor
-from ticktree.run.machine.ceilings import ceiling_facts
+from ticktree.run.capability import processor
+from ticktree.run.capability.carried import ceiling_facts
 
 # Whose versions change what a loop costs.
 _PACKAGES = (

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from ticktree.cli.ages import ago
 from ticktree.outputs import formatting
-from ticktree.run.machine import kept, reckoned
-from ticktree.run.machine.ceilings import can_be
-from ticktree.run.machine.fingerprint import fingerprint
-from ticktree.run.machine.kept import Kept, NotUsableError
+from ticktree.run.capability import kept, reckoned
+from ticktree.run.capability.carried import can_be
+from ticktree.run.capability.fingerprint import fingerprint
+from ticktree.run.capability.kept import Kept, NotUsableError
 
 _MEASURE = "`ticktree doctor --measure` finds out in a few seconds"
 # By name: what it is, and its unit; "" for a cost in nanoseconds.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.recorder import Recorder
-from ticktree.run.machine import processor
+from ticktree.run.capability import processor
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 # What Linux calls a TSC whose rate never changes and which never stops.

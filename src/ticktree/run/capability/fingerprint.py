@@ -8,7 +8,7 @@ import os
 import platform
 from typing import TypeAlias
 
-from ticktree.run.machine import processor
+from ticktree.run.capability import processor
 
 Fingerprint: TypeAlias = dict[str, str | int | bool]
 

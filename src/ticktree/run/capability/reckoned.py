@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 from typing import TypeAlias
 
-from ticktree.run.machine import processor
+from ticktree.run.capability import processor
 
 # Flags that are needed, and what they are worth; the most first.
 _Widths: TypeAlias = tuple[tuple[set[str], int], ...]

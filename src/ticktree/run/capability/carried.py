@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.run.machine import kept, processor, reckoned
-from ticktree.run.machine.fingerprint import fingerprint
+from ticktree.run.capability import kept, processor, reckoned
+from ticktree.run.capability.fingerprint import fingerprint
 
 # numpy may come with a library that multiplies a hundred times slower than the processor could, and then what was
 # measured says nothing of the machine. Good ones reach a tenth or more of what was reckoned so generously.

@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 
 from ticktree.errors import TicktreeError
 from ticktree.run.atomic import write_atomically
-from ticktree.run.machine.fingerprint import Fingerprint, digest
+from ticktree.run.capability.fingerprint import Fingerprint, digest
 
 SCHEMA = "ticktree-ceilings/1"
 # Costs are kept at their minimum, everything else at its maximum.
