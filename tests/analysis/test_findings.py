@@ -37,7 +37,7 @@ def of(severity, message, **evidence) -> Finding:
 def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rule():
     first = Says(of("info", "d"), of("warning", "b", at_stake_share=0.12))
     second = Says(of("info", "c", at_stake_share=0.01), of("critical", "a"), of("info", "e"))
-    assert [found.message for found in findings(Profile.empty(), [first, second])] == list("abcde")
+    assert [found.message for found in findings(Profile.empty(), rules=[first, second])] == list("abcde")
 
 
 @pytest.mark.parametrize(

@@ -173,16 +173,30 @@ def test_what_else_was_measured_is_noted():
         "x",
         [MS],
         cpu=Cpu(3, 50, 100),
-        memory=Memory(3, -2_000_000, 10**9),
+        memory=Memory(1, -2_000_000, 10**9, 37_000_000, is_exact=True),
+        device_memory=Memory(1, 0, 10**8, 10**7, True, frozenset({"cuda:0"})),
         device="unsupported: no GPU",
         open=Open(2, 5 * MS),
     )
     assert notes(measured) == (
         "2 still open, the oldest for 5.00 ms",
         "CPU 50% of 3 calls",
-        "memory -2.00 MB over 3 calls, peak 1.00 GB",
+        "memory peak 1.00 GB, up to +37.0 MB in a call",
+        "memory -2.00 MB over 1 call",
+        "cuda:0 memory peak 100 MB, up to +10.0 MB in a call",
+        "cuda:0 memory +0 B over 1 call",
         "device time unsupported: no GPU",
     )
+
+
+def test_a_note_on_memory_says_how_much_of_it_is_known():
+    unseen = node("x", [MS] * 3, memory=Memory(2, 5_000_000, 10**9, 37_000_000))
+    assert notes(unseen) == (
+        "memory peak at least 1.00 GB, +37.0 MB in a call",
+        "memory +5.00 MB over 2 of 3 calls",
+    )
+    older = node("x", [MS], memory=Memory(1, 5_000_000, 10**9))
+    assert notes(older) == ("memory peak at least 1.00 GB", "memory +5.00 MB over 1 call")
 
 
 def test_call_sites_are_shown_on_demand_and_unknown_ones_last():

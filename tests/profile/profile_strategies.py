@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ticktree.profile import (
     CallSite,
+    Causes,
     Cpu,
     CriticalPlace,
     FirstTicks,
@@ -94,6 +95,14 @@ def shared_out(draw, node):
 
 
 @st.composite
+def memories(draw, devices=st.just(frozenset())):  # noqa: B008
+    peak = draw(amounts)
+    growth = draw(st.none() | st.integers(0, peak))
+    change = draw(st.integers(-(10**9), 10**9))
+    return Memory(draw(small), change, peak, growth, draw(st.booleans()), draw(devices))
+
+
+@st.composite
 def nodes(draw, name, depth=3):
     steady, warmup = draw(calls()), draw(st.none() | calls())
     booked = steady + (warmup or [])
@@ -110,7 +119,8 @@ def nodes(draw, name, depth=3):
         call_sites=draw(st.dictionaries(call_sites, st.integers(1, 9), max_size=2)),
         work=draw(st.none() | st.builds(Work, amounts, amounts, amounts)),
         cpu=draw(st.none() | st.builds(Cpu, small, amounts, amounts)),
-        memory=draw(st.none() | st.builds(Memory, small, st.integers(-(10**9), 10**9), amounts)),
+        memory=draw(st.none() | memories()),
+        device_memory=draw(st.none() | memories(st.frozensets(st.sampled_from(["cuda:0", "mps"])))),
         device=draw(st.none() | st.sampled_from(["unsupported: no GPU", "unsupported: no events"])),
         open=draw(st.none() | st.builds(Open, st.integers(1, 4), amounts)),
         recorder_ns=draw(st.integers(0, own_ns)),
@@ -128,10 +138,31 @@ first_ticks = st.builds(FirstTicks, small, st.sampled_from("ab"), st.lists(amoun
 
 
 @st.composite
+def latenesses(draw):
+    late = draw(st.lists(amounts, max_size=5))
+    known = Histogram.of(late) if draw(st.booleans()) else Histogram()
+    return Lateness(len(late), sum(late), max(late, default=0), known)
+
+
+@st.composite
+def jitters(draw):
+    steps = draw(st.lists(amounts, max_size=5))
+    return Jitter(len(steps), sum(steps), Histogram.of(steps) if draw(st.booleans()) else Histogram())
+
+
+@st.composite
+def causes_of(draw, most):
+    """What happened in `most` ticks, known of some of them; None where of none."""
+    known = st.builds(Causes, st.integers(0, most), amounts, small, small, small, small)
+    return draw(st.none() | known)
+
+
+@st.composite
 def loops(draw, path):
     steady, warmup_ticks = draw(stats), draw(small)
     ticks = steady.count + warmup_ticks
     missed = draw(st.integers(0, ticks))
+    missed_ns = draw(st.none() | amounts)
     return Loop(
         path=path,
         ticks=ticks,
@@ -141,11 +172,16 @@ def loops(draw, path):
         longest_miss_run=draw(st.integers(0, missed)),
         warmup_ticks=warmup_ticks,
         stats=steady,
-        lateness=draw(st.none() | st.builds(Lateness, small, amounts, amounts)),
-        jitter=draw(st.none() | st.builds(Jitter, small, amounts)),
+        lateness=draw(st.none() | latenesses()),
+        jitter=draw(st.none() | jitters()),
         busy_ns=draw(amounts),
         first_ticks=draw(st.none() | first_ticks),
         worst=worst_of(draw(st.lists(worst_ticks, max_size=12))),
+        waited_ns=draw(st.none() | amounts),
+        causes=draw(causes_of(steady.count)),
+        missed_causes=draw(causes_of(missed)),
+        missed_ns=missed_ns,
+        missed_breakdown={} if missed_ns is None else draw(breakdowns),
     )
 
 

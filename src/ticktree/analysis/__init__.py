@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.registry import findings
+from ticktree.analysis.settings import Settings
 
-__all__ = ["Finding", "findings"]
+__all__ = ["Finding", "Settings", "findings"]

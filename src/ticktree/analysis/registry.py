@@ -9,16 +9,25 @@ from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
 from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
 
 
-def findings(profile: Profile, rules: Sequence[Rule] = RULES) -> list[Finding]:
-    """Return what there is to say of `profile`, the most severe first, then what has most at stake."""
-    seen = Survey(profile)
-    found = [finding for rule in rules for finding in rule.find(seen)]
+def findings(
+    profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
+) -> list[Finding]:
+    """Return what there is to say of `profile`, the most severe first, then what has most at stake.
+
+    Args:
+        profile: what is judged.
+        settings: how; None for the defaults.
+        rules: by which rules; None for all there are.
+    """
+    seen = Survey(profile, settings)
+    found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
     return sorted(found, key=_order)  # and then in the order of the rules: the sort is stable
 
 

@@ -33,7 +33,9 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
     if node.cpu is not None:
         yield from _cpu(node.cpu)
     if node.memory is not None:
-        yield _memory(node.memory)
+        yield from _memory(node.memory, node)
+    if node.device_memory is not None:
+        yield from _memory(node.device_memory, node)
     if node.device is not None:
         yield f"device time {visible(node.device)}"
     if options.call_sites:
@@ -94,10 +96,18 @@ def _cpu(cpu: Cpu) -> Iterator[str]:
         yield f"CPU {formatting.share(cpu.cpu_ns / cpu.wall_ns)} of {formatting.count(cpu.samples)} calls"
 
 
-def _memory(memory: Memory) -> str:
+def _memory(memory: Memory, node: Node) -> Iterator[str]:
+    whose = " ".join([*map(visible, sorted(memory.devices)), "memory"])
+    # Where it is not exact, what came and went inside a call was not seen.
+    peak, most = ("peak", "up to ") if memory.is_exact else ("peak at least", "")
+    peak = f"{whose} {peak} {formatting.size(memory.peak_bytes)}"
+    if memory.growth_bytes is not None:
+        peak += f", {most}+{formatting.size(memory.growth_bytes)} in a call"
+    yield peak
     sign = "+" if memory.change_bytes >= 0 else ""
-    change, peak = formatting.size(memory.change_bytes), formatting.size(memory.peak_bytes)
-    return f"memory {sign}{change} over {formatting.count(memory.samples)} calls, peak {peak}"
+    part = f"{formatting.count(memory.samples)} of " if memory.samples < node.count else ""
+    of = formatting.counted(node.count if part else memory.samples, "call")
+    yield f"{whose} {sign}{formatting.size(memory.change_bytes)} over {part}{of}"
 
 
 def _call_sites(node: Node) -> Iterator[str]:
