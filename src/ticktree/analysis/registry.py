@@ -6,14 +6,41 @@ from collections.abc import Sequence
 
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
+from ticktree.analysis.rules.allocation import AllocationRule
+from ticktree.analysis.rules.buffer_copies import BufferCopiesRule
+from ticktree.analysis.rules.copied_twice import CopiedTwiceRule
+from ticktree.analysis.rules.guidance import GuidanceRule
+from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
+from ticktree.analysis.rules.no_compilation import NoCompilationRule
+from ticktree.analysis.rules.preprocessing import PreprocessingRule
+from ticktree.analysis.rules.queue_merge import QueueMergeRule
+from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
-RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
+# In the order in which findings that are equally worth it are told.
+RULES: Sequence[Rule] = (
+    StragglerRule(),
+    ImbalanceRule(),
+    IdleWorkerRule(),
+    ListOfArraysRule(),
+    CopiedTwiceRule(),
+    AllocationRule(),
+    PreprocessingRule(),
+    HorizonRule(),
+    GuidanceRule(),
+    QueueMergeRule(),
+    BufferCopiesRule(),
+    RoundTripRule(),
+    NoCompilationRule(),
+    TooFewTicksRule(),
+)
 
 
 def findings(
