@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
@@ -22,6 +23,7 @@ from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.third_party import Loaded, found_by, installed, load
 from ticktree.profile import Profile
 
 # In the order in which findings that are equally worth it are told.
@@ -51,11 +53,19 @@ def findings(
     Args:
         profile: what is judged.
         settings: how; None for the defaults.
-        rules: by which rules; None for all there are.
+        rules: by which rules; None for all there are, those of other distributions included.
     """
     seen = Survey(profile, settings)
     found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
+    if rules is None:
+        found += [finding for other in others() for finding in found_by(other, seen)]
     return sorted(found, key=_order)  # and then in the order of the rules: the sort is stable
+
+
+@cache
+def others() -> tuple[Loaded, ...]:
+    """Return what came of the rules that other distributions bring, loaded once."""
+    return load(installed(), {rule.name for rule in RULES})
 
 
 def _order(finding: Finding) -> tuple[int, float]:
