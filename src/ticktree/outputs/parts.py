@@ -18,6 +18,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.processes import processes
 from ticktree.outputs.tree import tree
 from ticktree.profile import Profile
+from ticktree.profile.machine import programs_own
 
 
 def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
@@ -30,7 +31,7 @@ def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
     yield from _together(profile, options)
     if profile.loops:
         yield loops(profile, options)
-    if profile.gauges:
+    if programs_own(profile.gauges):
         yield gauges(profile)
     worth_doing = advice(profile, options)
     if worth_doing.findings:
