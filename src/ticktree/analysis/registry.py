@@ -8,12 +8,13 @@ from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
-RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
+RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule(), StarvedRule())
 
 
 def findings(
