@@ -19,6 +19,7 @@ from ticktree.analysis.rules.no_compilation import NoCompilationRule
 from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
+from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
 from ticktree.analysis.settings import Settings
@@ -31,6 +32,7 @@ RULES: Sequence[Rule] = (
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),
+    StarvedRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),
