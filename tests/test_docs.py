@@ -27,6 +27,7 @@ COMMANDS = ("run", "report", "top", "compare", "ab", "export", "list", "doctor",
 # Losses that readers add to the recorder's own.
 READERS_LOSSES = (
     "nodes_caught_in_a_write",
+    "machine_readings_damaged",
     "memory_files_damaged",
     "processes_outlived_run",
     "negative_self_times",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,6 +17,9 @@ from ticktree.analysis.categories import Categories
 from ticktree.analysis.quantities import duration_ns, part, size_bytes
 from ticktree.analysis.settings import Settings, Thresholds, Weights
 from ticktree.errors import TicktreeError
+
+if TYPE_CHECKING:
+    from ticktree.analysis.budgets import Plan
 
 FILE_NAME = "pyproject.toml"
 # What there may be under [tool.ticktree].
@@ -120,6 +123,31 @@ def configuration(start: Path | None = None) -> Table:
                 found.only(TABLES)
                 return found
     return Table({})
+
+
+def configuration_in(path: Path) -> Table:
+    """Return [tool.ticktree] of one file.
+
+    Raises:
+        ConfigurationError: the file cannot be read, has no such table, or says what ticktree does not know.
+    """
+    found = _tool(path)
+    if found is None:
+        raise ConfigurationError(f"{path}: there is no [tool.ticktree] in it")
+    found.only(TABLES)
+    return found
+
+
+def budgets(table: Mapping[str, Any]) -> Plan:
+    """Return the budgets in what `configuration` returned.
+
+    Raises:
+        BudgetError: one of them is none; a line that names the file and the key.
+    """
+    from ticktree.analysis.budgets import plan_of  # needs what only comparing needs
+
+    found = (table if isinstance(table, Table) else Table(table)).table("budgets")
+    return plan_of(found, f"{found.path or FILE_NAME}: [{found.name}]")
 
 
 def settings(table: Mapping[str, Any]) -> Settings:

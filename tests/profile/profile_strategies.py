@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ticktree.profile import (
     CallSite,
+    Causes,
     Cpu,
     CriticalPlace,
     FirstTicks,
@@ -137,10 +138,31 @@ first_ticks = st.builds(FirstTicks, small, st.sampled_from("ab"), st.lists(amoun
 
 
 @st.composite
+def latenesses(draw):
+    late = draw(st.lists(amounts, max_size=5))
+    known = Histogram.of(late) if draw(st.booleans()) else Histogram()
+    return Lateness(len(late), sum(late), max(late, default=0), known)
+
+
+@st.composite
+def jitters(draw):
+    steps = draw(st.lists(amounts, max_size=5))
+    return Jitter(len(steps), sum(steps), Histogram.of(steps) if draw(st.booleans()) else Histogram())
+
+
+@st.composite
+def causes_of(draw, most):
+    """What happened in `most` ticks, known of some of them; None where of none."""
+    known = st.builds(Causes, st.integers(0, most), amounts, small, small, small, small)
+    return draw(st.none() | known)
+
+
+@st.composite
 def loops(draw, path):
     steady, warmup_ticks = draw(stats), draw(small)
     ticks = steady.count + warmup_ticks
     missed = draw(st.integers(0, ticks))
+    missed_ns = draw(st.none() | amounts)
     return Loop(
         path=path,
         ticks=ticks,
@@ -150,11 +172,16 @@ def loops(draw, path):
         longest_miss_run=draw(st.integers(0, missed)),
         warmup_ticks=warmup_ticks,
         stats=steady,
-        lateness=draw(st.none() | st.builds(Lateness, small, amounts, amounts)),
-        jitter=draw(st.none() | st.builds(Jitter, small, amounts)),
+        lateness=draw(st.none() | latenesses()),
+        jitter=draw(st.none() | jitters()),
         busy_ns=draw(amounts),
         first_ticks=draw(st.none() | first_ticks),
         worst=worst_of(draw(st.lists(worst_ticks, max_size=12))),
+        waited_ns=draw(st.none() | amounts),
+        causes=draw(causes_of(steady.count)),
+        missed_causes=draw(causes_of(missed)),
+        missed_ns=missed_ns,
+        missed_breakdown={} if missed_ns is None else draw(breakdowns),
     )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profile_strategies import loops, worst_ticks
 
-from ticktree.profile import FirstTicks, Jitter, Lateness, Loop, Stats, WorstTick
+from ticktree.profile import Causes, FirstTicks, Histogram, Jitter, Lateness, Loop, Stats, WorstTick
 from ticktree.profile.ticks import worst_of
 
 
@@ -72,6 +72,15 @@ def test_loops_of_different_paths_do_not_merge():
         {"hz": frozenset({0.0})},
         {"hz": frozenset({float("nan")})},
         {"lateness": Lateness(-1, 0, 0)},
+        {"lateness": Lateness(1, 5, 5, Histogram.of([5, 6]))},
+        {"jitter": Jitter(2, 5, Histogram.of([5]))},
+        {"waited_ns": -1},
+        {"missed_ns": -1},
+        {"missed_breakdown": {"c/a": 1}},
+        {"missed_ns": 5, "missed_breakdown": {"c/a": -1}},
+        {"causes": Causes(3)},
+        {"causes": Causes(1, minor_faults=-1)},
+        {"missed_causes": Causes(2)},
         {"worst": (WorstTick(1, "w", 0, 0), WorstTick(2, "w", 1, 0))},
     ],
 )
@@ -79,3 +88,44 @@ def test_what_cannot_be_is_a_problem(change):
     loop = Loop(path="c", ticks=2, missed=1, longest_miss_run=1, hz=frozenset({30.0}), stats=Stats.of([1, 2]))
     assert not list(loop.problems())
     assert list(replace(loop, **change).problems())
+
+
+def test_percentiles_of_lateness_are_within_the_latest_tick():
+    late = [10, 20, 30, 1000]
+    lateness = Lateness(4, sum(late), 1000, Histogram.of(late))
+    assert lateness.quantile_ns(0.5) == pytest.approx(20, rel=0.03)
+    assert lateness.quantile_ns(0.99) == pytest.approx(1000, rel=0.011)
+    assert lateness.quantile_ns(0.99) <= 1000
+    assert Lateness(4, 100, 60).quantile_ns(0.5) is None
+
+
+def test_percentiles_of_jitter_are_those_of_the_differences():
+    steps = [0, 4, 4, 900]
+    jitter = Jitter(4, sum(steps), Histogram.of(steps))
+    assert jitter.quantile_ns(0.5) == 4
+    assert jitter.quantile_ns(1) == pytest.approx(900, rel=0.011)
+    assert Jitter(0, 0).quantile_ns(0.5) is None
+
+
+def test_a_histogram_that_lacks_the_ticks_of_one_part_is_none():
+    known, unknown = Lateness(1, 5, 5, Histogram.of([5])), Lateness(2, 9, 8)
+    assert known + unknown == Lateness(3, 14, 8)
+    assert not (known + unknown).is_known
+    assert known + Lateness(0, 0, 0) == known
+
+
+def test_times_that_are_unknown_of_some_ticks_are_unknown_of_all():
+    known = Loop(path="c", ticks=2, missed=1, stats=Stats.of([7, 8]), waited_ns=3, missed_ns=8)
+    known = replace(known, missed_breakdown={"c/a": 5})
+    old = Loop(path="c", ticks=1, missed=1, stats=Stats.of([9]))
+    both = known + old
+    assert (both.waited_ns, both.missed_ns, both.missed_breakdown) == (None, None, {})
+    without_misses = known + replace(old, missed=0)
+    assert (without_misses.waited_ns, without_misses.missed_ns) == (None, 8)
+    assert without_misses.missed_breakdown == {"c/a": 5}
+
+
+def test_causes_say_of_how_many_ticks_they_are():
+    known = Loop(path="c", ticks=1, stats=Stats.of([7]), causes=Causes(1, gc_ns=4))
+    assert (known + Loop(path="c", ticks=1, stats=Stats.of([9]))).causes == Causes(1, gc_ns=4)
+    assert Causes(3, 9, 1, 1, 1, 1) - Causes(1, 4, 1, 0, 1, 0) == Causes(2, 5, 0, 1, 0, 1)

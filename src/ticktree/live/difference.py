@@ -18,8 +18,10 @@ from typing import TypeVar
 from ticktree.live.subtraction import NotLaterError, less, reading_less, stats_less, windows_less
 from ticktree.profile import (
     CallSite,
+    Causes,
     CriticalPlace,
     Gauge,
+    Histogram,
     Jitter,
     Lateness,
     Loop,
@@ -181,10 +183,21 @@ def _measure(earlier: Measure | None, later: Measure | None) -> Measure | None:
         change_bytes = later.change_bytes - earlier.change_bytes
         return replace(later, samples=later.samples - earlier.samples, change_bytes=change_bytes)
     if isinstance(later, Lateness) and isinstance(earlier, Lateness):
-        return Lateness(later.count - earlier.count, later.sum_ns - earlier.sum_ns, later.max_ns)
+        count, histogram = later.count - earlier.count, _each_less(earlier, later)
+        return Lateness(count, later.sum_ns - earlier.sum_ns, later.max_ns, histogram)
     assert isinstance(later, Jitter)
     assert isinstance(earlier, Jitter)
-    return Jitter(later.count - earlier.count, later.sum_ns - earlier.sum_ns)
+    count, histogram = later.count - earlier.count, _each_less(earlier, later)
+    return Jitter(count, later.sum_ns - earlier.sum_ns, histogram)
+
+
+def _each_less(earlier: Lateness | Jitter, later: Lateness | Jitter) -> Histogram:
+    """Return the values in between; none where they are not known of each."""
+    try:
+        between = reading_less(earlier.histogram, later.histogram)
+    except NotLaterError:
+        return Histogram()
+    return between if between.count == later.count - earlier.count else Histogram()
 
 
 def _loop(earlier: Loop | None, later: Loop) -> Loop:
@@ -212,7 +225,29 @@ def _loop(earlier: Loop | None, later: Loop) -> Loop:
         busy_ns=later.busy_ns - earlier.busy_ns,
         first_ticks=None if later.first_ticks == earlier.first_ticks else later.first_ticks,
         worst=_new_among(earlier.worst, later.worst),
+        waited_ns=_time_less(began_anew.waited_ns, later.waited_ns),
+        causes=_causes_less(began_anew.causes, later.causes, stats.count),
+        missed_causes=_causes_less(began_anew.missed_causes, later.missed_causes, missed),
+        missed_ns=_time_less(began_anew.missed_ns, later.missed_ns),
+        missed_breakdown={} if later.missed_ns is None else _rows_less(began_anew, later),
     )
+
+
+def _time_less(earlier: int | None, later: int | None) -> int | None:
+    return None if later is None else max(0, later - (earlier or 0))
+
+
+def _rows_less(earlier: Loop, later: Loop) -> dict[str, int]:
+    rows = less(earlier.missed_breakdown, later.missed_breakdown)
+    return {path: ns for path, ns in rows.items() if ns > 0}
+
+
+def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Causes | None:
+    """Return what happened in between; None where nothing of it is known."""
+    if later is None or earlier is None:
+        return later
+    between = later - earlier
+    return between if min(between.amounts()) >= 0 and 0 < between.ticks <= ticks else None
 
 
 def _goes_on(earlier: Loop, later: Loop) -> bool:

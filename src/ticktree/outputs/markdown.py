@@ -48,9 +48,11 @@ def _escaped_first(match: re.Match[str]) -> str:
 
 def _drawn(part: Part) -> Iterator[str]:
     if isinstance(part, Heading):
-        yield from (f"# {escaped(part.title)}", "", escaped(" · ".join(part.pieces)))
+        yield f"# {escaped(part.title)}"
+        if part.pieces:
+            yield from ("", escaped(" · ".join(part.pieces)))
     elif isinstance(part, Table):
-        yield from _table(part)
+        yield from _folded(part) if part.folded else _table(part)
     elif isinstance(part, Nothing):
         yield part.text
     elif isinstance(part, Losses):
@@ -65,6 +67,13 @@ def _drawn(part: Part) -> Iterator[str]:
             yield f"   *{escaped(' · '.join(evidence(finding)))}*"
         if part.more:
             yield from ("", f"*{escaped(more(part))}*")
+
+
+def _folded(part: Table) -> Iterator[str]:
+    # The empty lines end the HTML: what is between them is markdown again.
+    yield from (f"<details><summary>{escaped(part.folded)}</summary>", "")
+    yield from _table(part)
+    yield from ("", "</details>")
 
 
 def _table(part: Table) -> Iterator[str]:

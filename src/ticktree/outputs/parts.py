@@ -21,6 +21,7 @@ from ticktree.outputs.processes import processes
 from ticktree.outputs.tree import tree
 from ticktree.outputs.unworthy import unworthy
 from ticktree.profile import Profile
+from ticktree.profile.machine import programs_own
 
 
 def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
@@ -34,7 +35,7 @@ def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
     yield from _together(seen, options)
     if profile.loops:
         yield loops(profile, options)
-    if profile.gauges:
+    if programs_own(profile.gauges):
         yield gauges(profile)
     yield from _judged(seen, options)
     lost = losses(profile)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ticktree.profile.causes import Causes
 from ticktree.profile.critical import CriticalPlace
 from ticktree.profile.errors import ProfileError
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.histogram import Histogram
-from ticktree.profile.loop import Jitter, Lateness, Loop
+from ticktree.profile.lateness import Jitter, Lateness
+from ticktree.profile.loop import Loop
 from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
 from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.profile import ROOT_NAME, Profile
@@ -21,6 +23,7 @@ __all__ = [
     "MAX_DEPTH",
     "ROOT_NAME",
     "CallSite",
+    "Causes",
     "Cpu",
     "CriticalPlace",
     "FirstTicks",

@@ -2,70 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ticktree.profile import path as paths
-from ticktree.profile.merging import present
-from ticktree.profile.stats import Stats, rounded_ratio
+from ticktree.profile.causes import Causes
+from ticktree.profile.lateness import Jitter, Lateness
+from ticktree.profile.merging import present, sums
+from ticktree.profile.stats import Stats
 from ticktree.profile.ticks import FirstTicks, WorstTick, worst_of
 
 NS_PER_SECOND = 1_000_000_000
 SLOWEST_HZ = 1e-9  # a tick in thirty years: slower ones have budgets that no integer holds
-
-
-@dataclass(frozen=True, slots=True)
-class Lateness:
-    """How late the ticks were that were late.
-
-    Attributes:
-        count: late ticks. Merges by adding.
-        sum_ns: their lateness together. Merges by adding.
-        max_ns: the latest. Merges by the maximum.
-    """
-
-    count: int
-    sum_ns: int
-    max_ns: int
-
-    def __add__(self, other: Lateness) -> Lateness:
-        return Lateness(self.count + other.count, self.sum_ns + other.sum_ns, max(self.max_ns, other.max_ns))
-
-    @property
-    def mean_ns(self) -> int | None:
-        """Mean lateness of a late tick; None when none was late."""
-        return rounded_ratio(self.sum_ns, self.count) if self.count else None
-
-    def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken here."""
-        if min(self.count, self.sum_ns, self.max_ns) < 0:
-            yield "a lateness is negative"
-
-
-@dataclass(frozen=True, slots=True)
-class Jitter:
-    """How much one tick's duration differs from the tick's before it. Both fields merge by adding.
-
-    Attributes:
-        count: pairs of neighbouring ticks.
-        sum_ns: sum of the differences, each taken positive.
-    """
-
-    count: int
-    sum_ns: int
-
-    def __add__(self, other: Jitter) -> Jitter:
-        return Jitter(self.count + other.count, self.sum_ns + other.sum_ns)
-
-    @property
-    def mean_ns(self) -> int | None:
-        """Mean difference; None when there was no pair."""
-        return rounded_ratio(self.sum_ns, self.count) if self.count else None
-
-    def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken here."""
-        if min(self.count, self.sum_ns) < 0:
-            yield "a jitter is negative"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +34,13 @@ class Loop:
         busy_ns: duration of all completed ticks, warm-up included. Merges by adding.
         first_ticks: Merges by the earliest writer's.
         worst: the 8 longest ticks, the longest first. Merges by the 8 longest of both.
+        waited_ns: time in the ticks after warm-up in which any of their waits was open; None where it is not known of
+            all of them. Merges by adding.
+        causes: what else happened in the ticks after warm-up; None where it is known of none. Merges by adding.
+        missed_causes: the same of missed ticks. Merges by adding.
+        missed_ns: duration of all missed ticks; None where it is not known of all of them. Merges by adding.
+        missed_breakdown: nanoseconds in missed ticks of each node whose innermost loop this is, by path; empty where
+            `missed_ns` is None. Merges by adding.
     """
 
     path: str
@@ -101,10 +56,16 @@ class Loop:
     busy_ns: int = 0
     first_ticks: FirstTicks | None = None
     worst: tuple[WorstTick, ...] = ()
+    waited_ns: int | None = None
+    causes: Causes | None = None
+    missed_causes: Causes | None = None
+    missed_ns: int | None = None
+    missed_breakdown: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Loop) -> Loop:
         if self.path != other.path:
             raise ValueError(f"loops of different paths do not merge: {self.path!r} and {other.path!r}")
+        missed_ns = _known(self.missed_ns, self.missed, other.missed_ns, other.missed)
         return Loop(
             path=self.path,
             ticks=self.ticks + other.ticks,
@@ -119,6 +80,11 @@ class Loop:
             busy_ns=self.busy_ns + other.busy_ns,
             first_ticks=present(self.first_ticks, other.first_ticks),
             worst=worst_of(self.worst + other.worst),
+            waited_ns=_known(self.waited_ns, self.stats.count, other.waited_ns, other.stats.count),
+            causes=present(self.causes, other.causes),
+            missed_causes=present(self.missed_causes, other.missed_causes),
+            missed_ns=missed_ns,
+            missed_breakdown={} if missed_ns is None else sums(self.missed_breakdown, other.missed_breakdown),
         )
 
     @property
@@ -138,7 +104,7 @@ class Loop:
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        for part in (self.stats, self.lateness, self.jitter):
+        for part in (self.stats, self.lateness, self.jitter, self.causes, self.missed_causes):
             if part is not None:
                 yield from part.problems()
         if min(self.ticks, self.incomplete, self.missed, self.warmup_ticks, self.busy_ns) < 0:
@@ -151,3 +117,25 @@ class Loop:
             yield "a rate is not a positive number"
         if self.worst != worst_of(self.worst):
             yield "the worst ticks are out of order or too many"
+        yield from self._problems_of_misses()
+
+    def _problems_of_misses(self) -> Iterator[str]:
+        amounts_ns = (self.waited_ns or 0, self.missed_ns or 0, *self.missed_breakdown.values())
+        if min(amounts_ns) < 0:
+            yield "a time in ticks is negative"
+        if self.missed_breakdown and self.missed_ns is None:
+            yield "there is a breakdown of missed ticks whose durations are not known"
+        if self.causes is not None and self.causes.ticks > self.stats.count:
+            yield f"the causes of {self.causes.ticks} ticks are known of {self.stats.count}"
+        if self.missed_causes is not None and self.missed_causes.ticks > self.missed:
+            yield f"the causes of {self.missed_causes.ticks} missed ticks are known of {self.missed}"
+
+
+def _known(left: int | None, left_ticks: int, right: int | None, right_ticks: int) -> int | None:
+    """Return the sum of what two loops' ticks took; None where it is not known of all their ticks.
+
+    None of no ticks is nothing that is missing, so that a loop without ticks changes nothing.
+    """
+    if (left is None and left_ticks) or (right is None and right_ticks):
+        return None
+    return present(left, right)

@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, SupportsFloat, SupportsInt, TypeAlias, TypeVar, overload
 
 from typing_extensions import Buffer, Self
 
@@ -19,9 +19,7 @@ class Section:
     def recorder(self) -> Recorder: ...
     @property
     def site(self) -> _Site | None: ...
-    def work(
-        self, *, bytes: SupportsIndex = 0, flops: SupportsIndex = 0, items: SupportsIndex = 0
-    ) -> None: ...
+    def work(self, *, bytes: SupportsInt = 0, flops: SupportsInt = 0, items: SupportsInt = 0) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
@@ -83,7 +81,15 @@ class Recorder:
         *,
         warmup: int = 0,
     ) -> Loop[_T]: ...
-    def record(self, name: str, seconds: SupportsFloat) -> None: ...
+    def record(
+        self,
+        name: str,
+        seconds: SupportsFloat,
+        *,
+        bytes: SupportsInt = 0,
+        flops: SupportsInt = 0,
+        items: SupportsInt = 0,
+    ) -> None: ...
     def gauge(self, name: str, value: SupportsFloat) -> None: ...
     def role(self, name: str) -> None: ...
     def begin_later(self, opening: Callable[[], None]) -> None: ...

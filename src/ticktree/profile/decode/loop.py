@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ticktree.profile import path as paths
-from ticktree.profile.decode.stats import stats_from
+from ticktree.profile.causes import Causes
+from ticktree.profile.decode.stats import histogram_from, stats_from
 from ticktree.profile.errors import quoted
 from ticktree.profile.fields import LIMIT, Fields
-from ticktree.profile.loop import Jitter, Lateness, Loop
+from ticktree.profile.lateness import Jitter, Lateness
+from ticktree.profile.loop import Loop
 from ticktree.profile.ticks import FirstTicks, WorstTick
 
 
@@ -36,15 +38,33 @@ def loop_from(fields: Fields) -> Loop:
         busy_ns=fields.whole("busy_ns"),
         first_ticks=_first(fields.sub("first_ticks")) if "first_ticks" in fields else None,
         worst=tuple(_worst(Fields(tick, f"{fields.where}: 'worst'")) for tick in fields.list("worst")),
+        waited_ns=fields.whole_or_none("waited_ns"),
+        causes=_causes(fields.sub("causes")) if "causes" in fields else None,
+        missed_causes=_causes(fields.sub("missed_causes")) if "missed_causes" in fields else None,
+        missed_ns=fields.whole_or_none("missed_ns"),
+        missed_breakdown=fields.counts("missed_breakdown"),
     )
 
 
 def _lateness(fields: Fields) -> Lateness:
-    return Lateness(fields.whole("count"), fields.whole("sum_ns"), fields.whole("max_ns"))
+    return Lateness(
+        fields.whole("count"), fields.whole("sum_ns"), fields.whole("max_ns"), histogram_from(fields)
+    )
 
 
 def _jitter(fields: Fields) -> Jitter:
-    return Jitter(fields.whole("count"), fields.whole("sum_ns"))
+    return Jitter(fields.whole("count"), fields.whole("sum_ns"), histogram_from(fields))
+
+
+def _causes(fields: Fields) -> Causes:
+    return Causes(
+        ticks=fields.whole("ticks"),
+        gc_ns=fields.whole("gc_ns"),
+        voluntary_switches=fields.whole("voluntary_switches"),
+        involuntary_switches=fields.whole("involuntary_switches"),
+        minor_faults=fields.whole("minor_faults"),
+        major_faults=fields.whole("major_faults"),
+    )
 
 
 def _first(fields: Fields) -> FirstTicks:

@@ -17,8 +17,13 @@ def stats_from(fields: Fields) -> Stats:
         sum_ns=fields.whole("sum_ns"),
         min_ns=fields.whole_or_none("min_ns"),
         max_ns=fields.whole_or_none("max_ns"),
-        histogram=Histogram(fields.pairs("histogram", *_DURATIONS)),
+        histogram=histogram_from(fields),
     )
+
+
+def histogram_from(fields: Fields) -> Histogram:
+    """Return the histogram in `fields`, empty where there is none."""
+    return Histogram(fields.pairs("histogram", *_DURATIONS))
 
 
 def windows_from(fields: Fields) -> Windows:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from ticktree.profile import metadata as meta
-from ticktree.profile.encode.stats import stats_object, summary_fields
+from ticktree.profile.causes import Causes
+from ticktree.profile.encode.stats import pairs, stats_object, summary_fields
+from ticktree.profile.lateness import Jitter, Lateness
 from ticktree.profile.loop import Loop
 from ticktree.profile.ticks import FirstTicks, WorstTick
 
@@ -31,19 +34,43 @@ def loop_object(loop: Loop) -> Object:
         "worst": [_worst(tick) for tick in loop.worst],
     }
     if loop.lateness is not None:
-        late = loop.lateness
-        result["lateness"] = {
-            "count": late.count,
-            "sum_ns": late.sum_ns,
-            "max_ns": late.max_ns,
-            "mean_ns": late.mean_ns,
-        }
+        result["lateness"] = _lateness(loop.lateness)
     if loop.jitter is not None:
-        jitter = loop.jitter
-        result["jitter"] = {"count": jitter.count, "sum_ns": jitter.sum_ns, "mean_ns": jitter.mean_ns}
+        result["jitter"] = _jitter(loop.jitter)
     if loop.first_ticks is not None:
         result["first_ticks"] = _first(loop.first_ticks)
+    if loop.waited_ns is not None:
+        result["waited_ns"] = loop.waited_ns
+    if loop.causes is not None:
+        result["causes"] = _causes(loop.causes)
+    if loop.missed_causes is not None:
+        result["missed_causes"] = _causes(loop.missed_causes)
+    if loop.missed_ns is not None:
+        result["missed_ns"] = loop.missed_ns
+        result["missed_breakdown"] = dict(sorted(loop.missed_breakdown.items()))
     return result
+
+
+def _lateness(late: Lateness) -> Object:
+    told = {"count": late.count, "sum_ns": late.sum_ns, "max_ns": late.max_ns, "mean_ns": late.mean_ns}
+    return {**told, **_histogram(late)}
+
+
+def _jitter(jitter: Jitter) -> Object:
+    told = {"count": jitter.count, "sum_ns": jitter.sum_ns, "mean_ns": jitter.mean_ns}
+    return {**told, **_histogram(jitter)}
+
+
+def _histogram(known: Lateness | Jitter) -> Object:
+    """Return the histogram and percentiles; nothing where single ticks are not known."""
+    if not known.histogram.count:
+        return {}
+    quantiles = {"p50_ns": known.quantile_ns(0.5), "p99_ns": known.quantile_ns(0.99)}
+    return {**quantiles, "histogram": pairs(known.histogram.buckets)}
+
+
+def _causes(causes: Causes) -> Object:
+    return asdict(causes)
 
 
 def _first(first: FirstTicks) -> Object:

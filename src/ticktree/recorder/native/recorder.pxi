@@ -119,17 +119,25 @@ cdef class Recorder:
             raise ValueError("loop(pace=True) needs hz")
         return Loop(self, self.section(name), iterable, checked_hz(hz), pace, warmup)
 
-    def record(self, name, seconds):
+    def record(self, name, seconds, *, bytes=0, flops=0, items=0):
         """A duration measured elsewhere, in seconds: a call under the open section, never covering it.
 
-        Negative and non-finite durations are not recorded, and counted as losses.
+        Args:
+            name: Of the node.
+            seconds: The duration.
+            bytes: moved in that time, in bytes.
+            flops: floating-point operations done in it.
+            items: samples, frames, tokens: whatever it handled several of.
+
+        A call with a negative or non-finite value is not recorded, and counted as a loss.
         """
         cdef Section section = self._ask(name, TT_NODE_NS, 0)
         cdef double value = as_double(seconds)
-        if not (0 <= value < 9e9):
+        cdef tt_amounts amounts
+        if not (0 <= value < 9e9) or not take_amounts(bytes, flops, items, &amounts):
             self._bad_value()
             return
-        tt_record(&section.core, <uint64_t>(value * 1e9 + 0.5))
+        tt_record(&section.core, <uint64_t>(value * 1e9 + 0.5), &amounts)
 
     def gauge(self, name, value):
         """A value at this moment: its last, least, greatest, count and histogram are kept.

@@ -20,16 +20,12 @@ cdef class Section:
 
         Negative and non-finite values are not recorded, and counted as losses.
         """
-        cdef object amounts = (bytes, flops, items)
-        cdef uint64_t counts[3]
-        for at in range(3):
-            try:
-                counts[at] = int(amounts[at])
-            except Exception:  # whatever the amount's own conversion raises
-                if not self.core.recorder.forked:
-                    tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
-                return
-        tt_work(&self.core, counts[0], counts[1], counts[2])
+        cdef tt_amounts amounts
+        if not take_amounts(bytes, flops, items, &amounts):
+            if not self.core.recorder.forked:
+                tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
+            return
+        tt_work(&self.core, &amounts)
 
     def __dealloc__(self):
         tt_section_unlink(&self.core)
@@ -39,6 +35,15 @@ cdef class Section:
 
     def __reduce__(self):
         return _global_section, (self.name,)
+
+
+cdef bint take_amounts(object bytes, object flops, object items, tt_amounts* into):
+    """Takes work as a program says it; False where one of the three is no amount."""
+    try:
+        into.bytes, into.flops, into.items = int(bytes), int(flops), int(items)
+    except Exception:  # whatever the amount's own conversion raises
+        return False
+    return True
 
 
 def _global_section(name):
