@@ -11,6 +11,7 @@ from profile_strategies import profiles
 import ticktree.analysis.rules
 from ticktree.analysis import Finding, findings
 from ticktree.analysis.finding import severity_of
+from ticktree.analysis.ordering import GENERIC
 from ticktree.analysis.registry import RULES
 from ticktree.profile import Profile
 
@@ -38,6 +39,26 @@ def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rul
     first = Says(of("info", "d"), of("warning", "b", at_stake_share=0.12))
     second = Says(of("info", "c", at_stake_share=0.01), of("critical", "a"), of("info", "e"))
     assert [found.message for found in findings(Profile.empty(), rules=[first, second])] == list("abcde")
+
+
+def test_who_says_why_takes_the_place_of_who_says_how_much():
+    def about(path, rule="says"):
+        return Finding(rule, "info", path, f"{rule} of {path}")
+
+    found = [
+        about("a"),
+        about("a", "slow"),
+        about("a", "memory"),
+        about("b", "critical"),
+        about("", "slow"),
+        about(""),
+    ]
+    kept = [finding.message for finding in findings(Profile.empty(), rules=[Says(*found)])]
+    assert kept == ["says of a", "critical of b", "slow of ", "says of "]
+
+
+def test_every_rule_that_only_says_how_much_is_one_of_those_there_are():
+    assert set(NAMES) >= GENERIC
 
 
 @pytest.mark.parametrize(

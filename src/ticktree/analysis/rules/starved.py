@@ -21,9 +21,39 @@ LEAST_DRY = LEAST_CALLS
 _OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
 # and those by which they say that it is something else about it: how long, how often, what was lost; or a picture.
 _OF_OTHERS = frozenset(
-    "age ages delay duration latency time wait waited waiting waits ns us ms s sec seconds "
-    "drop dropped drops error errors full lost overflow overflows hz rate "
-    "camera image images map".split()
+    [
+        "age",
+        "ages",
+        "delay",
+        "duration",
+        "latency",
+        "time",
+        "wait",
+        "waited",
+        "waiting",
+        "waits",
+        "ns",
+        "us",
+        "ms",
+        "s",
+        "sec",
+        "seconds",
+        "drop",
+        "dropped",
+        "drops",
+        "error",
+        "errors",
+        "full",
+        "lost",
+        "overflow",
+        "overflows",
+        "hz",
+        "rate",
+        "camera",
+        "image",
+        "images",
+        "map",
+    ]
 )
 
 
