@@ -21,6 +21,7 @@ from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
+from ticktree.analysis.rules.unused_gradients import UnusedGradientsRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, found_by, installed, load
@@ -31,6 +32,7 @@ RULES: Sequence[Rule] = (
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),
+    UnusedGradientsRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),
