@@ -86,7 +86,7 @@ def test_every_rule_has_a_file_a_page_and_a_line_in_the_index():
     assert {path.stem for path in DOCS.glob("*.md")} == {*NAMES, "README", "writing-your-own"}
     index = (DOCS / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| \[[\w-]+\]\(([\w-]+)\.md\) \|(.+)\|$", index, re.MULTILINE))
-    assert list(rows) == NAMES  # in the order in which they are told
+    assert set(rows) == set(NAMES)
     assert all(cell.strip() for row in rows.values() for cell in row.split(" | "))
     assert {row.count(" | ") for row in rows.values()} == {2}  # what it finds, from where on, what to do
 

@@ -27,6 +27,7 @@ from ticktree.analysis.rules.slow import SlowRule
 from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
+from ticktree.analysis.rules.unused_gradients import UnusedGradientsRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, found_by, installed, load
@@ -38,6 +39,7 @@ RULES: Sequence[Rule] = (
     ImbalanceRule(),
     IdleWorkerRule(),
     StarvedRule(),
+    UnusedGradientsRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),
