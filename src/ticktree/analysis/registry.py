@@ -14,11 +14,13 @@ from ticktree.analysis.rules.guidance import GuidanceRule
 from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
 from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
 from ticktree.analysis.rules.no_compilation import NoCompilationRule
 from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
+from ticktree.analysis.rules.slow_rate import SlowRateRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
 from ticktree.analysis.settings import Settings
@@ -42,13 +44,15 @@ RULES: Sequence[Rule] = (
     RoundTripRule(),
     NoCompilationRule(),
     TooFewTicksRule(),
+    ImpossibleRateRule(),
+    SlowRateRule(),
 )
 
 
 def findings(
     profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
 ) -> list[Finding]:
-    """Return what there is to say of `profile`, the most severe first, then what has most at stake.
+    """Return what there is to say of `profile`: numbers that cannot be, the most severe, what has most at stake.
 
     Args:
         profile: what is judged.
@@ -68,6 +72,6 @@ def others() -> tuple[Loaded, ...]:
     return load(installed(), {rule.name for rule in RULES})
 
 
-def _order(finding: Finding) -> tuple[int, float]:
+def _order(finding: Finding) -> tuple[bool, int, float]:
     at_stake = finding.evidence.get("at_stake_share", 0.0)
-    return finding.rank, -at_stake if isinstance(at_stake, (int, float)) else 0.0
+    return not finding.is_wrong_number, finding.rank, -at_stake if isinstance(at_stake, (int, float)) else 0.0
