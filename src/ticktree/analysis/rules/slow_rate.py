@@ -77,6 +77,7 @@ class SlowRateRule:
             message=_said(worst, len(group) - 1, here),
             evidence={
                 "at_stake_share": share,
+                "loop": cycle.path,
                 f"declared_{kind}_per_s": worst.rate.per_s,
                 f"at_most_{kind}_per_s": worst.ceiling,
                 "a_call_ns": worst.spot.mean_ns,
