@@ -204,6 +204,9 @@ cdef extern from "core/pace.h" nogil:
     void tt_spin_until(uint64_t)
     uint64_t tt_monotonic_ns()
 
+cdef extern from "core/number.h":
+    object tt_number_make(PyTypeObject*, uint64_t)
+
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
 

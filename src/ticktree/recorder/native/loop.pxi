@@ -51,7 +51,7 @@ cdef class Loop:
         if self.iterator is not None:
             return self._fetch()
         self.index += 1
-        return self.kind.make(self.index - 1)
+        return tt_number_make(<PyTypeObject*>self.kind.make, self.index - 1)
 
     def origin(self, timestamp, name=None):
         """Says when what the open tick acts on was sensed; its age is recorded below the loop.
