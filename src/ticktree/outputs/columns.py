@@ -151,6 +151,7 @@ GAUGES: tuple[Column[Gauge], ...] = (
     Column("p50", _quantile("p50"), 1),
     Column("p99", _quantile("p99"), 2),
     Column("max", lambda gauge: formatting.reading(gauge.max), 0),
+    Column("at 0", lambda gauge: "" if gauge.zero_share is None else formatting.share(gauge.zero_share), 2),
     Column("readings", lambda gauge: formatting.count(gauge.count), 1),
 )
 
