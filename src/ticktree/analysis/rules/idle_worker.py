@@ -34,7 +34,7 @@ class IdleWorkerRule:
         waits = [(role, wait) for role in seen.threads if (wait := _wait(role, seen)) is not None]
         explained = _explained([wait for _, wait in waits], seen)
         for role, wait in waits:
-            if role.name not in explained:
+            if role.name not in explained and wait.path not in seen.slack:
                 yield self._finding(role, _idle(role, seen), wait, seen)
 
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, seen: Survey) -> Finding:
