@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from ticktree.analysis.categories import Categories
+from ticktree.analysis.cycles import Cycle, cycles
 from ticktree.analysis.places import Place, in_sections_ns, places
 from ticktree.analysis.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.settings import Settings
@@ -34,6 +35,11 @@ class Survey:
     def found(self) -> Sequence[Place]:
         """The places of the whole tree, parents before their children."""
         return places(self.profile.root)
+
+    @cached_property
+    def cycles(self) -> Sequence[Cycle]:
+        """What the program does again and again, outer cycles first."""
+        return cycles(self.profile, self.found)
 
     @cached_property
     def threads(self) -> Sequence[Role]:

@@ -17,6 +17,7 @@ COLUMNS_AT_MOST = 14
 # What could be taken for emphasis, code, a link, a table's cell or mathematics, wherever it stands; and for a
 # heading, a list or a rule, where it stands first.
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
+_MENTION = re.compile(r"@(?=\w)")
 _FIRST = re.compile(r"^(\s*)([#+=:-]|\d+(?=[.)](?:\s|$)))")
 
 _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
@@ -38,7 +39,9 @@ def draw(shown: Iterable[Part]) -> bytes:
 def escaped(text: str) -> str:
     """Return `text`, already safe to show, such that markdown takes every character of it literally."""
     html = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _FIRST.sub(_escaped_first, _ANYWHERE.sub(r"\\\1", html))
+    literal = _FIRST.sub(_escaped_first, _ANYWHERE.sub(r"\\\1", html))
+    # Where pull requests are discussed, an @ before a name calls whoever bears it; a comment between them is not seen.
+    return _MENTION.sub("@<!-- -->", literal)
 
 
 def _escaped_first(match: re.Match[str]) -> str:
