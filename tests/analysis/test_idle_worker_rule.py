@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+
 from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 
+import ticktree
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile, Waker, Wakes
@@ -96,3 +100,24 @@ def test_the_evidence_adds_up():
         "known_for_whom_share": 0.9,
     }
     assert (one.severity, one.path) == ("info", "recv")
+
+
+def control() -> Profile:
+    """A thread beside the main one that works for 1 ms of the 10 that its ticks take."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+
+    def work():
+        for _ in recorder.loop("control", range(100), hz=100, pace=True):
+            recorder.advance(MS)
+
+    thread = threading.Thread(target=work, name="robot")
+    thread.start()
+    thread.join()
+    profile = recorder.snapshot()
+    recorder.disable()
+    return profile
+
+
+def test_a_loop_that_sleeps_to_hold_its_rate_is_not_idle():
+    assert said(control()) == []
+    assert said(replace(control(), loops={})) == ["robot waits 90% of its time, most of it in sleep"]

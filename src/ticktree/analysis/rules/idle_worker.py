@@ -13,6 +13,7 @@ from ticktree.analysis.rules.straggler import matters
 from ticktree.analysis.stragglers import LEAST_CALLS
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, who
+from ticktree.profile import path as paths
 
 # Who waits for more than half of its time waits more than it works: one of them could do the work of two.
 IDLE_SHARE = 0.5
@@ -61,7 +62,13 @@ class IdleWorkerRule:
 
 def _wait(role: Role, seen: Survey) -> Waiting | None:
     """Return where the idle ones of `role` wait most; None where none of them is idle."""
-    return next(iter(waitings_of(Role(role.name, tuple(_idle(role, seen))), seen)), None)
+    return next(iter(_waits(Role(role.name, tuple(_idle(role, seen))), seen)), None)
+
+
+def _waits(role: Role, seen: Survey) -> list[Waiting]:
+    """Return what `role` waits for, the longest first; a loop that sleeps to hold its rate waits for nobody."""
+    slack = {paths.child(loop.path, "sleep") for loop in seen.profile.loops.values() if loop.hz}
+    return [wait for wait in waitings_of(role, seen) if wait.path not in slack]
 
 
 def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
@@ -79,7 +86,7 @@ def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
 def _idle(role: Role, seen: Survey) -> dict[Unit, int]:
     """Return those of `role` who wait for more than half of their time, and for how long, in their order."""
     waited: dict[Unit, int] = {}
-    for wait in waitings_of(role, seen):
+    for wait in _waits(role, seen):
         if wait.calls >= LEAST_CALLS * wait.count:
             for unit, ns in wait.each:
                 waited[unit] = waited.get(unit, 0) + ns
