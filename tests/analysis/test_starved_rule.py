@@ -66,7 +66,16 @@ def test_names_that_say_how_much_waits_are_known(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["reward", "queue wait, ms", "buffer_latency", "queue.dropped", "depth camera", "in-depth image", "queueing", ""],
+    [
+        "reward",
+        "queue wait, ms",
+        "buffer_latency",
+        "queue.dropped",
+        "depth camera",
+        "in-depth image",
+        "queueing",
+        "",
+    ],
 )
 def test_names_that_say_something_else_are_not(name):
     assert found(reading(name, [0] * 20 + [3] * 80)) == []

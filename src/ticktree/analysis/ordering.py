@@ -8,6 +8,8 @@ from ticktree.analysis.finding import Finding
 
 # They say how much of a section there is, not why. Whoever says why, of the same section, says it better.
 GENERIC = frozenset({"critical", "slow", "memory", "gpu-memory"})
+# They speak of a loop and its numbers, not of where its time goes: nothing is explained by them.
+NO_REASON = frozenset({"too-few-ticks"})
 
 
 def ordered(found: Iterable[Finding]) -> list[Finding]:
@@ -16,7 +18,8 @@ def ordered(found: Iterable[Finding]) -> list[Finding]:
     A generic one is left out where a specific rule found something about the same node. Of equal ones the order stays.
     """
     everything = list(found)
-    explained = {finding.path for finding in everything if finding.rule not in GENERIC and finding.path}
+    reasons = (finding for finding in everything if finding.rule not in GENERIC | NO_REASON)
+    explained = {finding.path for finding in reasons if finding.path}
     kept = [each for each in everything if each.rule not in GENERIC or each.path not in explained]
     return sorted(kept, key=_order)  # stable
 
