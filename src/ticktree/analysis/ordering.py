@@ -17,8 +17,8 @@ EXPLAINED_SHARE = 0.5
 def ordered(found: Iterable[Finding]) -> list[Finding]:
     """Return the findings: numbers that cannot be, then in the order of their severity, then of what is at stake.
 
-    A vague one is left out where a less vague one is about the same node, with at least half as much at stake. Of equal
-    ones the order stays.
+    A vague one is left out where a less vague one is about the same node, with at least half as much at stake. Of
+    equal ones the order stays.
     """
     everything = list(found)
     kept = [finding for finding in everything if not _is_explained(finding, everything)]
