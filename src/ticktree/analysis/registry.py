@@ -6,14 +6,32 @@ from collections.abc import Sequence
 
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
+from ticktree.analysis.rules.contended import ContendedRule
+from ticktree.analysis.rules.drift import DriftRule
+from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.late_compilation import LateCompilationRule
+from ticktree.analysis.rules.oversubscribed import OversubscribedRule
+from ticktree.analysis.rules.phase_change import PhaseChangeRule
 from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.rules.throttled import ThrottledRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
-RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
+RULES: Sequence[Rule] = (
+    StragglerRule(),
+    ImbalanceRule(),
+    IdleWorkerRule(),
+    OversubscribedRule(),
+    ContendedRule(),
+    ThrottledRule(),
+    LateCompilationRule(),
+    GarbageCollectionRule(),
+    PhaseChangeRule(),
+    DriftRule(),
+)
 
 
 def findings(
