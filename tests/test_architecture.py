@@ -30,6 +30,7 @@ MAY_IMPORT = {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
         "configuration",
     },
+    "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},
     "__main__": {"cli"},
     "__init__": {"session", "profile", "run"},
 }

@@ -167,6 +167,10 @@ def training() -> Profile:
             "host": frozenset({"bench-3"}),
             "python": frozenset({"3.11.9"}),
             "threads": frozenset({1}),
+            "ceiling.source": frozenset({"measured"}),
+            "ceiling.memcpy_bytes_per_s": frozenset({10_200_000_000}),
+            "ceiling.flops_per_s_thread": frozenset({98_000_000_000}),
+            "ceiling.flops_per_s": frozenset({187_000_000_000}),
         },
     )
 

@@ -140,8 +140,32 @@ def test_work_is_given_for_a_call_and_as_a_rate():
     assert notes(node("sample", [250 * MS] * 2, work=work)) == (
         "1.00 GB at 4.00 GB/s",
         "5.00 GFLOP at 20.0 GFLOP/s",
-        "256 items, 977 us each",
+        "256 items at 1.02 k/s, 977 us each",
     )
+
+
+def test_a_rate_stands_beside_what_the_machine_can_do_where_that_was_measured():
+    work = Work(bytes=2_000_000_000, flops=10**9)
+    row = profile_of(node("sample", [250 * MS] * 2, work=work))
+    measured = {
+        "ceiling.source": frozenset({"measured"}),
+        "ceiling.memcpy_bytes_per_s": frozenset({10_200_000_000}),
+        "ceiling.flops_per_s": frozenset({187_000_000_000}),
+    }
+    assert tree_rows(replace(row, metadata=measured), ALL)[0].notes == (
+        "1.00 GB at 4.00 GB/s (memcpy here: 10.2)",
+        "500 MFLOP at 2.00 GFLOP/s (here: 187)",
+    )
+    slow = profile_of(node("sample", [10**12], work=work))
+    assert tree_rows(replace(slow, metadata=measured), ALL)[0].notes[0] == (
+        "2.00 GB at 2.00 MB/s (memcpy here: 10.2 GB/s)"
+    )
+    reckoned = {**measured, "ceiling.source": frozenset({"reckoned"})}
+    assert tree_rows(replace(row, metadata=reckoned), ALL)[0].notes[1] == "500 MFLOP at 2.00 GFLOP/s"
+
+
+def test_work_in_no_time_has_no_rate():
+    assert notes(node("x", [0], work=Work(bytes=5, items=2))) == ("5 B", "2 items, - each")
 
 
 def test_what_else_was_measured_is_noted():

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 Evidence: TypeAlias = Mapping[str, str | int | float]
 
-_SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 # What of the run's length is at stake. A tenth is about what people find worth a day's work; a third changes
 # how a run is set up at all.
 CRITICAL_SHARE = 0.3
@@ -28,7 +28,8 @@ class Finding:
             whoever shows it makes them safe to show.
         evidence: what was measured, by name: nanoseconds where the name ends in `_ns`, bytes in `_bytes`, a part of 1
             in `_share`, how many times as much in `_factor`. Names are such that they can follow their number:
-            "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most.
+            "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most; of the loop's,
+            where `loop` is the path of one.
     """
 
     rule: str
@@ -50,7 +51,7 @@ class Finding:
     @property
     def rank(self) -> int:
         """How severe it is: 0 is the most severe."""
-        return _SEVERITIES.index(self.severity)
+        return SEVERITIES.index(self.severity)
 
 
 def severity_of(share: float) -> Severity:

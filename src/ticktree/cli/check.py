@@ -20,6 +20,7 @@ from ticktree.errors import TicktreeError
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.budgets import CHECKS, line
 from ticktree.profile import Profile
+from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.loading import load_repeats
 
 # Where GitHub Actions shows, on a job's page, what its steps write to the file of this name.
@@ -118,6 +119,7 @@ def _percent(text: str) -> str:
 
 def _repeats(paths: Sequence[Path]) -> list[Profile]:
     with progress("reading"):
+        finish_abandoned()
         return load_repeats(paths)
 
 

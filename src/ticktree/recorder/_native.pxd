@@ -187,8 +187,28 @@ cdef extern from "pthread.h":
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     void PyErr_SetObject(object, object)
+    int PyErr_CheckSignals() except -1
     object PyVectorcall_Call(object, object, object)
     void* PyVectorcall_Function(PyObject*)
+
+cdef extern from "core/pace.h" nogil:
+    enum tt_pace_kind: TT_PACE_NONE, TT_PACE_SKIP, TT_PACE_CATCH_UP
+    ctypedef struct tt_pace:
+        double hz
+        tt_pace_kind kind
+        int64_t early
+    tt_pace tt_pace_of(double, tt_pace_kind)
+    uint64_t tt_pace_claim(tt_pace*, uint64_t)
+    void tt_pace_learn(tt_pace*, int64_t)
+    bint tt_sleep_until(uint64_t)
+    void tt_spin_until(uint64_t)
+    uint64_t tt_monotonic_ns()
+
+cdef extern from "core/number.h":
+    object tt_number_make(PyTypeObject*, uint64_t)
+
+cdef extern from "core/age.h":
+    bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)

@@ -11,6 +11,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _Identity: TypeAlias = tuple[int, int, str] | tuple[int, int, str, int]
 _Key: TypeAlias = int | str | bytes | tuple[_Key, ...] | None
 _Site: TypeAlias = tuple[str, int, str]
+_Pace: TypeAlias = Literal[False, True, "skip", "catch up"]
 
 class Section:
     @property
@@ -25,9 +26,19 @@ class Section:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
 
+class Tick(int):
+    def origin(self, timestamp: SupportsFloat, name: str | None = None) -> None: ...
+    def acted(self) -> None: ...
+
+class Boundary:
+    def origin(self, timestamp: SupportsFloat, name: str | None = None) -> None: ...
+    def acted(self) -> None: ...
+
 class Loop(Generic[_T]):
     def __iter__(self) -> Iterator[_T]: ...
     def __next__(self) -> _T: ...
+    def origin(self, timestamp: SupportsFloat, name: str | None = None) -> None: ...
+    def acted(self) -> None: ...
     def close(self) -> None: ...
 
 class TimedFunction(Generic[_F]):
@@ -60,24 +71,24 @@ class Recorder:
         device: str | None = None,
     ) -> Section: ...
     def stage(self, name: str, /) -> None: ...
-    def tick(self, name: str, hz: float | None = None) -> None: ...
+    def tick(self, name: str, hz: float | None = None) -> Boundary: ...
     @overload
     def loop(
         self,
         name: str,
         iterable: None = None,
         hz: float | None = None,
-        pace: bool = False,
+        pace: _Pace = False,
         *,
         warmup: int = 0,
-    ) -> Loop[int]: ...
+    ) -> Loop[Tick]: ...
     @overload
     def loop(
         self,
         name: str,
         iterable: Iterable[_T],
         hz: float | None = None,
-        pace: bool = False,
+        pace: _Pace = False,
         *,
         warmup: int = 0,
     ) -> Loop[_T]: ...

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from looping import MS, loop_of, sections
+from steady_loops import MS, loop_of, sections
 
 from ticktree.analysis.course.course import course_of
 from ticktree.analysis.course.loops import changed_loops

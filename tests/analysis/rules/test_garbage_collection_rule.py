@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from looping import MS, US, loop_of
+from steady_loops import MS, US, loop_of
 
 import ticktree
 from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from looping import MS, S, loop_of
+from steady_loops import MS, S, loop_of
 
 import ticktree
 from ticktree.analysis.rules.late_compilation import COMPILING, LateCompilationRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from looping import MS, loop_of, sections, watched
+from steady_loops import MS, loop_of, sections, watched
 
 from ticktree.analysis.rules.contended import ContendedRule
 from ticktree.analysis.rules.oversubscribed import OversubscribedRule

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from looping import MS, S, loop_of, sections
+from steady_loops import MS, S, loop_of, sections
 
 from ticktree.analysis.rules.phase_change import PhaseChangeRule
 from ticktree.analysis.survey import Survey

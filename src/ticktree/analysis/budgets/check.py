@@ -67,7 +67,7 @@ def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> 
         TicktreeError: One side of the comparison measured nothing.
     """
     if plan.slower is not None and not base:
-        raise BudgetError("there is a limit on how much slower anything may be, but no baseline")
+        raise BudgetError("it is said how much slower anything may be, but there is no baseline")
     subjects = Subjects(runs[0].merge(*runs[1:]))
     baseline = Baseline(base, runs) if base else None
     results = [result for budget in plan.budgets for result in _results(budget, subjects, baseline)]

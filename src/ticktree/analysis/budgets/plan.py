@@ -39,7 +39,7 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to check."""
-        return not (self.budgets or self.baseline)
+        return not (self.budgets or self.baseline) and self.slower is None
 
 
 def plan_of(table: Mapping[str, Any], source: str) -> Plan:

@@ -18,17 +18,13 @@ static inline void tt_work_add(tt_node *node, const tt_amounts *amounts)
     node->work_items += amounts->items;
 }
 
-/* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under the open section that never
- * covers it. */
-static void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts)
+/* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under `around` (NULL: the stack's own
+ * place) that never covers it. */
+static void tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, tt_pyframe *pyframe, uint64_t ns,
+                            const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
-    if (!recorder->recording) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_ref ref = tt_node_under(stack, section, tt_frame_around(recorder, stack, pyframe));
+    tt_ref ref = tt_node_under(stack, section, around);
     tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
     if (node) {
         tt_site_check(recorder, node, section, pyframe);
@@ -39,6 +35,18 @@ static void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amount
         tt_book(recorder, node, ns, ns, tt_now(recorder));
         tt_write_end(&node->sequence);
     } else tt_lose(recorder, TT_LOSS_NODES);
+}
+
+/* The same under the open section. */
+static void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_record_under(stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, ns, amounts);
     tt_stack_rest(stack);
 }
 
