@@ -20,41 +20,14 @@ LEAST_DRY = LEAST_CALLS
 # Words of names by which programs say how much waits to be taken,
 _OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
 # and those by which they say that it is something else about it: how long, how often, what was lost; or a picture.
-_OF_OTHERS = frozenset(
-    [
-        "age",
-        "ages",
-        "delay",
-        "duration",
-        "latency",
-        "time",
-        "wait",
-        "waited",
-        "waiting",
-        "waits",
-        "ns",
-        "us",
-        "ms",
-        "s",
-        "sec",
-        "seconds",
-        "drop",
-        "dropped",
-        "drops",
-        "error",
-        "errors",
-        "full",
-        "lost",
-        "overflow",
-        "overflows",
-        "hz",
-        "rate",
-        "camera",
-        "image",
-        "images",
-        "map",
-    ]
+_OF_TIMES = frozenset(
+    {"age", "ages", "delay", "duration", "latency", "time", "ns", "us", "ms", "s", "sec", "seconds"}
 )
+_OF_WAITS = frozenset({"wait", "waited", "waiting", "waits"})
+_OF_LOSSES = frozenset(
+    {"drop", "dropped", "drops", "error", "errors", "full", "lost", "overflow", "overflows"}
+)
+_OF_OTHERS = _OF_TIMES | _OF_WAITS | _OF_LOSSES | {"hz", "rate", "camera", "image", "images", "map"}
 
 
 class StarvedRule:

@@ -323,6 +323,15 @@ cdef class Recorder:
             self.core.header.gc_pauses += 1
             gc_began = 0
 
+    def measure_all(self):
+        """From now on samples the memory of every section, stage and tick; not of waits, which do no work."""
+        cdef tt_section* section = self.core.sections
+        self.core.always |= TT_FRAME_MEMORY
+        while section != NULL:
+            if not section.node_flags & (TT_NODE_WAIT | TT_NODE_NS):
+                section.frame_flags |= TT_FRAME_MEMORY
+            section = section.next
+
     def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
