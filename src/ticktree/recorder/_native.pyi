@@ -62,7 +62,7 @@ class Recorder:
         device: str | None = None,
     ) -> Section: ...
     def stage(self, name: str, /) -> None: ...
-    def tick(self, name: str, hz: float | None = None) -> None: ...
+    def tick(self, name: str, hz: float | None = None, *, warmup: int | None = None) -> None: ...
     @overload
     def loop(
         self,
@@ -71,7 +71,7 @@ class Recorder:
         hz: float | None = None,
         pace: bool = False,
         *,
-        warmup: int = 0,
+        warmup: int | None = None,
     ) -> Loop[int]: ...
     @overload
     def loop(
@@ -81,7 +81,7 @@ class Recorder:
         hz: float | None = None,
         pace: bool = False,
         *,
-        warmup: int = 0,
+        warmup: int | None = None,
     ) -> Loop[_T]: ...
     def record(self, name: str, seconds: SupportsFloat) -> None: ...
     def gauge(self, name: str, value: SupportsFloat) -> None: ...

@@ -92,17 +92,18 @@ cdef class Recorder:
 
     # -- what programs call ------------------------------------------------------------------------------------
 
-    def tick(self, name, hz=None):
+    def tick(self, name, hz=None, *, warmup=None):
         """A tick boundary of a loop whose `for` is somebody else's: ends its tick and begins the next.
 
         Args:
             name: The loop's name.
             hz: The rate asked for, in ticks a second; gives the loop its budget.
+            warmup: As in `loop`.
         """
         cdef Section section = self.section(name)
-        tt_tick(&section.core, checked_hz(hz))
+        tt_tick(&section.core, checked_hz(hz), checked_warmup(warmup))
 
-    def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=0):
+    def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=None):
         """Iterates, one tick a trip.
 
         Args:
@@ -110,14 +111,15 @@ cdef class Recorder:
             iterable: What to iterate over; without one the loop is endless and yields 0, 1, 2, ...
             hz: The rate asked for, in ticks a second; gives the loop its budget.
             pace: Sleep at the end of each tick, so that the loop keeps to `hz`.
-            warmup: Ticks at the start whose statistics are set aside.
+            warmup: Ticks at the start whose statistics are set aside; None: as many of the first 64 as are unlike the
+                rest; 0: none.
 
         Raises:
             ValueError: If `hz` is not a positive number, or `pace` is asked for without it.
         """
         if pace and hz is None:
             raise ValueError("loop(pace=True) needs hz")
-        return Loop(self, self.section(name), iterable, checked_hz(hz), pace, warmup)
+        return Loop(self, self.section(name), iterable, checked_hz(hz), pace, checked_warmup(warmup))
 
     def record(self, name, seconds):
         """A duration measured elsewhere, in seconds: a call under the open section, never covering it.
@@ -460,6 +462,13 @@ cdef double checked_hz(object hz) except -1:
     if not (isfinite(rate) and rate >= 1e-9):
         raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
     return rate
+
+
+cdef uint64_t checked_warmup(object ticks) except? 0:
+    if ticks is None:
+        return TT_WARMUP_FOUND
+    cdef uint64_t asked = ticks
+    return min(asked, TT_WARMUP_FOUND - 1)
 
 
 cdef tt_recorder* tt_recorders_head():
