@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,12 @@ from ticktree.recorder import hooks
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+# A shell starts what runs in its background with the keyboard's signals ignored, and every program below inherits it:
+# there a Ctrl-C that a test sends would reach nobody.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -20,12 +20,17 @@ MAY_IMPORT = {
     "run": {"recorder", "profile"},
     "analysis": {"profile"},
     "outputs": {"profile", "analysis"},
+    "configuration": {"analysis"},
     "live": {"run", "profile", "analysis", "outputs"},
     "instrument": {"recorder"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile"},
     "demo": {""},
-    "cli": {"", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"},
+    "cli": {
+        *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
+        "configuration",
+    },
+    "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},
     "__main__": {"cli"},
     "__init__": {"session", "profile", "run"},
 }

@@ -1,4 +1,7 @@
-"""ticktree: where every millisecond of a learning or control loop goes."""
+"""ticktree: where every millisecond of a learning or control loop goes.
+
+PYTEST_DONT_REWRITE: pytest, which finds our plugin, need not warn that under `ticktree run` we were there before it.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def of(severity, message, **evidence) -> Finding:
 def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rule():
     first = Says(of("info", "d"), of("warning", "b", at_stake_share=0.12))
     second = Says(of("info", "c", at_stake_share=0.01), of("critical", "a"), of("info", "e"))
-    assert [found.message for found in findings(Profile.empty(), [first, second])] == list("abcde")
+    assert [found.message for found in findings(Profile.empty(), rules=[first, second])] == list("abcde")
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,12 @@ def test_a_finding_as_json_has_the_fields_of_the_contract():
 def test_every_rule_has_a_file_a_page_and_a_line_in_the_index():
     files = {path.stem for path in Path(ticktree.analysis.rules.__path__[0]).glob("*.py")} - {"__init__"}
     assert files == {name.replace("-", "_") for name in NAMES}
-    assert {path.stem for path in DOCS.glob("*.md")} == {*NAMES, "README"}
+    assert {path.stem for path in DOCS.glob("*.md")} == {*NAMES, "README", "writing-your-own"}
     index = (DOCS / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\]\(([\w-]+)\.md\)", index)) == set(NAMES)
+    rows = dict(re.findall(r"^\| \[[\w-]+\]\(([\w-]+)\.md\) \|(.+)\|$", index, re.MULTILINE))
+    assert list(rows) == NAMES  # in the order in which they are told
+    assert all(cell.strip() for row in rows.values() for cell in row.split(" | "))
+    assert {row.count(" | ") for row in rows.values()} == {2}  # what it finds, from where on, what to do
 
 
 @settings(max_examples=100)

@@ -26,6 +26,8 @@ class CommandLine:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("TICKTREE", "NO_COLOR"))}
         # Runs of other tests are nobody's business here.
         self.env["TICKTREE_MEMORY_DIR"] = str(directory)
+        # And so is what somebody has measured of this machine.
+        self.env["XDG_CACHE_HOME"] = str(directory / "cache")
 
     def write(self, name: str, source: str = RECORDS) -> Path:
         path = self.directory / name

@@ -106,7 +106,7 @@ def training() -> Profile:
         Phase("FloatTensor", 0.021, each_tick=5),
         Phase("to device", 0.0009, each_tick=5, device="unsupported: no GPU here"),
         work=Work(bytes=75_500_000 * whole, items=256 * whole),
-        memory=Memory(whole, 3_000_000, 1_240_000_000),
+        memory=Memory(whole, 3_000_000, 1_240_000_000, 96_000_000, is_exact=True),
         call_sites=site(188, "ReplayBuffer.sample", "buffer.py"),
     )
     update = Phase(
@@ -167,6 +167,10 @@ def training() -> Profile:
             "host": frozenset({"bench-3"}),
             "python": frozenset({"3.11.9"}),
             "threads": frozenset({1}),
+            "ceiling.source": frozenset({"measured"}),
+            "ceiling.memcpy_bytes_per_s": frozenset({10_200_000_000}),
+            "ceiling.flops_per_s_thread": frozenset({98_000_000_000}),
+            "ceiling.flops_per_s": frozenset({187_000_000_000}),
         },
     )
 

@@ -30,6 +30,7 @@ def shown(profile: Profile, **options) -> str:
         ("- item", r"\- item"),
         ("1. item", r"1\. item"),
         ("&amp;", "&amp;amp;"),
+        ("@someone, 3 @ 4", "@<!-- -->someone, 3 @ 4"),
         ("3.5 ms (usually 2 ms)", "3.5 ms (usually 2 ms)"),
     ],
 )

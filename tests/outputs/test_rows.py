@@ -140,8 +140,32 @@ def test_work_is_given_for_a_call_and_as_a_rate():
     assert notes(node("sample", [250 * MS] * 2, work=work)) == (
         "1.00 GB at 4.00 GB/s",
         "5.00 GFLOP at 20.0 GFLOP/s",
-        "256 items, 977 us each",
+        "256 items at 1.02 k/s, 977 us each",
     )
+
+
+def test_a_rate_stands_beside_what_the_machine_can_do_where_that_was_measured():
+    work = Work(bytes=2_000_000_000, flops=10**9)
+    row = profile_of(node("sample", [250 * MS] * 2, work=work))
+    measured = {
+        "ceiling.source": frozenset({"measured"}),
+        "ceiling.memcpy_bytes_per_s": frozenset({10_200_000_000}),
+        "ceiling.flops_per_s": frozenset({187_000_000_000}),
+    }
+    assert tree_rows(replace(row, metadata=measured), ALL)[0].notes == (
+        "1.00 GB at 4.00 GB/s (memcpy here: 10.2)",
+        "500 MFLOP at 2.00 GFLOP/s (here: 187)",
+    )
+    slow = profile_of(node("sample", [10**12], work=work))
+    assert tree_rows(replace(slow, metadata=measured), ALL)[0].notes[0] == (
+        "2.00 GB at 2.00 MB/s (memcpy here: 10.2 GB/s)"
+    )
+    reckoned = {**measured, "ceiling.source": frozenset({"reckoned"})}
+    assert tree_rows(replace(row, metadata=reckoned), ALL)[0].notes[1] == "500 MFLOP at 2.00 GFLOP/s"
+
+
+def test_work_in_no_time_has_no_rate():
+    assert notes(node("x", [0], work=Work(bytes=5, items=2))) == ("5 B", "2 items, - each")
 
 
 def test_what_else_was_measured_is_noted():
@@ -149,16 +173,30 @@ def test_what_else_was_measured_is_noted():
         "x",
         [MS],
         cpu=Cpu(3, 50, 100),
-        memory=Memory(3, -2_000_000, 10**9),
+        memory=Memory(1, -2_000_000, 10**9, 37_000_000, is_exact=True),
+        device_memory=Memory(1, 0, 10**8, 10**7, True, frozenset({"cuda:0"})),
         device="unsupported: no GPU",
         open=Open(2, 5 * MS),
     )
     assert notes(measured) == (
         "2 still open, the oldest for 5.00 ms",
         "CPU 50% of 3 calls",
-        "memory -2.00 MB over 3 calls, peak 1.00 GB",
+        "memory peak 1.00 GB, up to +37.0 MB in a call",
+        "memory -2.00 MB over 1 call",
+        "cuda:0 memory peak 100 MB, up to +10.0 MB in a call",
+        "cuda:0 memory +0 B over 1 call",
         "device time unsupported: no GPU",
     )
+
+
+def test_a_note_on_memory_says_how_much_of_it_is_known():
+    unseen = node("x", [MS] * 3, memory=Memory(2, 5_000_000, 10**9, 37_000_000))
+    assert notes(unseen) == (
+        "memory peak at least 1.00 GB, +37.0 MB in a call",
+        "memory +5.00 MB over 2 of 3 calls",
+    )
+    older = node("x", [MS], memory=Memory(1, 5_000_000, 10**9))
+    assert notes(older) == ("memory peak at least 1.00 GB", "memory +5.00 MB over 1 call")
 
 
 def test_call_sites_are_shown_on_demand_and_unknown_ones_last():

@@ -95,6 +95,14 @@ def shared_out(draw, node):
 
 
 @st.composite
+def memories(draw, devices=st.just(frozenset())):  # noqa: B008
+    peak = draw(amounts)
+    growth = draw(st.none() | st.integers(0, peak))
+    change = draw(st.integers(-(10**9), 10**9))
+    return Memory(draw(small), change, peak, growth, draw(st.booleans()), draw(devices))
+
+
+@st.composite
 def nodes(draw, name, depth=3):
     steady, warmup = draw(calls()), draw(st.none() | calls())
     booked = steady + (warmup or [])
@@ -111,7 +119,8 @@ def nodes(draw, name, depth=3):
         call_sites=draw(st.dictionaries(call_sites, st.integers(1, 9), max_size=2)),
         work=draw(st.none() | st.builds(Work, amounts, amounts, amounts)),
         cpu=draw(st.none() | st.builds(Cpu, small, amounts, amounts)),
-        memory=draw(st.none() | st.builds(Memory, small, st.integers(-(10**9), 10**9), amounts)),
+        memory=draw(st.none() | memories()),
+        device_memory=draw(st.none() | memories(st.frozensets(st.sampled_from(["cuda:0", "mps"])))),
         device=draw(st.none() | st.sampled_from(["unsupported: no GPU", "unsupported: no events"])),
         open=draw(st.none() | st.builds(Open, st.integers(1, 4), amounts)),
         recorder_ns=draw(st.integers(0, own_ns)),

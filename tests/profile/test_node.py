@@ -84,6 +84,21 @@ def test_what_was_measured_in_one_part_only_is_kept():
     assert (full + full).open == Open(2, 2)
 
 
+def test_peaks_of_memory_merge_by_the_greater_and_are_exact_if_both_are():
+    one = Memory(1, -2, 100, growth_bytes=30, is_exact=True, devices=frozenset({"cuda:0"}))
+    other = Memory(2, 5, 90, growth_bytes=40, is_exact=True, devices=frozenset({"cuda:1"}))
+    assert one + other == Memory(3, 3, 100, 40, True, frozenset({"cuda:0", "cuda:1"}))
+    assert not (one + Memory(1, 0, 1)).is_exact
+    assert (one + Memory(1, 0, 1)).growth_bytes == 30
+    assert (Memory(1, 0, 1) + Memory(1, 0, 1)).growth_bytes is None
+
+
+def test_memory_of_devices_is_kept_beside_the_resident():
+    on_device = Memory(1, 0, 7, 7, True, frozenset({"cuda:0"}))
+    merged = tree("x", memory=Memory(1, 0, 3)) + tree("x", device_memory=on_device)
+    assert (merged.memory, merged.device_memory) == (Memory(1, 0, 3), on_device)
+
+
 def test_what_ran_beside_others_or_was_called_by_several_writers_is_parallel():
     assert tree("x", concurrent_ns=-1).parallel
     both = {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
@@ -164,6 +179,8 @@ def test_a_node_is_unlike_anything_else():
         {"work": Work(-1, 0, 0)},
         {"cpu": Cpu(1, -1, 0)},
         {"memory": Memory(1, 0, -1)},
+        {"memory": Memory(1, 0, 5, -1)},
+        {"device_memory": Memory(1, 0, 5, 6)},
         {"open": Open(0, 0)},
         {"warmup": replace(Stats.of([1]), count=2)},
         {"by_writer": {"1-1/18": Share(1, 10, 10)}},

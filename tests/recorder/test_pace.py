@@ -1,21 +1,28 @@
-"""`pace=True` on the virtual clock: sleeping moves the clock, so due times can be told exactly."""
+"""`pace` on the virtual clock: sleeping moves the clock, so due times can be told exactly."""
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import counts, node
+from telling import counts, losses, node
 
 import ticktree
 
 MS = 1_000_000
+SECOND = 1000 * MS
 
 
-def starts_of(durations, hz=100):
+def starts_of(durations, hz=100, pace=True, begun=0):
     """When each tick began, if they take so long, in ns."""
     recorder = ticktree.Recorder(virtual_clock=True)
+    recorder.advance(begun)
     starts = []
-    for index in recorder.loop("loop", range(len(durations)), hz=hz, pace=True):
+    for index in recorder.loop("loop", range(len(durations)), hz=hz, pace=pace):
         starts.append(recorder.ticks)
         recorder.advance(durations[index])
     profile = recorder.snapshot()
@@ -24,15 +31,35 @@ def starts_of(durations, hz=100):
     return starts, profile
 
 
-def grid(durations, period):
+def due(tick, hz):
+    """When a tick is due, from the first one's beginning on: a multiple of the period, rounded by itself."""
+    return int(tick * 1e9 / hz + 0.5)
+
+
+def skipping(durations, hz):
     """The definition: a tick begins when it is due, or at once where that is past; who missed a whole period waits
     for none of those it missed."""
-    starts, now, due = [], 0, 0
+    starts, now, next_one = [], 0, 0
     for duration in durations:
-        now = max(now, due)
+        now = max(now, due(next_one, hz))
         starts.append(now)
-        while due <= now:
-            due += period
+        while due(next_one, hz) <= now:
+            next_one += 1
+        now += duration
+    return starts
+
+
+def catching_up(durations, hz):
+    """The definition: a tick for each due time, at once where it is past; those past by more than a second, or by more
+    than a period where that is longer, are dropped."""
+    starts, now = [], 0
+    next_one = 0
+    for duration in durations:
+        now = max(now, due(next_one, hz))
+        starts.append(now)
+        next_one += 1
+        while due(next_one, hz) < now - max(SECOND, int(1e9 / hz)):
+            next_one += 1
         now += duration
     return starts
 
@@ -75,16 +102,74 @@ def test_an_overrun_is_missed_by_its_work_alone():
     assert (loop.missed, loop.lateness.sum_ns) == (1, 2 * MS)
 
 
+rates = st.sampled_from([0.4, 1, 7, 30, 100, 1000, 33.3])
+
+
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.integers(0, 60), max_size=25), st.sampled_from([1, 7, 30, 100, 1000, 33.3]))
+@given(st.lists(st.integers(0, 60), max_size=25), rates)
 def test_any_durations_give_the_starts_of_the_definition(durations, hz):
-    period = round(1e9 / hz)
-    durations = [duration * period // 20 for duration in durations]
-    starts, _ = starts_of(durations, hz)
-    assert starts == grid(durations, period)
+    durations = [round(duration * 1e9 / hz / 20) for duration in durations]
+    for pace in (True, "skip"):
+        assert starts_of(durations, hz, pace)[0] == skipping(durations, hz)
 
 
-def test_pace_without_a_rate_is_refused_and_without_pace_nothing_sleeps(recorder):
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.integers(0, 20) | st.integers(0, 20_000), max_size=25), rates)
+def test_any_durations_are_caught_up_as_defined(durations, hz):
+    durations = [round(duration * 1e9 / hz / 20) for duration in durations]
+    assert starts_of(durations, hz, "catch up")[0] == catching_up(durations, hz)
+
+
+def test_late_ticks_are_caught_up_back_to_back_until_the_grid_is_reached_again():
+    starts, profile = starts_of([25 * MS, *[1 * MS] * 5], pace="catch up")
+    assert starts == [0, 25 * MS, 26 * MS, 30 * MS, 40 * MS, 50 * MS]
+    assert profile.loops["loop"].ticks == 6
+
+
+def test_no_more_than_a_second_is_caught_up():
+    starts, _ = starts_of([3 * SECOND, *[MS] * 200], hz=100, pace="catch up")
+    # The tick that was due at 10 ms; then one for each due time from 2,000 ms on, 1 ms each, until 3,112 ms, where the
+    # last one due is that of 3,110 ms.
+    assert starts[1:115] == [*(3 * SECOND + each * MS for each in range(113)), 3120 * MS]
+
+
+def test_the_grid_does_not_drift_where_the_period_is_no_whole_number_of_nanoseconds():
+    starts, _ = starts_of([0] * 3001, hz=30)
+    assert starts[-1] == 100 * SECOND
+    assert [start - 33_333_333 * index for index, start in enumerate(starts[:4])] == [0, 0, 1, 1]
+
+
+def test_the_grid_begins_with_the_first_tick_not_with_the_clock():
+    starts, _ = starts_of([3 * MS, 25 * MS, 1 * MS], begun=7_654_321)
+    assert [start - 7_654_321 for start in starts] == [0, 10 * MS, 35 * MS]
+
+
+@pytest.mark.parametrize("pace", [None, 30, "", "catchup", "Skip", [], float("nan")])
+def test_a_pace_that_is_none_is_refused_in_one_sentence(recorder, pace):
+    with pytest.raises(ValueError, match=r'^pace must be False, True, "skip" or "catch up", not '):
+        recorder.loop("loop", hz=30, pace=pace)
+
+
+@pytest.mark.parametrize("pace", [True, "skip", "catch up"])
+def test_a_pace_needs_a_rate_that_can_be_held(recorder, pace):
+    with pytest.raises(ValueError, match="needs hz"):
+        recorder.loop("loop", pace=pace)
+    with pytest.raises(ValueError, match="a period is at least a nanosecond"):
+        recorder.loop("loop", hz=2e9, pace=pace)
+    with pytest.raises(ValueError, match="hz must be a positive number"):
+        recorder.loop("loop", hz=-30, pace=pace)
+
+
+def test_a_loop_holds_its_rate_where_nothing_is_recorded():
+    recorder = ticktree.Recorder()
+    recorder.disable()
+    began = time.monotonic()
+    for _ in recorder.loop("loop", range(4), hz=200, pace=True):
+        pass
+    assert time.monotonic() - began >= 0.019
+
+
+def test_without_pace_nothing_sleeps(recorder):
     for _ in recorder.loop("loop", range(3), hz=10):
         recorder.advance(MS)
     assert recorder.ticks == 3 * MS
@@ -101,3 +186,67 @@ def test_a_real_clock_is_really_slept_on():
     recorder.disable()
     assert profile.root.at("loop").total_ns >= 19_000_000
     assert 1 <= profile.root.at("loop/sleep").count <= 4  # a tick that is late already does not sleep
+
+
+def test_no_tick_begins_before_it_is_due_on_a_real_clock():
+    recorder = ticktree.Recorder()
+    loop = recorder.loop("loop", hz=500, pace="catch up")
+    next(loop)
+    anchor = time.monotonic_ns()  # a moment after the loop's own
+    starts = [time.monotonic_ns() for _ in zip(range(20), loop, strict=False)]
+    loop.close()
+    recorder.disable()
+    assert all(start - anchor >= due(index + 1, 500) - MS for index, start in enumerate(starts))
+
+
+def test_a_signal_ends_the_sleep_at_once_and_the_tick_is_cut_short():
+    recorder = ticktree.Recorder()
+    timer = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in recorder.loop("loop", hz=0.01, pace=True):
+            pass
+    timer.join()
+    assert time.monotonic() - began < 50  # of the 100 s it was to sleep
+    profile = recorder.snapshot()
+    profile.check()
+    recorder.disable()
+    assert (profile.loops["loop"].ticks, profile.loops["loop"].incomplete) == (0, 1)
+    assert profile.root.at("loop/sleep").count == 1
+    assert losses(recorder) == {}
+
+
+def test_a_signal_that_raises_nothing_does_not_end_the_sleep():
+    recorder = ticktree.Recorder()
+    came = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
+    timer = threading.Timer(0.02, signal.pthread_kill, (threading.main_thread().ident, signal.SIGUSR1))
+    began = time.monotonic()
+    timer.start()
+    try:
+        for _ in recorder.loop("loop", range(2), hz=10, pace=True):
+            pass
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+        recorder.disable()
+    assert came == [signal.SIGUSR1]
+    assert time.monotonic() - began >= 0.199
+
+
+def test_other_threads_run_while_a_loop_sleeps():
+    recorder = ticktree.Recorder()
+    counted = []
+    loop = recorder.loop("loop", range(2), hz=4, pace=True)
+    next(loop)
+    thread = threading.Thread(target=lambda: counted.append(time.monotonic_ns()))
+    timer = threading.Timer(0.02, thread.start)
+    timer.start()
+    next(loop)
+    awake = time.monotonic_ns()
+    timer.join()
+    thread.join()
+    loop.close()
+    recorder.disable()
+    assert counted[0] < awake

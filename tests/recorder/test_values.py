@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from telling import counts, losses, node, times
 
 import ticktree
-from ticktree.profile import Histogram
+from ticktree.profile import Histogram, Work
 
 
 def test_a_recorded_duration_is_a_call_under_the_open_section_that_covers_nothing(recorder):
@@ -52,6 +52,39 @@ def test_a_duration_that_cannot_be_is_counted_and_not_recorded(recorder, seconds
     recorder.record("x", seconds)
     assert losses(recorder) == {"bad_values": 1}
     assert counts(recorder) in ({}, {"x": 0})
+
+
+def test_work_done_in_a_recorded_duration_adds_up_like_that_of_a_section(recorder):
+    recorder.record("copy", 1e-6, bytes=4000, items=2)
+    recorder.record("copy", 1e-6, bytes=numpy.int64(2000), flops=1.5e3)
+    with recorder.section("copy") as copy:
+        copy.work(items=5)
+    assert node(recorder, "copy").work == Work(bytes=6000, flops=1500, items=7)
+    assert counts(recorder) == {"copy": 3}
+
+
+def test_a_recorded_duration_without_work_says_nothing_of_work(recorder):
+    recorder.record("copy", 1e-6)
+    assert node(recorder, "copy").work is None
+
+
+bad_amounts = [-1, float("nan"), float("inf"), 1 << 64, "many", None, object(), 1j]
+
+
+@pytest.mark.parametrize("kind", ["bytes", "flops", "items"])
+@pytest.mark.parametrize("amount", bad_amounts, ids=repr)
+def test_a_duration_whose_work_cannot_be_is_counted_and_not_recorded(recorder, kind, amount):
+    recorder.record("copy", 1e-6, **{kind: amount})
+    with recorder.section("section") as section:
+        section.work(**{kind: amount})
+    assert losses(recorder) == {"bad_values": 2}
+    assert counts(recorder) in ({"section": 1}, {"section": 1, "copy": 0})
+    assert node(recorder, "section").work is None
+
+
+def test_work_is_said_by_name_only(recorder):
+    with pytest.raises(TypeError):
+        recorder.record("copy", 1e-6, 4000)
 
 
 def test_a_value_whose_conversion_raises_is_counted_too(recorder):

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 Evidence: TypeAlias = Mapping[str, str | int | float]
 
-_SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 # What of the run's length is at stake. A tenth is about what people find worth a day's work; a third changes
 # how a run is set up at all.
 CRITICAL_SHARE = 0.3
@@ -50,7 +50,7 @@ class Finding:
     @property
     def rank(self) -> int:
         """How severe it is: 0 is the most severe."""
-        return _SEVERITIES.index(self.severity)
+        return SEVERITIES.index(self.severity)
 
 
 def severity_of(share: float) -> Severity:

@@ -3,23 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
+from ticktree.analysis.rules.allocation import AllocationRule
+from ticktree.analysis.rules.buffer_copies import BufferCopiesRule
+from ticktree.analysis.rules.copied_twice import CopiedTwiceRule
+from ticktree.analysis.rules.guidance import GuidanceRule
+from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
+from ticktree.analysis.rules.no_compilation import NoCompilationRule
+from ticktree.analysis.rules.preprocessing import PreprocessingRule
+from ticktree.analysis.rules.queue_merge import QueueMergeRule
+from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
+from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.third_party import Loaded, found_by, installed, load
 from ticktree.profile import Profile
 
-RULES: Sequence[Rule] = (StragglerRule(), ImbalanceRule(), IdleWorkerRule())
+# In the order in which findings that are equally worth it are told.
+RULES: Sequence[Rule] = (
+    StragglerRule(),
+    ImbalanceRule(),
+    IdleWorkerRule(),
+    ListOfArraysRule(),
+    CopiedTwiceRule(),
+    AllocationRule(),
+    PreprocessingRule(),
+    HorizonRule(),
+    GuidanceRule(),
+    QueueMergeRule(),
+    BufferCopiesRule(),
+    RoundTripRule(),
+    NoCompilationRule(),
+    TooFewTicksRule(),
+)
 
 
-def findings(profile: Profile, rules: Sequence[Rule] = RULES) -> list[Finding]:
-    """Return what there is to say of `profile`, the most severe first, then what has most at stake."""
-    seen = Survey(profile)
-    found = [finding for rule in rules for finding in rule.find(seen)]
+def findings(
+    profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
+) -> list[Finding]:
+    """Return what there is to say of `profile`, the most severe first, then what has most at stake.
+
+    Args:
+        profile: what is judged.
+        settings: how; None for the defaults.
+        rules: by which rules; None for all there are, those of other distributions included.
+    """
+    seen = Survey(profile, settings)
+    found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
+    if rules is None:
+        found += [finding for other in others() for finding in found_by(other, seen)]
     return sorted(found, key=_order)  # and then in the order of the rules: the sort is stable
+
+
+@cache
+def others() -> tuple[Loaded, ...]:
+    """Return what came of the rules that other distributions bring, loaded once."""
+    return load(installed(), {rule.name for rule in RULES})
 
 
 def _order(finding: Finding) -> tuple[int, float]:

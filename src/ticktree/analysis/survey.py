@@ -5,22 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from ticktree.analysis.categories import Categories
+from ticktree.analysis.cycles import Cycle, cycles
 from ticktree.analysis.places import Place, in_sections_ns, places
 from ticktree.analysis.roles import Role, Unit, amount, roles, run_ns, unit_of
+from ticktree.analysis.settings import Settings
 from ticktree.analysis.stragglers import Straggler, stragglers
 from ticktree.profile import Profile
 
 
 class Survey:
-    """A profile, and what is known of it as soon as somebody asks: who there was, where, and for how long."""
+    """A profile, and what is known of it as soon as somebody asks: who there was, where, and for how long.
 
-    def __init__(self, profile: Profile) -> None:
+    Args:
+        profile: what is judged.
+        settings: how; None for the defaults.
+    """
+
+    def __init__(self, profile: Profile, settings: Settings | None = None) -> None:
         self.profile = profile
+        self.settings = settings or Settings()
+        self._categories = Categories(self.settings.categories)
+
+    def category(self, name: str) -> str | None:
+        """Return the category of a node called `name`, told from its name alone; None where that tells nothing."""
+        return self._categories.of(name)
 
     @cached_property
     def found(self) -> Sequence[Place]:
         """The places of the whole tree, parents before their children."""
         return places(self.profile.root)
+
+    @cached_property
+    def cycles(self) -> Sequence[Cycle]:
+        """What the program does again and again, outer cycles first."""
+        return cycles(self.profile, self.found)
 
     @cached_property
     def threads(self) -> Sequence[Role]:

@@ -23,3 +23,25 @@ def last_name(path: str) -> str:
 def who(name: str, count: int) -> str:
     """Return what several of one name are called: "4 x actor"; one is just "actor"."""
     return name if count == 1 else f"{count:,} x {name}"
+
+
+def duration(ns: float) -> str:
+    """Return a time with three significant digits, such as "16.6 ms"."""
+    for limit, unit_ns, unit in ((999.5, 1, "ns"), (999.5e3, 1e3, "us"), (999.5e6, 1e6, "ms")):
+        if ns < limit:
+            return f"{_three_digits(ns / unit_ns)} {unit}"
+    return f"{_three_digits(ns / 1e9)} s"
+
+
+def size(number_of_bytes: float) -> str:
+    """Return an amount of memory, such as "37.7 MB" (a megabyte is 1,000,000 bytes)."""
+    for limit, of, unit in ((999.5, 1, "B"), (999.5e3, 1e3, "kB"), (999.5e6, 1e6, "MB")):
+        if number_of_bytes < limit:
+            return f"{_three_digits(number_of_bytes / of)} {unit}"
+    return f"{_three_digits(number_of_bytes / 1e9)} GB"
+
+
+def _three_digits(value: float) -> str:
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -8,17 +8,28 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ticktree.cli.screen import one_line, show_at_once, view_options
 from ticktree.run.directory import RunDirectory
 from ticktree.run.folding import fold_if_many
 from ticktree.run.supervision.program import Program
 
+if TYPE_CHECKING:
+    import resource
+
+    from ticktree.run.machine.watch import Watch
+
 FOLD_EVERY_S = 30.0
 # For processes that have ended and left their files: a look at a directory.
 LOOK_EVERY_S = 2.0
+# Of what the machine does; a run of a minute has enough readings to tell a bad second from a bad machine.
+SAMPLE_EVERY_S = 1.0
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_CHORE = 4
+# Who reads how busy the cores are must not make them so. A reading takes less than a thousandth of a core; where there
+# are thousands of threads to ask it is taken less often.
+REST_PER_SAMPLE = 9
 
 
 @dataclass
@@ -26,6 +37,7 @@ class _Chore:
     do: Callable[[], None]
     every_s: float
     due_s: float
+    rest: int = REST_PER_CHORE
 
 
 class Chores:
@@ -49,8 +61,11 @@ class Chores:
         self._program = program
         self._clock = clock
         self._began_s = clock()
+        self._watch: Watch | None = None
         self._chores = [
+            _Chore(self._sample, SAMPLE_EVERY_S, self._began_s, REST_PER_SAMPLE),
             _Chore(self._describe, math.inf, self._began_s),
+            _Chore(self._prepare, math.inf, self._began_s),
             _Chore(self._fold_finished, LOOK_EVERY_S, self._began_s + LOOK_EVERY_S),
             _Chore(self._run.fold, FOLD_EVERY_S, self._began_s + FOLD_EVERY_S),
         ]
@@ -67,8 +82,30 @@ class Chores:
                 with suppress(Exception):
                     chore.do()
                 now_s = self._clock()
-                chore.due_s = max(began_s + chore.every_s, now_s + REST_PER_CHORE * (now_s - began_s))
+                chore.due_s = max(began_s + chore.every_s, now_s + chore.rest * (now_s - began_s))
         return max(0.0, min(chore.due_s for chore in self._chores) - self._clock())
+
+    def ended(self, used: resource.struct_rusage) -> None:
+        """Note what the program has used, now that it has ended.
+
+        Args:
+            used: Of it and of the children it waited for.
+        """
+        with suppress(Exception):
+            if self._watch is not None:
+                self._watch.end(round((used.ru_utime + used.ru_stime) * 1e9))
+
+    def _sample(self) -> None:
+        if self._watch is None:
+            from ticktree.run.machine.watch import Watch
+
+            owner = self._run.manifest.owner
+            self._watch = Watch(self._run.memory_dir, f"{owner.pid}-{owner.started}-1")
+        self._watch.sample()
+
+    def _prepare(self) -> None:
+        if self._watch is not None:
+            self._watch.prepare()
 
     def _describe(self) -> None:
         from ticktree.run.facts import describe_program  # slow to import, and now the program runs
@@ -83,13 +120,14 @@ class Chores:
 
     def _summary(self) -> bytes:
         from ticktree.outputs import OUTPUTS, formatting
+        from ticktree.outputs.headline import is_empty
 
         profile = self._run.profile()
         age = formatting.time((self._clock() - self._began_s) * 1e9)
         # On a line of its own, though the program may be in the middle of one.
         when = f"--- {time.strftime('%H:%M:%S')}, after {age}: {self._run.path.name} ---"
-        if profile.root.children or profile.gauges:
-            tree = OUTPUTS["terminal"].render(profile, view_options(sys.stderr))
-        else:
+        if is_empty(profile):
             tree = b"Nothing is recorded yet: no section was entered.\n"
+        else:
+            tree = OUTPUTS["terminal"].render(profile, view_options(sys.stderr))
         return f"\n{one_line(when)}\n".encode() + tree + b"\n"

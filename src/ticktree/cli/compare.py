@@ -8,18 +8,14 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.comparison import Comparison, Difference, compare, differences
+from ticktree.analysis.comparison import Comparison, compare, differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, view_for
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
-from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import RunDirectory
-from ticktree.run.loading import load
-from ticktree.run.manifest import MANIFEST_NAME
+from ticktree.run.loading import load_repeats
 
 _VERDICTS = ("slower", "faster", "cannot tell")
 
@@ -37,7 +33,7 @@ _VERDICTS = ("slower", "faster", "cannot tell")
 )
 @click.option("--pairs", is_flag=True, help="The n-th runs of both sides were measured side by side.")
 @comparing.threshold
-@click.option("--allow-different", is_flag=True, help="Compare runs of unlike machines or libraries.")
+@comparing.allow_different
 @click.option(
     "--fail-on",
     type=click.Choice(_VERDICTS),
@@ -68,34 +64,16 @@ def command(
     """
     with progress("reading"):
         finish_abandoned()
-        old, young = _read([base, *more_base]), _read(new)
+        old, young = load_repeats([base, *more_base]), load_repeats(new)
     if pairs and len(old) != len(young):
         raise TicktreeError(f"{len(old)} runs of the base and {len(young)} new ones make no pairs")
     apart = differences(old, young)
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
-    _refuse_unlike(apart, allow_different)
+    comparing.refuse_unlike(apart, allow_different)
     view = replace(view_for(output, width), all=everything)
     deliver(COMPARISONS[format_name](compared, apart, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
-
-
-def _read(paths: Sequence[Path]) -> list[Profile]:
-    profiles = []
-    for path in paths:
-        runs = [] if (path / MANIFEST_NAME).exists() else RunDirectory.list(path)
-        profiles.extend([run.profile() for run in runs] if runs else [load(path)])
-    return profiles
-
-
-def _refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
-    grounds = [difference for difference in apart if difference.is_ground]
-    if grounds and not allowed:
-        for difference in grounds:
-            note(f"{difference.key}: {difference.base or '-'} -> {difference.new or '-'}")
-        raise TicktreeError(
-            "the sides differ in more than the program, as said above; --allow-different compares them all the same"
-        )
 
 
 def _found(compared: Comparison, verdicts: Sequence[str]) -> bool:

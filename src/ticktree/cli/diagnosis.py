@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ticktree.outputs.headline import is_empty
 from ticktree.profile import Profile
 
 
 def why_empty(profile: Profile) -> str | None:
     """The reason why nothing was recorded, to be read after a colon; None if something was."""
-    if profile.root.children or profile.gauges:
+    if not is_empty(profile):
         return None
     facts = profile.metadata
     if "read_from" in facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -9,10 +10,15 @@ from pathlib import Path
 
 import click
 
-from ticktree.cli.checks import clock, cores, cost, memory, newest, noise, recording
+from ticktree.cli.checks import ceilings, clock, cores, cost, memory, newest, noise, recording
+from ticktree.cli.measuring.everything import measure as measure_all
+from ticktree.cli.measuring.table import table
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import one_line, show, view_options
+from ticktree.cli.screen import note, one_line, show, view_options
+from ticktree.outputs import terminal
 from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.capability import kept, processor
+from ticktree.run.capability.fingerprint import fingerprint
 
 # What is found out, and a function that says it: a sentence a line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
@@ -21,19 +27,30 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ("memory", memory.check),
     ("cores", cores.check),
     ("noise", noise.check),
+    ("ceilings", ceilings.check),
     ("recording", recording.check),
 )
 
 
 @click.command("doctor", short_help="What can be measured here, and why a profile is empty.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
-def command(run: Path | None) -> None:
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Find out what this machine can do at most, keep it for this and later runs, and do nothing else.",
+)
+def command(run: Path | None, measure: bool) -> None:
     """Examine this machine and this Python, and a run: RUN, or the newest in ./ticktree-runs.
 
     Says which clock is used and why, what a section costs, how much memory a run may claim, how many cores
-    there are, how often this machine interrupts what runs on it, whether a program is recorded at all, and
-    if the run is empty, why.
+    there are, how often this machine interrupts what runs on it, what it can do at most, whether a program is
+    recorded at all, and if the run is empty, why.
     """
+    if measure:
+        if run is not None:
+            raise click.UsageError("--measure is about the machine and takes no RUN.")
+        _measure()
+        return
     finish_abandoned()
     for name, check in (*_CHECKS, ("run", lambda: newest.check(run))):
         with progress(f"looking at the {name}"):
@@ -41,8 +58,36 @@ def command(run: Path | None) -> None:
         show(_paragraph(name, found).encode(errors="backslashreplace"), sys.stdout)
 
 
+def _measure() -> None:
+    """Measure this machine, keep the best of this and earlier times, and say what was found."""
+    machine = fingerprint()
+    is_busy = os.getloadavg()[0] > processor.usable_cores() / 2
+    now = measure_all()
+    try:
+        earlier = kept.load(machine)
+    except kept.NotUsableError as error:
+        note(f"{error}; it is replaced.")
+        earlier = None
+    best = now if earlier is None else earlier + now
+    show(terminal.draw([table(now, best)], view_options(sys.stdout)), sys.stdout)
+    path = kept.save(machine, best)
+    lines = [f"Kept in {path}: {ceilings.best_of(best)}.", *ceilings.unusable(best)]
+    if is_busy:
+        lines.append("The machine was busy. Measure again when it is not: the best of all times is kept.")
+    text = "\n".join(["", *(line for sentence in lines for line in _wrapped(sentence, _width())), ""])
+    show(text.encode(errors="backslashreplace"), sys.stdout)
+
+
+def _wrapped(sentence: str, width: int) -> list[str]:
+    # Paths stay whole, however long: they are there to be copied.
+    return textwrap.wrap(one_line(sentence), width, break_long_words=False, break_on_hyphens=False)
+
+
 def _paragraph(name: str, sentences: list[str]) -> str:
-    width = max(40, min(view_options(sys.stdout).width, 110))
-    lines = [line for text in sentences for line in textwrap.wrap(one_line(text), width - 12) or [""]]
+    lines = [line for text in sentences for line in _wrapped(text, _width() - 12) or [""]]
     labels = [name] + [""] * (len(lines) - 1)
     return "".join(f"{label:11} {line}\n" for label, line in zip(labels, lines, strict=True))
+
+
+def _width() -> int:
+    return max(40, min(view_options(sys.stdout).width, 110))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ticktree.cli.ages import ago
 from ticktree.cli.screen import is_terminal, one_line, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.run.abandoned import finish_abandoned
@@ -32,7 +33,7 @@ def command(out: Path) -> None:
 
 
 def _line(run: RunDirectory, name_width: int) -> str:
-    age = _ago(time.time() - run.manifest.started_ns / 1e9)
+    age = ago(time.time() - run.manifest.started_ns / 1e9)
     command = shlex.join(run.manifest.argv)
     return one_line(f"{run.path.name:{name_width}}  {_state(run):8}  {age:>14}  {command}")
 
@@ -42,11 +43,3 @@ def _state(run: RunDirectory) -> str:
         return "running"
     # What is left unfinished now could not be read: `report` says why.
     return "finished" if run.is_finished() else "damaged"
-
-
-def _ago(seconds: float) -> str:
-    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        count = int(seconds // length)
-        if count:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"

@@ -11,6 +11,7 @@ from ticktree.analysis.roles import By
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read, view_for
+from ticktree.cli.judging import settings_here
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
@@ -47,10 +48,12 @@ def command(
     RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
     newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.
     """
+    settings = settings_here()
     profile = read(run)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
-    view = replace(view_for(output, width), all=everything, by=by, call_sites=call_sites)
+    view = view_for(output, width)
+    view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
     document = OUTPUTS[format_name or _format_of(output)].render(profile, view)
     reason = why_empty(profile)
     if reason is not None:

@@ -103,7 +103,8 @@ def run_program(
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
         environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
-        status = supervise(program.command(), environment, Chores(run, program, summary_every_s))
+        chores = Chores(run, program, summary_every_s)
+        status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:
         run.finish()
         raise

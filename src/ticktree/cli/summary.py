@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.judging import settings_or_defaults
 from ticktree.cli.screen import note, show, view_options
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
@@ -17,7 +19,8 @@ def print_summary(profile: Profile, path: Path) -> None:
     """Print a finished run's profile on standard error, and where the run is."""
     reason = why_empty(profile)
     if reason is None:
-        show(OUTPUTS["terminal"].render(profile, view_options(sys.stderr)), sys.stderr)
+        view = replace(view_options(sys.stderr), settings=settings_or_defaults())
+        show(OUTPUTS["terminal"].render(profile, view), sys.stderr)
     else:
         note(f"Nothing was recorded: {reason}.")
     note("")

@@ -87,6 +87,7 @@ def _node(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
         work=_measure(earlier.work, later.work),
         cpu=_measure(earlier.cpu, later.cpu),
         memory=_measure(earlier.memory, later.memory),
+        device_memory=_measure(earlier.device_memory, later.device_memory),
         device=later.device,
         open=later.open,
         # An estimate that was held back by too little own time may catch up all at once.
@@ -180,7 +181,7 @@ def _measure(earlier: Measure | None, later: Measure | None) -> Measure | None:
         return Cpu(samples, later.cpu_ns - earlier.cpu_ns, later.wall_ns - earlier.wall_ns)
     if isinstance(later, Memory) and isinstance(earlier, Memory):
         change_bytes = later.change_bytes - earlier.change_bytes
-        return Memory(later.samples - earlier.samples, change_bytes, later.peak_bytes)
+        return replace(later, samples=later.samples - earlier.samples, change_bytes=change_bytes)
     if isinstance(later, Lateness) and isinstance(earlier, Lateness):
         count, histogram = later.count - earlier.count, _each_less(earlier, later)
         return Lateness(count, later.sum_ns - earlier.sum_ns, later.max_ns, histogram)

@@ -17,6 +17,7 @@ from ticktree.live.view import View
 from ticktree.live.writers import parties_of
 from ticktree.outputs import formatting
 from ticktree.outputs.grid import cut
+from ticktree.outputs.headline import is_empty
 from ticktree.outputs.rows import Kind
 from ticktree.outputs.visible import visible
 from ticktree.profile import Profile
@@ -63,7 +64,7 @@ def drawn(now: Now, view: View, width: int, height: int) -> Picture:
         lines = [*header(now, view, width), *help_page(width)]
         return Picture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     profile = None if now.reading is None else now.reading.profile
-    if profile is None or not (profile.root.children or profile.gauges):
+    if profile is None or is_empty(profile):
         lines = [*header(now, view, width), *waiting(now, width)]
         return Picture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     return _Board(now, profile, view, width, height).picture()

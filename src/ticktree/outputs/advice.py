@@ -24,7 +24,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 
 def advice(profile: Profile, options: ViewOptions) -> Advice:
     """Return what there is to say of `profile`, the most important first."""
-    found = findings(profile)
+    found = findings(profile, options.settings)
     return Advice(found if options.all else found[:FINDINGS_SHOWN])
 
 

@@ -61,6 +61,7 @@ class Table:
         bar_rank: how soon the bars of the entries' shares are given up where there is no room; None for no bars.
         remark: what must be known to read it, in a sentence; "" where nothing must.
         narrower: the same in fewer columns, for where not all of these fit.
+        folded: what stands for it where a view can fold it away until somebody asks; "" where it is to be seen.
     """
 
     title: str
@@ -70,6 +71,7 @@ class Table:
     bar_rank: int | None = None
     remark: str = ""
     narrower: Table | None = None
+    folded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ from ticktree.outputs import columns
 from ticktree.outputs.document import Entry, Table
 from ticktree.outputs.visible import visible
 from ticktree.profile import Profile
+from ticktree.profile.machine import programs_own
 
 
 def gauges(profile: Profile) -> Table:
-    """Return the gauges of `profile`."""
-    ordered = [profile.gauges[name] for name in sorted(profile.gauges)]
+    """Return the gauges that the program of `profile` reported; those of the machine stand in the headline."""
+    own = programs_own(profile.gauges)
+    ordered = [own[name] for name in sorted(own)]
     entries = [
         Entry(visible(gauge.name), [column.text(gauge) for column in columns.GAUGES]) for gauge in ordered
     ]

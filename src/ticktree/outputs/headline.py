@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ticktree.analysis.roles import has_processes
 from ticktree.outputs import formatting
+from ticktree.outputs.machine import machine_pieces
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.processes import census
 from ticktree.outputs.visible import visible
 from ticktree.profile import Loop, Profile
+from ticktree.profile.machine import programs_own
 from ticktree.profile.metadata import ordered
 
 NOTHING = "Nothing was recorded; `ticktree doctor` tells why."
@@ -27,7 +29,7 @@ def headline(profile: Profile, options: ViewOptions) -> list[str]:
 
 def is_empty(profile: Profile) -> bool:
     """Tell whether there is nothing to show."""
-    return not profile.root.children and not profile.gauges
+    return not profile.root.children and not programs_own(profile.gauges)
 
 
 def losses(profile: Profile) -> list[str]:
@@ -56,6 +58,9 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
     clock = _fact(profile, "clock")
     if clock:
         yield f"host clock, {clock}"
+    machine = ", ".join(machine_pieces(profile))
+    if machine:
+        yield machine
 
 
 def _ticks(loop: Loop, options: ViewOptions) -> Iterator[str]:

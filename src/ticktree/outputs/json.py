@@ -8,7 +8,7 @@ from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
 
 
-def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
+def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile and all findings about it as JSON and a newline."""
-    found = [finding.to_dict() for finding in findings(profile)]
+    found = [finding.to_dict() for finding in findings(profile, options.settings)]
     return to_text(profile.to_dict(found)).encode() + b"\n"

@@ -17,6 +17,7 @@ COLUMNS_AT_MOST = 14
 # What could be taken for emphasis, code, a link, a table's cell or mathematics, wherever it stands; and for a
 # heading, a list or a rule, where it stands first.
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
+_MENTION = re.compile(r"@(?=\w)")
 _FIRST = re.compile(r"^(\s*)([#+=:-]|\d+(?=[.)](?:\s|$)))")
 
 _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
@@ -38,7 +39,9 @@ def draw(shown: Iterable[Part]) -> bytes:
 def escaped(text: str) -> str:
     """Return `text`, already safe to show, such that markdown takes every character of it literally."""
     html = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _FIRST.sub(_escaped_first, _ANYWHERE.sub(r"\\\1", html))
+    literal = _FIRST.sub(_escaped_first, _ANYWHERE.sub(r"\\\1", html))
+    # Where pull requests are discussed, an @ before a name calls whoever bears it; a comment between them is not seen.
+    return _MENTION.sub("@<!-- -->", literal)
 
 
 def _escaped_first(match: re.Match[str]) -> str:
@@ -48,9 +51,11 @@ def _escaped_first(match: re.Match[str]) -> str:
 
 def _drawn(part: Part) -> Iterator[str]:
     if isinstance(part, Heading):
-        yield from (f"# {escaped(part.title)}", "", escaped(" · ".join(part.pieces)))
+        yield f"# {escaped(part.title)}"
+        if part.pieces:
+            yield from ("", escaped(" · ".join(part.pieces)))
     elif isinstance(part, Table):
-        yield from _table(part)
+        yield from _folded(part) if part.folded else _table(part)
     elif isinstance(part, Nothing):
         yield part.text
     elif isinstance(part, Losses):
@@ -60,6 +65,13 @@ def _drawn(part: Part) -> Iterator[str]:
         for number, finding in enumerate(part.findings, start=1):
             yield f"{number}. {escaped(said(finding))}  "  # two spaces end the line, not the item
             yield f"   *{escaped(' · '.join(evidence(finding)))}*"
+
+
+def _folded(part: Table) -> Iterator[str]:
+    # The empty lines end the HTML: what is between them is markdown again.
+    yield from (f"<details><summary>{escaped(part.folded)}</summary>", "")
+    yield from _table(part)
+    yield from ("", "</details>")
 
 
 def _table(part: Table) -> Iterator[str]:

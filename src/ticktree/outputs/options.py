@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ticktree.analysis.roles import By
+from ticktree.analysis.settings import Settings
 
 Phase: TypeAlias = Literal["steady", "warmup", "all"]
 
@@ -22,6 +23,7 @@ class ViewOptions:
         phase: whose calls the means, percentiles and counts are of. Shares are always of the whole run,
             because only there the accounts add up.
         by: whether the tree has a column for each process, thread or role; None for the tree of all together.
+        settings: how the profile is judged.
     """
 
     width: int = 100
@@ -30,3 +32,4 @@ class ViewOptions:
     call_sites: bool = False
     phase: Phase = "steady"
     by: By | None = None
+    settings: Settings = field(default_factory=Settings)

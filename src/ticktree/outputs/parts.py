@@ -18,6 +18,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.processes import processes
 from ticktree.outputs.tree import tree
 from ticktree.profile import Profile
+from ticktree.profile.machine import programs_own
 
 
 def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
@@ -30,7 +31,7 @@ def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
     yield from _together(profile, options)
     if profile.loops:
         yield loops(profile, options)
-    if profile.gauges:
+    if programs_own(profile.gauges):
         yield gauges(profile)
     worth_doing = advice(profile, options)
     if worth_doing.findings:
@@ -50,7 +51,7 @@ def _together(profile: Profile, options: ViewOptions) -> Iterator[Table]:
     """Yield how processes and threads worked together; nothing of a run that had but one thread."""
     if len(profile.writers) < 2:
         return
-    seen = Survey(profile)
+    seen = Survey(profile, options.settings)
     if has_processes(profile) or options.by is not None:
         yield processes(profile, seen, options.by)
     for table in (why_idle(seen, options), critical(profile, options)):

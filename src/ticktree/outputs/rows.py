@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from ticktree.analysis.ceilings import Ceilings, ceilings
 from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.visible import visible
@@ -53,15 +54,16 @@ class Row:
 def tree_rows(profile: Profile, options: ViewOptions) -> list[Row]:
     """Return the rows of the whole tree, top to bottom; none when nothing was recorded."""
     rows: list[Row] = []
+    here = ceilings(profile)
     # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
-    top = _below(profile.root, options)
+    top = _below(profile.root, options, here)
     if not profile.root.own_ns:  # nobody measured what went on outside all sections
         top = [(row, node) for row, node in top if row.kind != "unaccounted"]
     waiting = [*_itself(profile.root), *reversed(top)]
     while waiting:
         row, node = waiting.pop()
         rows.append(row)
-        below = _below(node, options) if node else []
+        below = _below(node, options, here) if node else []
         for place, (child, grandchild) in enumerate(reversed(below)):
             branch, trunk = ("├─ ", "│  ") if place else ("└─ ", "   ")
             waiting.append((replace(child, guide=row.trunk + branch, trunk=row.trunk + trunk), grandchild))
@@ -75,7 +77,7 @@ def phase_of(node: Node, phase: Phase) -> Stats:
     return node.steady if phase == "steady" else node.warmup or Stats()
 
 
-def _below(node: Node, options: ViewOptions) -> list[tuple[Row, Node | None]]:
+def _below(node: Node, options: ViewOptions, here: Ceilings | None) -> list[tuple[Row, Node | None]]:
     """Return the rows directly below `node`, the longest first, each with the node it opens into."""
     children = sorted(node.children.values(), key=lambda child: (-child.total_ns, child.name))
     small = [] if options.all else [child for child in children if _is_small(child, node)]
@@ -83,7 +85,7 @@ def _below(node: Node, options: ViewOptions) -> list[tuple[Row, Node | None]]:
         small = []
     hidden = {child.name for child in small}
     shown = [child for child in children if child.name not in hidden]
-    rows: list[tuple[Row, Node | None]] = [(_section(child, node, options), child) for child in shown]
+    rows: list[tuple[Row, Node | None]] = [(_section(child, node, options, here), child) for child in shown]
     if small:
         rows.append((_folded(small, node, options), None))
     if children:
@@ -107,7 +109,7 @@ def _share(total_ns: int, parent: Node) -> float | None:
     return total_ns / parent.total_ns if parent.total_ns > 0 else None
 
 
-def _section(node: Node, parent: Node, options: ViewOptions) -> Row:
+def _section(node: Node, parent: Node, options: ViewOptions, here: Ceilings | None) -> Row:
     stats = phase_of(node, options.phase)
     return Row(
         kind="wait" if node.wait else "section",
@@ -118,7 +120,7 @@ def _section(node: Node, parent: Node, options: ViewOptions) -> Row:
         stats=stats,
         mean_ns=stats.mean_ns,
         calls=stats.count,
-        notes=notes_of(node, options),
+        notes=notes_of(node, options, here),
         nodes=(node,),
     )
 

@@ -88,6 +88,13 @@ class Fields:
             self.fail(f"{key!r} should be a list")
         return value
 
+    def texts(self, key: str) -> builtins.list[str]:
+        """Return a list of strings, empty where the field is absent."""
+        values = self.list(key)
+        if not all(isinstance(value, str) for value in values):
+            self.fail(f"{key!r} should hold strings")
+        return values
+
     def sub(self, key: str, where: str | None = None) -> Fields:
         """Return an object of its own, empty where the field is absent."""
         return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}")

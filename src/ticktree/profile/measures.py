@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ticktree.profile.merging import largest
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class CallSite:
@@ -57,29 +59,43 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident memory across the calls that were sampled for it.
+    """Memory across the calls that were sampled for it: what the process had resident, or what it had of a device.
 
     Attributes:
         samples: calls that were sampled. Merges by adding.
-        change_bytes: growth over those calls, negative where they freed more. Merges by adding.
-        peak_bytes: the largest size seen. Merges by the maximum.
+        change_bytes: what those calls added by their end, negative where they freed more. Merges by adding.
+        peak_bytes: the largest size while one of them ran. Merges by the maximum.
+        growth_bytes: the most that one of them needed at any moment beyond what was there when it began; None where
+            that is not known. Merges by the maximum of those known.
+        is_exact: whether peak and growth are true; else they are at least so much, because memory could only be looked
+            at when a call began and when it ended. Merges by and.
+        devices: the devices whose memory it is; empty where it is the process's own. Merges by union: sizes are those
+            of one device, that which had most.
     """
 
     samples: int
     change_bytes: int
     peak_bytes: int
+    growth_bytes: int | None = None
+    is_exact: bool = False
+    devices: frozenset[str] = frozenset()
 
     def __add__(self, other: Memory) -> Memory:
         return Memory(
             self.samples + other.samples,
             self.change_bytes + other.change_bytes,
             max(self.peak_bytes, other.peak_bytes),
+            largest(self.growth_bytes, other.growth_bytes),
+            self.is_exact and other.is_exact,
+            self.devices | other.devices,
         )
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        if self.samples < 0 or self.peak_bytes < 0:
+        if self.samples < 0 or self.peak_bytes < 0 or (self.growth_bytes or 0) < 0:
             yield "a memory size is negative"
+        if (self.growth_bytes or 0) > self.peak_bytes:
+            yield f"a call needed {self.growth_bytes} bytes more, where there were never more than {self.peak_bytes}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ class Node:
         call_sites: how often each line entered it. Merges by adding.
         work: what work it said it did, None if it never said. Merges by adding.
         cpu: CPU time, None if never sampled. Merges by adding.
-        memory: memory, None if never sampled. Merges by adding.
+        memory: resident memory, None if never sampled. Merges by adding.
+        device_memory: memory of devices, None if never sampled or there was none. Merges by adding.
         device: None, or why device time is unsupported here. Merges by the alphabetically first reason.
         open: calls not yet ended, None if there are none. Merges by adding.
         recorder_ns: what of `own_ns` ticktree itself is estimated to have cost. Merges by adding.
@@ -64,6 +65,7 @@ class Node:
     work: Work | None = None
     cpu: Cpu | None = None
     memory: Memory | None = None
+    device_memory: Memory | None = None
     device: str | None = None
     open: Open | None = None
     recorder_ns: int = 0
@@ -178,6 +180,7 @@ class Node:
             work=present(self.work, other.work),
             cpu=present(self.cpu, other.cpu),
             memory=present(self.memory, other.memory),
+            device_memory=present(self.device_memory, other.device_memory),
             device=smallest(self.device, other.device),
             open=present(self.open, other.open),
             recorder_ns=self.recorder_ns + other.recorder_ns,
@@ -189,7 +192,8 @@ class Node:
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken in this node itself."""
-        for part in (self.steady, self.warmup, self.windows, self.work, self.cpu, self.memory, self.open):
+        measures = (self.work, self.cpu, self.memory, self.device_memory, self.open)
+        for part in (self.steady, self.warmup, self.windows, *measures):
             if part is not None:
                 yield from part.problems()
         if self.own_ns < 0:

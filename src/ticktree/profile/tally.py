@@ -93,7 +93,7 @@ class NodeTally:
 
     Attributes:
         name: of the node.
-        own_ns, concurrent_ns, wait, work, cpu, memory, device, open, recorder_ns: so far, as in `Node`.
+        own_ns, concurrent_ns, wait, work, cpu, memory, device_memory, device, open, recorder_ns: so far, as in `Node`.
         steady: completed calls after warm-up.
         warmup: completed calls before that; None where no part has a warm-up.
         windows: calls over the run's time, of the parts whose windows are known.
@@ -109,6 +109,7 @@ class NodeTally:
         "concurrent_ns",
         "cpu",
         "device",
+        "device_memory",
         "memory",
         "name",
         "open",
@@ -133,6 +134,7 @@ class NodeTally:
         self.work: Work | None = None
         self.cpu: Cpu | None = None
         self.memory: Memory | None = None
+        self.device_memory: Memory | None = None
         self.device: str | None = None
         self.open: Open | None = None
         self.windows_known = self.writers_known = True
@@ -153,6 +155,7 @@ class NodeTally:
         self.windows_known = self.windows_known and node.windows.count == node.count
         self.writers_known = self.writers_known and node.attributed
         self.add_measures(node.work, node.cpu, node.memory, node.device, node.open)
+        self.add_device_memory(node.device_memory)
         self.wait = self.wait or node.wait
         self.add_call_sites(node.call_sites)
         for run, (count, sum_ns) in node.per_run.items():
@@ -182,6 +185,10 @@ class NodeTally:
         self.memory = present(self.memory, memory)
         self.device = smallest(self.device, device)
         self.open = present(self.open, open_)
+
+    def add_device_memory(self, memory: Memory | None) -> None:
+        """Add what was measured of devices' memory; None where it was not."""
+        self.device_memory = present(self.device_memory, memory)
 
     def add_call_sites(self, sites: Mapping[CallSite, int]) -> None:
         """Add how often each line entered it."""
@@ -219,6 +226,7 @@ class NodeTally:
             work=self.work,
             cpu=self.cpu,
             memory=self.memory,
+            device_memory=self.device_memory,
             device=self.device,
             open=self.open,
             recorder_ns=self.recorder_ns,

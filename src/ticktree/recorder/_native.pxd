@@ -151,8 +151,10 @@ cdef extern from "core/builtins.h":
     void tt_enter(tt_section*)
     void tt_leave(tt_section*)
     void tt_tick(tt_section*, double, uint64_t)
-    void tt_record(tt_section*, uint64_t)
-    void tt_work(tt_section*, uint64_t, uint64_t, uint64_t)
+    ctypedef struct tt_amounts:
+        uint64_t bytes, flops, items
+    void tt_record(tt_section*, uint64_t, const tt_amounts*)
+    void tt_work(tt_section*, const tt_amounts*)
     tt_gauge* tt_gauge_make(tt_recorder*, uint32_t)
     void tt_gauge_set(tt_recorder*, tt_gauge*, double)
     const uint64_t TT_WARMUP_FOUND
@@ -186,8 +188,25 @@ cdef extern from "pthread.h":
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     void PyErr_SetObject(object, object)
+    int PyErr_CheckSignals() except -1
     object PyVectorcall_Call(object, object, object)
     void* PyVectorcall_Function(PyObject*)
+
+cdef extern from "core/pace.h" nogil:
+    enum tt_pace_kind: TT_PACE_NONE, TT_PACE_SKIP, TT_PACE_CATCH_UP
+    ctypedef struct tt_pace:
+        double hz
+        tt_pace_kind kind
+        int64_t early
+    tt_pace tt_pace_of(double, tt_pace_kind)
+    uint64_t tt_pace_claim(tt_pace*, uint64_t)
+    void tt_pace_learn(tt_pace*, int64_t)
+    bint tt_sleep_until(uint64_t)
+    void tt_spin_until(uint64_t)
+    uint64_t tt_monotonic_ns()
+
+cdef extern from "core/age.h":
+    bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)

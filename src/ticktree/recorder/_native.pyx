@@ -2,7 +2,7 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: recorder.pxi (a memory file and what writes it), section.pxi,
-timed.pxi, loop.pxi, signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
+timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
 process.pxi (and to other processes), copying.pxi (for readers).
 """
 
@@ -23,6 +23,8 @@ include "native/names.pxi"
 include "native/section.pxi"
 include "native/recorder.pxi"
 include "native/signals.pxi"
+include "native/pace.pxi"
+include "native/ages.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"

@@ -13,6 +13,9 @@ from contextlib import suppress
 from importlib import metadata as distributions
 from pathlib import Path
 
+from ticktree.run.capability import processor
+from ticktree.run.capability.carried import ceiling_facts
+
 # Whose versions change what a loop costs.
 _PACKAGES = (
     *("ticktree", "numpy", "scipy", "numba", "torch", "torchvision", "jax", "jaxlib", "tensorflow"),
@@ -50,19 +53,14 @@ def describe_program(argv: Sequence[str] | None = None, folder: Path | None = No
 def _machine() -> Iterator[tuple[str, Value]]:
     yield "host", platform.node()
     yield "system", platform.platform()
-    yield "cpu", _cpu_model()
+    yield "cpu", processor.model()
     yield "cores", os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        yield "cores_usable", len(os.sched_getaffinity(0))
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    found = (line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model")))
-    return next(found, platform.processor() or platform.machine())
+        yield "cores_usable", processor.usable_cores()
+    gpus = processor.gpus()
+    if gpus:
+        yield "gpus", gpus
+    yield from ceiling_facts()
 
 
 def _python(argv: Sequence[str]) -> Iterator[tuple[str, Value]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
@@ -24,6 +25,19 @@ def load(path: str | os.PathLike[str]) -> Profile:
     """
     path = Path(path)
     return find_run(path).profile() if path.is_dir() else read_profile(path)
+
+
+def load_repeats(paths: Iterable[Path]) -> list[Profile]:
+    """The profiles of runs and saved ones; of a directory of runs all of them, for they are repeats.
+
+    Raises:
+        TicktreeError: One cannot be read; see `load`.
+    """
+    profiles = []
+    for path in paths:
+        runs = [] if (path / MANIFEST_NAME).exists() else RunDirectory.list(path)
+        profiles.extend([run.profile() for run in runs] if runs else [load(path)])
+    return profiles
 
 
 def find_run(path: Path | None) -> RunDirectory:

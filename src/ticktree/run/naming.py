@@ -7,6 +7,8 @@ from pathlib import Path
 
 # What processes left that have ended, until the run is finished (folded.py).
 FOLDED = "folded.json"
+# What the machine did, until the run is finished (machine/kept.py).
+MACHINE = "machine.json"
 
 
 def clean_name(name: str) -> str:

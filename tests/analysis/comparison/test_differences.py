@@ -27,3 +27,10 @@ def test_a_fact_known_of_one_side_only_is_a_difference():
 
 def test_sides_of_several_runs_are_alike_where_they_hold_the_same_facts():
     assert differences([of(host="a"), of(host="b")], [of(host="b"), of(host="a")]) == []
+
+
+def test_what_ticktree_knows_of_the_machines_ceilings_is_no_difference():
+    unmeasured = of(**{"ceiling.source": "reckoned", "ceiling.flops_per_s": 10**12})
+    measured = of(**{"ceiling.source": "measured", "ceiling.flops_per_s": 10**11})
+    assert differences([unmeasured], [measured]) == []
+    assert differences([unmeasured], [of(x=1)])[0].key == "x"

@@ -15,6 +15,7 @@ _GROUNDS = (
     "cpu",
     "cores",
     "cores_usable",
+    "gpus",
     "python",
     "python.optimize",
     "implementation",
@@ -23,6 +24,8 @@ _GROUNDS = (
 _GROUND_PREFIXES = ("version.", "env.")
 # What is of the run itself, or of ticktree: different in any two runs.
 _OF_THE_RUN = ("name", "unfinished", "times_enabled", "section_cost_ns")
+# What ticktree knows of the machine's ceilings changes when it measures them; the machine does not.
+_OF_TICKTREE_PREFIX = "ceiling."
 
 
 class Difference(NamedTuple):
@@ -52,7 +55,7 @@ def differences(base: Sequence[Profile], new: Sequence[Profile]) -> list[Differe
     found = [
         Difference(key, _text(old.get(key, set())), _text(young.get(key, set())), _is_ground(key))
         for key in sorted(old.keys() | young.keys())
-        if key not in _OF_THE_RUN and old.get(key) != young.get(key)
+        if not _is_of_the_run(key) and old.get(key) != young.get(key)
     ]
     return sorted(found, key=lambda difference: not difference.is_ground)
 
@@ -71,3 +74,7 @@ def _text(values: set[Value]) -> str:
 
 def _is_ground(key: str) -> bool:
     return key in _GROUNDS or key.startswith(_GROUND_PREFIXES)
+
+
+def _is_of_the_run(key: str) -> bool:
+    return key in _OF_THE_RUN or key.startswith(_OF_TICKTREE_PREFIX)

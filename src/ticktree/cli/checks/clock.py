@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.recorder import Recorder
+from ticktree.run.capability import processor
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 # What Linux calls a TSC whose rate never changes and which never stops.
@@ -27,17 +28,9 @@ def check() -> Iterator[str]:
 def _why_not_a_counter() -> str:
     if platform.machine() not in ("x86_64", "AMD64"):
         return f"no counter is known that can be trusted on {platform.machine()}"
-    if not _processor_flags() >= _INVARIANT:
+    if not processor.flags() >= _INVARIANT:
         return "this processor's counter, the TSC, has no constant rate"
     return "the kernel does not trust this processor's counter, the TSC" + _source()
-
-
-def _processor_flags() -> set[str]:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return set()
-    return next((set(line.split()) for line in lines if line.startswith("flags")), set())
 
 
 def _source() -> str:

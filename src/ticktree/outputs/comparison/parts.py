@@ -37,7 +37,7 @@ _TONES: dict[Verdict, Tone] = {
 }
 _TELLING = ("slower", "faster", "only in base", "only in new")
 
-_UNITS = {
+UNITS = {
     "runs": "Each run is one value.",
     "pairs": "Each pair of runs is one value.",
     "blocks": "Of one run a side, stretches are the values: what differs from run to run is not seen.",
@@ -53,7 +53,7 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
         options: How to show it.
     """
     if apart:
-        yield _differences(apart)
+        yield different(apart)
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     if loops:
         yield Table("loops", "loop", _HEADS, [_entry(entry, visible(entry.path)) for entry in loops])
@@ -63,19 +63,20 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
     yield Table("sections", "section", _HEADS, [_node(entry) for entry in shown], remark=remark)
 
 
-def signed(part: float) -> str:
-    """Return a shift as a percentage with its sign, such as "+1.7%"."""
-    percent = 100 * part
-    text = f"{percent:+.0f}%" if abs(percent) >= 99.5 else f"{percent:+.1f}%"
-    return "0.0%" if text in ("+0.0%", "-0.0%") else text
-
-
-def _differences(apart: Sequence[Difference]) -> Table:
+def different(apart: Sequence[Difference]) -> Table:
+    """Return what else is not the same on both sides, as a table."""
     rows = [
         document.Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact))
         for fact in apart
     ]
     return Table("not the same on both sides", "fact", _SIDES, rows)
+
+
+def signed(part: float) -> str:
+    """Return a shift as a percentage with its sign, such as "+1.7%"."""
+    percent = 100 * part
+    text = f"{percent:+.0f}%" if abs(percent) >= 99.5 else f"{percent:+.1f}%"
+    return "0.0%" if text in ("+0.0%", "-0.0%") else text
 
 
 def _value(text: str) -> str:
@@ -127,7 +128,7 @@ def _calls(entry: Entry) -> str:
 
 
 def _remarks(comparison: Comparison, hidden: int) -> Iterator[str]:
-    yield _UNITS[comparison.unit]
+    yield UNITS[comparison.unit]
     yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
     yield "All verdicts together are wrong in 5% of comparisons at most."
     if hidden:

@@ -58,6 +58,7 @@ def _node(fields: Fields, children: dict[str, Node], writers: Sequence[str]) -> 
         work=_work(fields.sub("work")) if "work" in fields else None,
         cpu=_cpu(fields.sub("cpu")) if "cpu" in fields else None,
         memory=_memory(fields.sub("memory")) if "memory" in fields else None,
+        device_memory=_memory(fields.sub("device_memory")) if "device_memory" in fields else None,
         device=fields.text("device") if "device" in fields else None,
         open=_open(fields.sub("open")) if "open" in fields else None,
         recorder_ns=fields.whole("recorder_ns", 0),
@@ -103,7 +104,14 @@ def _cpu(fields: Fields) -> Cpu:
 
 
 def _memory(fields: Fields) -> Memory:
-    return Memory(fields.whole("samples"), fields.whole("change_bytes"), fields.whole("peak_bytes"))
+    return Memory(
+        fields.whole("samples"),
+        fields.whole("change_bytes"),
+        fields.whole("peak_bytes"),
+        fields.whole_or_none("growth_bytes"),
+        fields.flag("exact"),
+        frozenset(fields.texts("devices")),
+    )
 
 
 def _open(fields: Fields) -> Open:

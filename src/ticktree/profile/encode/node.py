@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ticktree.profile import path as paths
 from ticktree.profile.encode.stats import stats_object, windows_object
 from ticktree.profile.encode.writer import shares_rows, wakers_list
-from ticktree.profile.measures import CallSite, Work
+from ticktree.profile.measures import CallSite, Memory, Work
 from ticktree.profile.node import Node
+from ticktree.profile.rates import rates
 from ticktree.profile.windows import Windows
 
 Object = dict[str, Any]
@@ -62,17 +64,14 @@ def _node(node: Node, path: str, places: Mapping[str, int]) -> Object:
 def _measures(node: Node) -> Object:
     result: Object = {}
     if node.work is not None:
-        result["work"] = _work(node.work)
+        result["work"] = _work(node.work, node.total_ns)
     if node.cpu is not None:
         cpu = node.cpu
         result["cpu"] = {"samples": cpu.samples, "cpu_ns": cpu.cpu_ns, "wall_ns": cpu.wall_ns}
     if node.memory is not None:
-        memory = node.memory
-        result["memory"] = {
-            "samples": memory.samples,
-            "change_bytes": memory.change_bytes,
-            "peak_bytes": memory.peak_bytes,
-        }
+        result["memory"] = _memory(node.memory)
+    if node.device_memory is not None:
+        result["device_memory"] = _memory(node.device_memory)
     if node.device is not None:
         result["device"] = node.device
     if node.open is not None:
@@ -80,9 +79,25 @@ def _measures(node: Node) -> Object:
     return result
 
 
-def _work(work: Work) -> Object:
+def _work(work: Work, total_ns: int) -> Object:
     amounts = {"bytes": work.bytes, "flops": work.flops, "items": work.items}
-    return {kind: amount for kind, amount in amounts.items() if amount}
+    result: Object = {kind: amount for kind, amount in amounts.items() if amount}
+    result.update((name, rate) for name, rate in asdict(rates(work, total_ns)).items() if rate is not None)
+    return result
+
+
+def _memory(memory: Memory) -> Object:
+    result: Object = {
+        "samples": memory.samples,
+        "change_bytes": memory.change_bytes,
+        "peak_bytes": memory.peak_bytes,
+        "exact": memory.is_exact,
+    }
+    if memory.growth_bytes is not None:
+        result["growth_bytes"] = memory.growth_bytes
+    if memory.devices:
+        result["devices"] = sorted(memory.devices)
+    return result
 
 
 def _call_site(site: CallSite) -> Object:

@@ -5,8 +5,40 @@
 #include "section.h"
 #include <math.h>
 
-/* A duration measured elsewhere, in nanoseconds: a call under the open section that never covers it. */
-static void tt_record(tt_section *section, uint64_t ns)
+/* Work that a program says it did. */
+typedef struct {
+    uint64_t bytes, flops, items;
+} tt_amounts;
+
+/* Between the node's tt_write_begin and tt_write_end. */
+static inline void tt_work_add(tt_node *node, const tt_amounts *amounts)
+{
+    node->work_bytes += amounts->bytes;
+    node->work_flops += amounts->flops;
+    node->work_items += amounts->items;
+}
+
+/* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under `around` (NULL: the stack's own
+ * place) that never covers it. */
+static void tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, tt_pyframe *pyframe, uint64_t ns,
+                            const tt_amounts *amounts)
+{
+    tt_recorder *recorder = section->recorder;
+    tt_ref ref = tt_node_under(stack, section, around);
+    tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
+    if (node) {
+        tt_site_check(recorder, node, section, pyframe);
+        tt_write_begin(&node->sequence);
+        node->own += (int64_t)ns;
+        node->concurrent += (int64_t)ns;
+        tt_work_add(node, amounts);
+        tt_book(recorder, node, ns, ns, tt_now(recorder));
+        tt_write_end(&node->sequence);
+    } else tt_lose(recorder, TT_LOSS_NODES);
+}
+
+/* The same under the open section. */
+static void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
@@ -14,21 +46,12 @@ static void tt_record(tt_section *section, uint64_t ns)
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_ref ref = tt_node_under(stack, section, tt_frame_around(recorder, stack, pyframe));
-    tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
-    if (node) {
-        tt_site_check(recorder, node, section, pyframe);
-        tt_write_begin(&node->sequence);
-        node->own += (int64_t)ns;
-        node->concurrent += (int64_t)ns;
-        tt_book(recorder, node, ns, ns, tt_now(recorder));
-        tt_write_end(&node->sequence);
-    } else tt_lose(recorder, TT_LOSS_NODES);
+    tt_record_under(stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, ns, amounts);
     tt_stack_rest(stack);
 }
 
 /* Work done in the innermost open call of `section`, on this stack. */
-static void tt_work(tt_section *section, uint64_t bytes, uint64_t flops, uint64_t items)
+static void tt_work(tt_section *section, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
@@ -39,9 +62,7 @@ static void tt_work(tt_section *section, uint64_t bytes, uint64_t flops, uint64_
     if (frame && frame->node) {
         tt_node *node = tt_node_at(recorder, frame->node);
         tt_write_begin(&node->sequence);
-        node->work_bytes += bytes;
-        node->work_flops += flops;
-        node->work_items += items;
+        tt_work_add(node, amounts);
         tt_write_end(&node->sequence);
     } else if (!frame) tt_lose(recorder, TT_LOSS_UNMATCHED);
     tt_stack_rest(stack);

@@ -8,42 +8,70 @@ cdef class Loop:
     cdef Section section, fetching, sleeping
     cdef object iterator
     cdef double hz
-    cdef bint pace
+    cdef tt_pace pace
     cdef uint64_t warmup
     cdef tt_frame* tick
     cdef uint64_t serial
     cdef uint32_t generation
     cdef uint64_t index
-    cdef object due  # ns: when the next tick should begin
+    cdef TickKind kind
+    cdef Ages ages  # None until anybody asks for them
 
-    def __cinit__(self, Recorder recorder, Section section, iterable, double hz, bint pace, uint64_t warmup):
-        self.section = section
-        self.hz = hz
-        self.pace = pace
-        self.warmup = warmup
-        self.tick = NULL
-        if iterable is not None:
+    def __cinit__(self, Recorder recorder, name, iterable, hz, pace, warmup):
+        self.hz = checked_hz(hz)
+        self.pace = checked_pace(pace, hz, self.hz)
+        self.warmup = checked_warmup(warmup)
+        section = recorder.section(name)
+        if iterable is None:
+            self.kind = tick_kind(section)
+            self.ages = self.kind.ages
+        else:
             self.iterator = iter(iterable)
             # Taking the next item of these is no work worth a row.
             if type(iterable) not in (range, list, tuple):
                 self.fetching = recorder.section("next")
-        if pace:
+        if self.pace.kind != TT_PACE_NONE:
             self.sleeping = recorder.section("sleep", wait=True)
+        self.section = section
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        if self.pace:
+        if self.ages is not None and self.ages.sensed:
+            self.ages.record()
+        if self.pace.kind != TT_PACE_NONE:
             self._keep_pace()
         self._forget_other_memory()
         self.tick = tt_loop_boundary(&self.section.core, self.tick, self.serial, self.hz, self.warmup)
         self.serial = self.tick.serial if self.tick != NULL else 0
         self.generation = self.section.core.recorder.generation
+        if self.ages is not None:
+            self.ages.hold(self.tick, self.serial)
         if self.iterator is not None:
             return self._fetch()
         self.index += 1
-        return self.index - 1
+        return self.kind.make(self.index - 1)
+
+    def origin(self, timestamp, name=None):
+        """Says when what the open tick acts on was sensed; its age is recorded below the loop.
+
+        The node "sensor to action" holds the time from then to the end of the tick's work, or to `acted`. Of several
+        origins in one tick the oldest counts.
+
+        Args:
+            timestamp: In seconds, of `time.monotonic()` or `time.perf_counter()`.
+            name: Which sensor it was, where their ages are to be told apart: "sensor to action: NAME".
+
+        A time that is ahead of the clock, or more than a minute ago, is of another clock: it is not recorded, and
+        counted as a loss.
+        """
+        self._ages().origin(timestamp, name)
+
+    def acted(self):
+        """Says that the open tick has acted by now: ages count up to here, not to the end of its work."""
+        if self.ages is not None:
+            self.ages.acted()
 
     def close(self):
         """Ends the loop now: its open tick is incomplete."""
@@ -52,11 +80,21 @@ cdef class Loop:
     def __dealloc__(self):
         if self.section is not None:
             self._end_tick(TT_OPEN)
+            if self.kind is not None:
+                self.section.tick_kind = self.kind
+
+    cdef Ages _ages(self):
+        if self.ages is None:
+            self.ages = self.kind.ages if self.kind is not None else Ages(self.section)
+            self.ages.hold(self.tick, self.serial)
+        return self.ages
 
     cdef void _end_tick(self, int ending) noexcept:
         self._forget_other_memory()
         tt_loop_end_tick(&self.section.core, self.tick, self.serial, ending)
         self.tick = NULL
+        if self.ages is not None:
+            self.ages.hold(NULL, 0)
 
     def _end(self, ending):
         self._end_tick(ending)
@@ -85,25 +123,19 @@ cdef class Loop:
         return item
 
     cdef object _keep_pace(self):
-        """Sleeps until the tick is due. Due times lie on a grid, so that one late tick shifts none after it; ticks
-        that were missed altogether are skipped, not caught up in a burst."""
+        """Sleeps until the next tick is due, at the end of the one that is open."""
         cdef tt_recorder* core = self.section.core.recorder
-        cdef bint virtual = core.clock == TT_CLOCK_VIRTUAL
-        now = core.virtual_now if virtual else time.monotonic_ns()
-        period = round(1e9 / self.hz)
-        if self.due is None:
-            self.due = now + period
+        cdef uint64_t due = tt_pace_claim(&self.pace, monotonic_ns(core))
+        if not due:
             return None
-        if now < self.due:
-            self._forget_other_memory()
-            tt_loop_end_stages(&self.section.core, self.tick, self.serial)
-            tt_enter(&self.sleeping.core)
-            if virtual:
-                core.virtual_now = self.due
-            else:
-                time.sleep((self.due - now) / 1e9)
+        self._forget_other_memory()
+        tt_loop_end_stages(&self.section.core, self.tick, self.serial)
+        tt_enter(&self.sleeping.core)
+        try:
+            sleep_until_due(core, &self.pace, due)
+        except BaseException:  # a signal's: KeyboardInterrupt
             tt_leave(&self.sleeping.core)
-            self.due += period
-        else:
-            self.due += period * ((now - self.due) // period + 1)
+            self._end_tick(TT_OPEN)
+            raise
+        tt_leave(&self.sleeping.core)
         return None

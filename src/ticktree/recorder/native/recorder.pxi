@@ -16,6 +16,7 @@ cdef class Recorder:
     cdef tt_recorder* core
     cdef readonly object origin_var
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
+    cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
@@ -31,6 +32,7 @@ cdef class Recorder:
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
+        self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
@@ -99,39 +101,55 @@ cdef class Recorder:
             name: The loop's name.
             hz: The rate asked for, in ticks a second; gives the loop its budget.
             warmup: As in `loop`.
+
+        Returns:
+            What takes `origin(timestamp)` and `acted()` for the tick that begins.
         """
         cdef Section section = self.section(name)
+        if self.ages:
+            end_ages(section)
         tt_tick(&section.core, checked_hz(hz), checked_warmup(warmup))
+        if section.boundary is None:
+            section.boundary = Boundary(section)
+        return section.boundary
 
     def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=None):
         """Iterates, one tick a trip.
 
         Args:
             name: The loop's name: its ticks are the calls of the node of this name.
-            iterable: What to iterate over; without one the loop is endless and yields 0, 1, 2, ...
+            iterable: What to iterate over; without one the loop is endless and yields 0, 1, 2, ...: each a `Tick`
             hz: The rate asked for, in ticks a second; gives the loop its budget.
-            pace: Sleep at the end of each tick, so that the loop keeps to `hz`.
+            pace: Sleep at the end of each tick, so that the loop holds `hz`. Ticks are due on a grid from the first on.
+                A tick that is late begins at once; True or "skip" then drops the due times that are past, "catch up"
+                runs a tick for each of the last second without a sleep.
             warmup: Ticks at the start whose statistics are set aside; None: as many of the first 64 as are unlike the
                 rest; 0: none.
 
         Raises:
-            ValueError: If `hz` is not a positive number, or `pace` is asked for without it.
+            ValueError: If `hz` is not a positive number, `pace` is none of these, or asked for without `hz`.
         """
-        if pace and hz is None:
-            raise ValueError("loop(pace=True) needs hz")
-        return Loop(self, self.section(name), iterable, checked_hz(hz), pace, checked_warmup(warmup))
+        return Loop(self, name, iterable, hz, pace, warmup)
 
-    def record(self, name, seconds):
+    def record(self, name, seconds, *, bytes=0, flops=0, items=0):
         """A duration measured elsewhere, in seconds: a call under the open section, never covering it.
 
-        Negative and non-finite durations are not recorded, and counted as losses.
+        Args:
+            name: Of the node.
+            seconds: The duration.
+            bytes: moved in that time, in bytes.
+            flops: floating-point operations done in it.
+            items: samples, frames, tokens: whatever it handled several of.
+
+        A call with a negative or non-finite value is not recorded, and counted as a loss.
         """
         cdef Section section = self._ask(name, TT_NODE_NS, 0)
         cdef double value = as_double(seconds)
-        if not (0 <= value < 9e9):
+        cdef tt_amounts amounts
+        if not (0 <= value < 9e9) or not take_amounts(bytes, flops, items, &amounts):
             self._bad_value()
             return
-        tt_record(&section.core, <uint64_t>(value * 1e9 + 0.5))
+        tt_record(&section.core, <uint64_t>(value * 1e9 + 0.5), &amounts)
 
     def gauge(self, name, value):
         """A value at this moment: its last, least, greatest, count and histogram are kept.

@@ -9,6 +9,8 @@ cdef class Section:
     cdef readonly object recorder
     cdef readonly str name
     cdef readonly object site  # (file, line, function) of a decorated function; None where entered by `with`
+    cdef object tick_kind  # of loops of this name: to be used again by the next
+    cdef object boundary  # what `tick` gives
 
     def work(self, *, bytes=0, flops=0, items=0):
         """Adds work done by the innermost open call of this section; readers turn it into rates.
@@ -20,16 +22,12 @@ cdef class Section:
 
         Negative and non-finite values are not recorded, and counted as losses.
         """
-        cdef object amounts = (bytes, flops, items)
-        cdef uint64_t counts[3]
-        for at in range(3):
-            try:
-                counts[at] = int(amounts[at])
-            except Exception:  # whatever the amount's own conversion raises
-                if not self.core.recorder.forked:
-                    tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
-                return
-        tt_work(&self.core, counts[0], counts[1], counts[2])
+        cdef tt_amounts amounts
+        if not take_amounts(bytes, flops, items, &amounts):
+            if not self.core.recorder.forked:
+                tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
+            return
+        tt_work(&self.core, &amounts)
 
     def __dealloc__(self):
         tt_section_unlink(&self.core)
@@ -39,6 +37,15 @@ cdef class Section:
 
     def __reduce__(self):
         return _global_section, (self.name,)
+
+
+cdef bint take_amounts(object bytes, object flops, object items, tt_amounts* into):
+    """Takes work as a program says it; False where one of the three is no amount."""
+    try:
+        into.bytes, into.flops, into.items = int(bytes), int(flops), int(items)
+    except Exception:  # whatever the amount's own conversion raises
+        return False
+    return True
 
 
 def _global_section(name):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
 from ticktree.run.gathering import gather
+from ticktree.run.machine.kept import kept
 from ticktree.run.reading.crowds import add_up_crowds
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
@@ -40,7 +41,15 @@ def read_run(run: RunDirectory) -> Profile:
         whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    return add_up_crowds(whole + folded.profile)
+    return add_up_crowds(whole.merge(folded.profile, _machine(run)))
+
+
+def _machine(run: RunDirectory) -> Profile:
+    """What the machine did meanwhile, where somebody watched it."""
+    try:
+        return Profile(gauges=kept(run.memory_dir))
+    except DamagedError:
+        return Profile(losses={"machine_readings_damaged": 1})
 
 
 def _image_of(path: Path, run: RunDirectory) -> Image:

@@ -8,6 +8,7 @@ program stops, goes on or ends, so do we. Nothing here uses a thread, so that th
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -25,7 +26,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def supervise(
-    command: Sequence[str], environment: Mapping[str, str], chore: Callable[[], float] = lambda: 3600.0
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    chore: Callable[[], float] = lambda: 3600.0,
+    ended: Callable[[resource.struct_rusage], None] = lambda _: None,
 ) -> int:
     """Run a program to its end.
 
@@ -35,6 +39,7 @@ def supervise(
         command: The program and its arguments.
         environment: All of its environment.
         chore: Called once the program has started, and again after as many seconds as it returns.
+        ended: Called once the program has ended, with what it and the children it waited for have used.
 
     Returns:
         How the program ended, as `os.waitpid` has it.
@@ -55,7 +60,7 @@ def supervise(
         job = _Job(pid, inbox, terminal, at_once)
         _step_back()
         try:
-            return job.until_end(chore)
+            return job.until_end(chore, ended)
         finally:
             job.hand_back_terminal()
 
@@ -135,8 +140,6 @@ def _step_back() -> None:
 
 def _leave_no_core() -> None:
     """The program's own core file is worth keeping, ours would overwrite it."""
-    import resource
-
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
@@ -150,17 +153,18 @@ class _Job:
         self._terminal = terminal
         self._wants_terminal = wants_terminal
 
-    def until_end(self, chore: Callable[[], float]) -> int:
+    def until_end(self, chore: Callable[[], float], ended: Callable[[resource.struct_rusage], None]) -> int:
         due = 0.0
         while True:
             if time.monotonic() >= due:
                 due = chore() + time.monotonic()
             for number in self._inbox.wait(max(0.0, due - time.monotonic())):
                 self._pass_on(number)
-            pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED)
+            pid, status, used = os.wait4(self._pid, os.WNOHANG | os.WUNTRACED)
             if pid and os.WIFSTOPPED(status):
                 self._stop_too(os.WSTOPSIG(status))
             elif pid:
+                ended(used)
                 return status
 
     def hand_back_terminal(self) -> None:

@@ -1,0 +1,95 @@
+"""Categories: what sort of work a section does, told from the words of its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+WAITING = "waiting"
+
+Patterns: TypeAlias = Iterable[tuple[str, tuple[str, ...]]]
+
+# The first that matches wins, so what says more stands before what says less, and a category may come twice: the
+# forward pass of a policy is the policy's, but its update is training; a batch is data, but training on one is not.
+DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (WAITING, ("wait*", "sleep*", "idle", "synchroni?e")),
+    ("environment", ("env", "envs", "environment*", "gym", "gymnasium", "mujoco", "physics", "simulate")),
+    ("training", ("train batch", "training batch", "training step", "train step", "data collection")),
+    ("rendering", ("render*", "draw*", "rasteri?e*", "pixels", "viewer")),
+    ("policy", ("sample action*", "action*", "select action*")),
+    ("data", ("replay", "buffer*", "sample", "batch*", "minibatch*", "collat*", "dataset*", "data")),
+    ("data", ("dataloader*", "prefetch*", "shuffle", "store", "trajector*")),
+    ("training", ("train*", "updat*", "learn*", "optimi?er*", "backward*", "backprop*", "loss", "losses")),
+    ("training", ("grad", "grads", "gradient*", "advantage*", "gae", "epoch*")),
+    ("preprocessing", ("preprocess*", "resi?e*", "resizing", "crop*", "normali*", "gra?scale", "augment*")),
+    ("preprocessing", ("transform", "transforms", "stack", "stacking", "decode", "tokeni*", "to tensor")),
+    ("policy", ("policy", "act", "agent", "predict*", "inference", "plan*")),
+    ("model", ("model*", "forward*", "convlstm", "conv", "convolution*", "lstm", "gru", "encoder*")),
+    ("model", ("decoder*", "attention", "transformer*", "mlp", "backbone", "denois*", "neural network")),
+    ("environment", ("observe", "observation*", "collect*", "rollout*", "simulator")),
+    ("robot", ("robot*", "motor*", "servo*", "joint*", "gripper*", "camera*", "sensor*", "lidar", "teleop*")),
+    ("network", ("network", "http*", "grpc", "rpc", "socket*", "request*", "response*", "send", "recv")),
+    ("network", ("receive", "upload*", "download*", "round trip", "ping", "communicator")),
+    (
+        "logging",
+        ("log", "logs", "logg*", "tensorboard", "wandb", "checkpoint*", "save*", "metric*", "report"),
+    ),
+)
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_PATTERN_WORD = re.compile(r"(?:[^\W\d_]|[*?])+|\d+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WILD = {"*": "[^ ]*", "?": "[^ ]"}
+
+
+class Categories:
+    """Tells the category of names; each name is looked at once.
+
+    Args:
+        own: patterns by category, tried before the defaults. A pattern is a word, or several that follow one another:
+            "env", "soft update". In a word `*` stands for any letters and `?` for one.
+
+    Raises:
+        ValueError: a pattern has no words.
+    """
+
+    def __init__(self, own: Mapping[str, tuple[str, ...]]) -> None:
+        self._patterns = [*_compiled(own.items()), *_DEFAULTS]
+        self._known: dict[str, str | None] = {}
+
+    def of(self, name: str) -> str | None:
+        """Return the category of a node called `name`; None where no pattern matches."""
+        if name not in self._known:
+            text = f" {' '.join(words(name))} "
+            found = (category for category, pattern in self._patterns if pattern.search(text))
+            self._known[name] = next(found, None)
+        return self._known[name]
+
+
+def words(name: str) -> list[str]:
+    """Return the words of `name` in lower case: of "env_step2", "EnvStep2" and "env step 2" the same three."""
+    return _words(name, _WORD)
+
+
+def _words(text: str, word: re.Pattern[str]) -> list[str]:
+    return [found.casefold() for hump in _HUMP.split(text) for found in word.findall(hump)]
+
+
+def _compiled(patterns: Patterns) -> list[tuple[str, re.Pattern[str]]]:
+    return [(category, re.compile("|".join(map(_expression, each)))) for category, each in patterns if each]
+
+
+def _expression(pattern: str) -> str:
+    """Return what finds `pattern` in words that have a space on each side."""
+    found = _words(pattern, _PATTERN_WORD)
+    if not found:
+        raise ValueError(f"the pattern {pattern!r} has no words")
+    return f" {' '.join(map(_letters, found))} "
+
+
+def _letters(word: str) -> str:
+    return "".join(_WILD.get(letter) or re.escape(letter) for letter in word)
+
+
+_DEFAULTS = _compiled(DEFAULTS)

@@ -1,0 +1,87 @@
+"""Every tick takes fresh memory from the system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import ClassVar
+
+from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import duration, size
+from ticktree.profile import Loop
+
+# What a page costs when it is touched for the first time: the kernel finds one and fills it with zeros. Here, on a
+# virtual machine, 64 MiB in 16,384 pages were copied onto used memory in 6 to 10 ms and into fresh memory in 39 to
+# 75 (docs/workloads/visual_sac.md): 1.8 to 4.2 us a page, of which this is near the lower end.
+FAULT_NS = 2_000
+PAGE_BYTES = 4096
+# A megabyte a tick: less is what any program takes and gives back. Our own choice.
+LEAST_FAULTS = 256
+# And it must cost a twentieth of the tick, for the cost of a fault is reckoned, not measured. Our own choice.
+LEAST_SHARE = 0.05
+# Of the ticks kept, which are the longest, only those count that were not much longer than the others. Our own
+# choice.
+USUAL_FACTOR = 2.0
+# A section that says it goes over so much of the fresh memory is named. Our own choice.
+NAMED_SHARE = 0.5
+
+
+class AllocationRule:
+    """Each loop whose ticks touch fresh memory; see docs/rules/allocation.md."""
+
+    name: ClassVar[str] = "allocation"
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop in which page faults cost a twentieth of a tick."""
+        for cycle in seen.cycles:
+            faults = _faults_a_tick(cycle.loop) if cycle.loop is not None else None
+            if faults is None or cycle.trips < LEAST_TRIPS or faults < LEAST_FAULTS:
+                continue
+            at_stake = min(1.0, faults * FAULT_NS / max(1, cycle.mean_ns))
+            if at_stake >= LEAST_SHARE:
+                yield self._finding(cycle, faults, at_stake)
+
+    def _finding(self, cycle: Cycle, faults: float, at_stake: float) -> Finding:
+        named = _where(cycle, faults)
+        where = (
+            f", perhaps in {named.name} at {size(named.bytes_per_s or 0)} a second"
+            if named is not None
+            else ""
+        )
+        return Finding(
+            rule=self.name,
+            severity=severity_of(at_stake),
+            path=named.path if named is not None else cycle.path,
+            message=(
+                f"each {cycle.trip} touches {size(faults * PAGE_BYTES)} of fresh memory ({faults:,.0f} page faults)"
+                f"{where}, which costs about {duration(faults * FAULT_NS)} of its {duration(cycle.mean_ns)}: allocate "
+                "before the loop and write into the same memory each time (`out=`, `copy_`), or have it kept"
+            ),
+            evidence={
+                "at_stake_share": at_stake,
+                "page_faults_each_time": faults,
+                "fresh_bytes": faults * PAGE_BYTES,
+                "reckoned_for_a_fault_ns": FAULT_NS,
+                "each_time_ns": cycle.mean_ns,
+            },
+        )
+
+
+def _faults_a_tick(loop: Loop) -> float | None:
+    """Return how many minor page faults a tick of `loop` has; None where it is not known."""
+    usual = [tick for tick in loop.worst if tick.duration_ns <= USUAL_FACTOR * (loop.stats.mean_ns or 0)]
+    known = [tick.causes["minor_faults"] for tick in usual if "minor_faults" in tick.causes]
+    return median(known) if known else None
+
+
+def _where(cycle: Cycle, faults: float) -> Spot | None:
+    """Return the section that may well touch the fresh memory: of those that go over as much, the slowest."""
+    enough = [spot for spot in cycle.spots if _written(spot) >= NAMED_SHARE * faults * PAGE_BYTES]
+    return min(enough, key=lambda spot: spot.bytes_per_s or 0.0, default=None)
+
+
+def _written(spot: Spot) -> float:
+    """Return how many bytes `spot` says it goes over each trip; 0 where it does not say."""
+    return (spot.bytes_a_call or 0.0) * spot.calls / spot.cycle.trips

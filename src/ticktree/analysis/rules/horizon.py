@@ -1,0 +1,55 @@
+"""Too few actions of each inference are used for it to pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ticktree.analysis.chunks import executes_chunks
+from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
+from ticktree.analysis.kinds import inference
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import duration, percent
+
+# A guide to real-time chunking asks for an execution horizon of at least 10 to 20 actions.
+LEAST_HORIZON = 10
+
+
+class HorizonRule:
+    """Each loop that infers a chunk of actions too often; see docs/rules/horizon.md."""
+
+    name: ClassVar[str] = "horizon"
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop of whose chunks fewer than ten actions are executed, if that costs it."""
+        for cycle in seen.cycles:
+            model = inference(cycle, seen)
+            if cycle.loop is None or not model or not executes_chunks(cycle, seen):
+                continue
+            chief = max(model, key=lambda spot: spot.ns)
+            used = cycle.trips / chief.calls if chief.calls >= LEAST_TRIPS else LEAST_HORIZON
+            at_stake = chief.share * (1 - used / LEAST_HORIZON)
+            if used < LEAST_HORIZON and at_stake >= WARNING_SHARE:
+                yield self._finding(cycle, chief, used, at_stake)
+
+    def _finding(self, cycle: Cycle, chief: Spot, used: float, at_stake: float) -> Finding:
+        each_ns = chief.ns / cycle.trips
+        return Finding(
+            rule=self.name,
+            severity=severity_of(at_stake),
+            path=chief.path,
+            message=(
+                f"each {chief.name} ({duration(chief.mean_ns)}) serves {used:.3g} ticks of {cycle.name}, so it costs "
+                f"each of them {duration(each_ns)}, {percent(chief.share)} of the loop: execute at least "
+                f"{LEAST_HORIZON} actions of a chunk, and it costs {duration(chief.mean_ns / LEAST_HORIZON)}"
+            ),
+            evidence={
+                "at_stake_share": at_stake,
+                "actions_used_of_each_inference": used,
+                "a_call_ns": chief.mean_ns,
+                "of_the_loop_share": chief.share,
+                "inferences": chief.calls,
+                "ticks": cycle.trips,
+            },
+        )

@@ -1,0 +1,104 @@
+"""The round trip to the robot, or over the network, is most of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import ClassVar
+
+from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import duration, percent
+
+# "Dominates" in its plain meaning: half of all work. In a driver's loop of 130 ms, measured section by section by
+# its authors, the wait for the simulator's answer took 87 ms, two thirds.
+DOMINATES_SHARE = 0.5
+# So much of a trip is waited, where waits or CPU time were measured: who is on the CPU computes, whatever the name.
+WAITS_SHARE = 0.5
+# What the system tells of a tick: how often the thread gave up its core, because it had to wait for something.
+SWITCHES = "voluntary_switches"
+
+
+class RoundTripRule:
+    """Each cycle that is mostly spent on the way to something else; see docs/rules/round-trip.md."""
+
+    name: ClassVar[str] = "round-trip"
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield a finding for each cycle of whose work half or more is robot or network."""
+        for cycle in seen.cycles:
+            spots = spots_of(cycle, ROUND_TRIP, seen, _is_trip)
+            took_ns = together_ns(spots)
+            if spots and cycle.work_share(took_ns) >= DOMINATES_SHARE:
+                yield self._finding(cycle, spots, took_ns)
+
+    def _finding(self, cycle: Cycle, spots: list[Spot], took_ns: int) -> Finding:
+        chief = max(spots, key=lambda spot: spot.ns)
+        at_stake = cycle.share(took_ns)
+        evidence: dict[str, str | int | float] = {
+            "at_stake_share": at_stake,
+            "round_trips_each_time_ns": cycle.a_trip_ns(took_ns),
+            "each_time_ns": cycle.mean_ns,
+            "of_the_work_share": cycle.work_share(took_ns),
+            "calls": chief.calls,
+        }
+        idle = _idle_share(chief)
+        if idle is not None:
+            evidence["idle_in_it_share"] = idle
+        return Finding(
+            rule=self.name,
+            severity=severity_of(at_stake),
+            path=chief.path,
+            message=_said(cycle, spots, chief, took_ns),
+            evidence=evidence,
+        )
+
+
+def _is_trip(spot: Spot) -> bool:
+    """Tell whether it was seen that `spot` waits for somebody outside of the run."""
+    if spot.calls < LEAST_TRIPS or spot.place.wakers():  # somebody within the run: other rules know who
+        return False
+    idle = _idle_share(spot)
+    if idle is not None:
+        return idle >= WAITS_SHARE
+    return kind_of(spot.name) == ROUND_TRIP and _blocks(
+        spot
+    )  # of what is just called a robot nothing is known
+
+
+def _idle_share(spot: Spot) -> float | None:
+    """Return what part of it was waited, or not spent on the CPU; None where neither was measured."""
+    cpu = spot.place.node.cpu
+    off_cpu = max(0.0, 1 - cpu.cpu_ns / cpu.wall_ns) if cpu is not None and cpu.wall_ns > 0 else None
+    if spot.waited_share > 0:
+        return max(spot.waited_share, off_cpu or 0.0)
+    return off_cpu
+
+
+def _blocks(spot: Spot) -> bool:
+    """Tell whether the loop's thread gave up its core as often as it must to wait in each call of `spot`."""
+    cycle = spot.cycle
+    worst = cycle.loop.worst if cycle.loop is not None else ()
+    switches = [tick.causes[SWITCHES] for tick in worst if SWITCHES in tick.causes]
+    sleeps = sum(each.calls for each in cycle.spots if each.is_sleep)
+    return bool(switches) and median(switches) * cycle.trips >= spot.calls + sleeps
+
+
+def _said(cycle: Cycle, spots: list[Spot], chief: Spot, took_ns: int) -> str:
+    name = chief.name if len(spots) == 1 else " and ".join(spot.name for spot in _two_longest(spots))
+    idle = _idle_share(chief)
+    waits = f" ({percent(idle)} of {chief.name} waiting)" if idle is not None else ""
+    calls = chief.calls / cycle.trips if cycle.trips else 0.0
+    how_often = f", {calls:.0f} times each" if calls >= 1.5 else ""
+    return (
+        f"{percent(cycle.work_share(took_ns))} of the work of {cycle.name} is the round trip in {name}: "
+        f"{duration(cycle.a_trip_ns(took_ns))} of {duration(cycle.a_trip_ns(cycle.work_ns))}{waits}{how_often}; "
+        "ask for the next observation while this one is worked on, ask once for all that is needed, "
+        "and make what is sent smaller"
+    )
+
+
+def _two_longest(spots: list[Spot]) -> list[Spot]:
+    return sorted(spots, key=lambda spot: spot.ns, reverse=True)[:2]

@@ -1,0 +1,129 @@
+"""Third-party rules: those that other distributions bring, found by entry point and never trusted to work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from ticktree.analysis.finding import SEVERITIES, Finding
+from ticktree.analysis.rule import Rule
+from ticktree.analysis.survey import Survey
+
+GROUP = "ticktree.rules"
+LONGEST_REASON = 200  # characters: an exception may quote a whole file
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a rule comes from.
+
+    Attributes:
+        entry: the name of its entry point.
+        distribution: whose it is; "" where the packaging does not say.
+        load: imports it.
+    """
+
+    entry: str
+    distribution: str
+    load: Callable[[], object]
+
+    def __str__(self) -> str:
+        """What a person would look for."""
+        return f"rule {self.entry} of {self.distribution or 'an unnamed package'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What came of loading one source: a rule, or the reason why there is none."""
+
+    source: Source
+    rule: Rule | None = None
+    reason: str = ""
+
+
+def load(sources: Collection[Source], taken: Collection[str]) -> tuple[Loaded, ...]:
+    """Return what comes of each of `sources`, in an order that does not depend on how they were found.
+
+    Args:
+        sources: where rules might come from.
+        taken: the names that there are already: a second rule of such a name is refused, for nobody could tell their
+            findings apart.
+    """
+    names = set(taken)
+    loaded = []
+    for source in sorted(sources, key=lambda each: (each.distribution, each.entry)):
+        one = _loaded(source, names)
+        loaded.append(one)
+        if one.rule is not None:
+            names.add(one.rule.name)
+    return tuple(loaded)
+
+
+@cache
+def installed() -> tuple[Source, ...]:
+    """Return where the distributions of this environment bring rules from; looked up once, nothing imported."""
+    return tuple(_source(entry) for entry in entry_points(group=GROUP))
+
+
+def found_by(loaded: Loaded, seen: Survey) -> list[Finding]:
+    """Return what a third party's rule finds; what goes wrong is itself a finding, and nothing is raised."""
+    if loaded.rule is None:
+        return [_note(loaded.source, loaded.reason)]
+    name = loaded.rule.name
+    try:
+        found = list(loaded.rule.find(seen))
+        problem = next((problem for each in found for problem in _problems(each, name)), None)
+    except (Exception, SystemExit) as error:  # whatever it is: a report must not die of it
+        problem = _reason("failed", error)
+    return found if problem is None else [_note(loaded.source, problem)]
+
+
+def _source(entry: EntryPoint) -> Source:
+    distribution = getattr(entry, "dist", None)
+    name = distribution.metadata["Name"] if distribution is not None else None
+    return Source(entry.name, str(name or ""), entry.load)
+
+
+def _loaded(source: Source, names: Collection[str]) -> Loaded:
+    try:
+        made = source.load()
+        rule = made() if isinstance(made, type) else made
+    except (Exception, SystemExit) as error:  # another's code: it may do anything
+        return Loaded(source, reason=_reason("cannot be loaded", error))
+    name = getattr(rule, "name", None)
+    if not isinstance(name, str) or not name or not callable(getattr(rule, "find", None)):
+        return Loaded(source, reason="is no rule: it needs a name and a method find")
+    if name in names:
+        return Loaded(source, reason=f"is refused: there is a rule of the name {name!r} already")
+    return Loaded(source, rule)  # type: ignore[arg-type]  # as far as anyone can tell before it is called
+
+
+def _problems(found: object, name: str) -> Iterator[str]:
+    """Yield what would keep a finding from being shown."""
+    if not isinstance(found, Finding):
+        yield f"gives {type(found).__name__} where findings are asked for"
+        return
+    if found.rule != name:
+        yield f"speaks in the name of {found.rule!r}"
+    if found.severity not in SEVERITIES:
+        yield f"gives the severity {found.severity!r}, which is none of {', '.join(SEVERITIES)}"
+    if not isinstance(found.path, str) or not isinstance(found.message, str):
+        yield "gives a path or a message that is no text"
+    for key, value in found.evidence.items():
+        if not isinstance(key, str) or not isinstance(value, (str, int, float)):
+            yield f"gives evidence that is neither number nor text: {key!r}"
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield f"gives evidence that is not a finite number: {key!r}"
+
+
+def _note(source: Source, reason: str) -> Finding:
+    return Finding(source.entry, "info", "", f"{source} {reason}; nothing was looked for with it")
+
+
+def _reason(what: str, error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{what}: {said[:LONGEST_REASON]}"

@@ -1,0 +1,145 @@
+"""`ticktree check`: did a run keep to its budgets?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ticktree.analysis.budgets import Checked, Plan, budget_of, check, slower_of
+from ticktree.analysis.comparison import Difference, differences
+from ticktree.cli import comparing, options
+from ticktree.cli.files import deliver, read, view_for
+from ticktree.cli.progress import progress
+from ticktree.cli.screen import note
+from ticktree.configuration import budgets, configuration, configuration_in
+from ticktree.errors import TicktreeError
+from ticktree.outputs import ViewOptions
+from ticktree.outputs.budgets import CHECKS, line
+from ticktree.profile import Profile
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.loading import load_repeats
+
+# Where GitHub Actions shows, on a job's page, what its steps write to the file of this name.
+_STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+@click.command("check", short_help="Did a run keep to its budgets?")
+@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.option(
+    "--budget",
+    "more",
+    metavar="BUDGET",
+    multiple=True,
+    help="One more, as 'control/act p99 <= 25 ms'; may be given several times.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="By default the nearest pyproject.toml with a [tool.ticktree].",
+)
+@click.option("--baseline", metavar="RUN", type=click.Path(path_type=Path), help="Be no slower than this.")
+@click.option("--slower", metavar="PERCENT", help="By how much anything may be slower; by default 5%.")
+@comparing.allow_different
+@click.option(
+    "--fail-on", type=click.Choice(["cannot tell"]), multiple=True, help="Exit status 1 for this as well."
+)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(CHECKS)), default="terminal", show_default=True
+)
+@options.output
+@click.option("--github", is_flag=True, help=f"Add the markdown to the file that ${_STEP_SUMMARY} names.")
+@click.option("--all", "everything", is_flag=True, help="Show every section that has a baseline.")
+@options.width
+def command(
+    runs: tuple[Path, ...],
+    more: tuple[str, ...],
+    config: Path | None,
+    baseline: Path | None,
+    slower: str | None,
+    allow_different: bool,
+    fail_on: tuple[str, ...],
+    format_name: str,
+    output: Path | None,
+    github: bool,
+    everything: bool,
+    width: int | None,
+) -> None:
+    """Check the budgets of [tool.ticktree.budgets] in pyproject.toml, and say which are broken.
+
+    RUN is a run, a profile saved as JSON, or nothing: the newest run. Several are repeats of one program: their calls
+    count together. Exit status 1 if a budget is broken, 2 if one could not be measured.
+    """
+    plan = _with_options(_plan(config), more, baseline, slower, allow_different)
+    if plan.is_empty:
+        raise TicktreeError(
+            "there is nothing to check: no [tool.ticktree.budgets], no --budget and no --baseline"
+        )
+    new = [read(None)] if not runs else _repeats(runs)
+    base = _repeats([Path(plan.baseline)]) if plan.baseline else []
+    apart = differences(base, new) if base else []
+    checked = check(new, plan, base)
+    comparing.refuse_unlike(apart, plan.allow_different)
+    view = replace(view_for(output, width), all=everything)
+    deliver(CHECKS[format_name](checked, apart, view), output)
+    if github:
+        _add_to_step_summary(checked, apart, view)
+    _end(checked, fail_on, is_shown=output is None and format_name != "json")
+
+
+def _plan(config: Path | None) -> Plan:
+    table = configuration() if config is None else configuration_in(config)
+    plan = budgets(table)
+    if not plan.baseline or table.path is None:
+        return plan
+    # What a file names lies beside it, wherever the command is called.
+    return replace(plan, baseline=str(table.path.parent / plan.baseline))
+
+
+def _with_options(
+    plan: Plan, more: Sequence[str], baseline: Path | None, slower: str | None, allow_different: bool
+) -> Plan:
+    return replace(
+        plan,
+        budgets=(*plan.budgets, *map(budget_of, more)),
+        baseline=plan.baseline if baseline is None else str(baseline),
+        slower=plan.slower if slower is None else slower_of(_percent(slower), "--slower"),
+        allow_different=plan.allow_different or allow_different,
+    )
+
+
+def _percent(text: str) -> str:
+    """A bare number is a percentage here, as it is for `compare --threshold`."""
+    return text if text.rstrip().endswith("%") else f"{text}%"
+
+
+def _repeats(paths: Sequence[Path]) -> list[Profile]:
+    with progress("reading"):
+        finish_abandoned()
+        return load_repeats(paths)
+
+
+def _add_to_step_summary(checked: Checked, apart: Sequence[Difference], view: ViewOptions) -> None:
+    name = os.environ.get(_STEP_SUMMARY)
+    if not name:
+        raise TicktreeError(f"--github writes to the file that ${_STEP_SUMMARY} names, and it names none")
+    try:
+        with Path(name).open("ab") as file:
+            file.write(CHECKS["markdown"](checked, apart, view) + b"\n")
+    except OSError as error:
+        raise TicktreeError(f"cannot write {name}: {error.strerror}") from None
+
+
+def _end(checked: Checked, fail_on: Sequence[str], *, is_shown: bool) -> None:
+    """End with the status that says whether all held; name what did not, where nobody was shown."""
+    bad = checked.of("broken") + (checked.of("cannot tell") if "cannot tell" in fail_on else [])
+    missing = checked.of("not measured")
+    if not is_shown:
+        for result in (*bad, *missing):
+            note(f"{result.status}: {line(result)}")
+    if bad or missing:
+        raise SystemExit(1 if bad else 2)

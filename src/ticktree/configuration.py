@@ -1,0 +1,206 @@
+"""Configuration: what a project says of ticktree in its pyproject.toml, under [tool.ticktree]."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from ticktree.analysis.categories import Categories
+from ticktree.analysis.quantities import duration_ns, part, size_bytes
+from ticktree.analysis.settings import Settings, Thresholds, Weights
+from ticktree.errors import TicktreeError
+
+if TYPE_CHECKING:
+    from ticktree.analysis.budgets import Plan
+
+FILE_NAME = "pyproject.toml"
+# What there may be under [tool.ticktree].
+TABLES = ("budgets", "categories", "score")
+
+_WEIGHTS = ("time", "call", "memory", "device_memory")
+_THRESHOLDS: Mapping[str, tuple[str, Callable[[object], float]]] = {
+    "critical": ("critical_share", part),
+    "slow": ("slow_ns", duration_ns),
+    "memory": ("memory_bytes", size_bytes),
+    "device_memory": ("device_memory_bytes", size_bytes),
+}
+
+
+class ConfigurationError(TicktreeError):
+    """A file's configuration cannot be understood; one line that names the file and the key."""
+
+
+class Table(Mapping[str, Any]):
+    """A table of a configuration, which knows its name and the file it is from.
+
+    Args:
+        values: by key, as TOML has them.
+        name: of the table, such as "tool.ticktree.score".
+        path: of the file; None where it is of none.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Any], name: str = "tool.ticktree", path: Path | None = None
+    ) -> None:
+        self._values = values
+        self.name = name
+        self.path = path
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def fail(self, key: str, why: str) -> NoReturn:
+        """Refuse what is said of `key`.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        raise ConfigurationError(f"{self.path or FILE_NAME}: [{self.name}] {key}: {why}")
+
+    def table(self, key: str) -> Table:
+        """Return the table called `key`, empty where there is none.
+
+        Raises:
+            ConfigurationError: it is no table.
+        """
+        values = self._values.get(key, {})
+        if not isinstance(values, dict):
+            self.fail(key, f"should be a table, not {values!r:.60}")
+        return Table(values, f"{self.name}.{key}", self.path)
+
+    def only(self, known: tuple[str, ...]) -> None:
+        """Refuse a key that is none of `known`, with the one that was probably meant.
+
+        Raises:
+            ConfigurationError: there is such a key.
+        """
+        for key in self._values:
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known))}"
+                self.fail(key, f"there is no such key{hint}")
+
+    def parsed(self, key: str, parse: Callable[[object], Any]) -> Any:
+        """Return what `parse` makes of the value of `key`.
+
+        Raises:
+            ConfigurationError: `parse` refuses it with a ValueError.
+        """
+        try:
+            return parse(self._values[key])
+        except ValueError as error:
+            self.fail(key, str(error))
+
+
+def configuration(start: Path | None = None) -> Table:
+    """Return [tool.ticktree] of the nearest pyproject.toml that has one, from `start` upwards; else an empty table.
+
+    Args:
+        start: a directory; None for the one this process is in.
+
+    Raises:
+        ConfigurationError: a pyproject.toml on the way cannot be read, or says what ticktree does not know.
+    """
+    folder = (start or Path()).absolute()
+    for path in (each / FILE_NAME for each in (folder, *folder.parents)):
+        if path.is_file():
+            found = _tool(path)
+            if found is not None:
+                found.only(TABLES)
+                return found
+    return Table({})
+
+
+def configuration_in(path: Path) -> Table:
+    """Return [tool.ticktree] of one file.
+
+    Raises:
+        ConfigurationError: the file cannot be read, has no such table, or says what ticktree does not know.
+    """
+    found = _tool(path)
+    if found is None:
+        raise ConfigurationError(f"{path}: there is no [tool.ticktree] in it")
+    found.only(TABLES)
+    return found
+
+
+def budgets(table: Mapping[str, Any]) -> Plan:
+    """Return the budgets in what `configuration` returned.
+
+    Raises:
+        BudgetError: one of them is none; a line that names the file and the key.
+    """
+    from ticktree.analysis.budgets import plan_of  # needs what only comparing needs
+
+    found = (table if isinstance(table, Table) else Table(table)).table("budgets")
+    return plan_of(found, f"{found.path or FILE_NAME}: [{found.name}]")
+
+
+def settings(table: Mapping[str, Any]) -> Settings:
+    """Return the settings in what `configuration` returned.
+
+    Raises:
+        ConfigurationError: a value cannot be understood.
+    """
+    table = table if isinstance(table, Table) else Table(table)
+    score = table.table("score")
+    score.only(("weights", "thresholds"))
+    return Settings(
+        categories=_categories(table.table("categories")),
+        weights=_weights(score.table("weights")),
+        thresholds=_thresholds(score.table("thresholds")),
+    )
+
+
+def _tool(path: Path) -> Table | None:
+    """Return [tool.ticktree] of a file, None where it has none."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # bad TOML, or bad UTF-8
+        raise ConfigurationError(f"{path}: not TOML: {str(error).splitlines()[0]}") from None
+    tool = document.get("tool", {})
+    values = tool.get("ticktree") if isinstance(tool, dict) else None
+    if values is not None and not isinstance(values, dict):
+        raise ConfigurationError(f"{path}: [tool] ticktree: should be a table, not {values!r:.60}")
+    return None if values is None else Table(values, path=path)
+
+
+def _categories(table: Table) -> dict[str, tuple[str, ...]]:
+    return {name: table.parsed(name, _patterns) for name in table}
+
+
+def _patterns(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(pattern, str) for pattern in value):
+        raise ValueError(f'should be a list of patterns such as ["env", "draw*"], not {value!r:.60}')
+    patterns = tuple(value)
+    Categories({"": patterns})  # refuses what has no words
+    return patterns
+
+
+def _weights(table: Table) -> Weights:
+    table.only(_WEIGHTS)
+    weights = Weights(**{key: table.parsed(key, part) for key in table})
+    if not any(getattr(weights, key) for key in _WEIGHTS):
+        table.fail(", ".join(_WEIGHTS), "one of them must be more than 0")
+    return weights
+
+
+def _thresholds(table: Table) -> Thresholds:
+    table.only(tuple(_THRESHOLDS))
+    return Thresholds(**{_THRESHOLDS[key][0]: table.parsed(key, _THRESHOLDS[key][1]) for key in table})

@@ -1,0 +1,66 @@
+"""The processor, as the system describes it. What it does not tell is "", an empty set or None."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from contextlib import suppress
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_NVIDIA = Path("/proc/driver/nvidia/gpus")
+_SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def model(cpuinfo: Path = _CPUINFO) -> str:
+    """Return what the processor is called, at least its architecture."""
+    return _first(cpuinfo, ("model name", "Model")) or platform.processor() or platform.machine()
+
+
+def flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
+    """Return the instruction sets it has, as Linux names them; none where the system does not tell."""
+    return frozenset(_first(cpuinfo, ("flags", "Features")).split())
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_bytes() -> int | None:
+    """Return how much memory there is."""
+    with suppress(OSError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return None
+
+
+def largest_cache_bytes(caches: Path = _CACHES) -> int | None:
+    """Return the size of the largest cache that the first core has, or shares."""
+    sizes = [_size(path) for path in caches.glob("index*/size")]
+    return max((size for size in sizes if size), default=None)
+
+
+def gpus(listed: Path = _NVIDIA) -> int:
+    """Return how many GPUs the NVIDIA driver lists. Others are not looked for: 0 does not mean that there is none."""
+    with suppress(OSError):
+        return sum(1 for _ in listed.iterdir())
+    return 0
+
+
+def _first(cpuinfo: Path, labels: tuple[str, ...]) -> str:
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(labels)), "")
+
+
+def _size(path: Path) -> int | None:
+    with suppress(OSError):
+        match = re.fullmatch(r"(\d+)([KMG]?)", path.read_text(encoding="ascii", errors="replace").strip())
+        return int(match[1]) * _SUFFIXES[match[2]] if match else None
+    return None

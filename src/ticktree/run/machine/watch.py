@@ -1,0 +1,73 @@
+"""Watching the machine while a program runs: readings become gauges, which are kept with the run."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ticktree.run.machine.reading import NS, Reading
+from ticktree.run.machine.system import System
+
+if TYPE_CHECKING:
+    from ticktree.profile import Gauge
+
+# A last stretch shorter than this says little, and of no second.
+LEAST_S = 0.2
+
+
+class Watch:
+    """Takes readings, and keeps what they tell.
+
+    Args:
+        folder: the run's memory directory.
+        writer: who takes the readings.
+        system: where they are taken.
+    """
+
+    def __init__(self, folder: Path, writer: str, system: System | None = None) -> None:
+        self._folder = folder
+        self._writer = writer
+        self._system = system or System()
+        self._last: Reading | None = None
+        self._gauges: dict[str, Gauge] = {}
+
+    def sample(self) -> None:
+        """Take a reading; from the second one on it is known what the machine did since the one before."""
+        self._go_on(self._system.read())
+
+    def prepare(self) -> None:
+        """Import what the second reading needs: slow, and not to be taken for what a reading takes."""
+        import ticktree.run.machine.change
+        import ticktree.run.machine.kept  # noqa: F401 - and the one above: imported, and used later
+
+    def end(self, used_ns: int) -> None:
+        """Take the last reading, once the program has ended.
+
+        Args:
+            used_ns: CPU time of the program and its children, as the system says at their end.
+        """
+        if self._last is None:
+            return
+        last = self._system.read_at_end(used_ns)
+        # Of a run that was too short for any other reading a rough one is better than none.
+        if not self._gauges or last.at_ns - self._last.at_ns >= LEAST_S * NS:
+            self._go_on(last)
+
+    def _go_on(self, reading: Reading) -> None:
+        before, self._last = self._last, reading
+        if before is not None:
+            self._note(before, reading)
+
+    def _note(self, before: Reading, reading: Reading) -> None:
+        from ticktree.run.machine.change import between, gauge_of
+        from ticktree.run.machine.kept import keep
+
+        now_ns = time.time_ns()
+        for name, value in between(before, reading).items():
+            one = gauge_of(name, value, now_ns, self._writer)
+            self._gauges[name] = self._gauges[name] + one if name in self._gauges else one
+        if self._gauges:
+            with suppress(OSError):  # a full tmpfs: what is missing now may be kept with the next
+                keep(self._folder, self._gauges)

@@ -1,0 +1,56 @@
+"""The pytest plugin: the fixture `ticktree_check`, and its options.
+
+pytest imports this wherever ticktree is installed. So nothing slow is imported here, and nothing is done unless a test
+asks for the fixture.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ticktree.testing.check import Check
+
+SECTION = "ticktree"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options."""
+    group = parser.getgroup("ticktree", "budgets of what tests run (ticktree)")
+    group.addoption(
+        "--ticktree-save",
+        metavar="DIR",
+        type=Path,
+        help="keep the profile of every check there, as a baseline for later",
+    )
+    group.addoption(
+        "--ticktree-baseline",
+        metavar="DIR",
+        type=Path,
+        help="be no slower than the profiles that --ticktree-save kept there",
+    )
+
+
+@pytest.fixture
+def ticktree_check(request: pytest.FixtureRequest) -> Check:
+    """A check: called with budgets, it records what runs in its `with` block, which fails if it breaks them.
+
+    Without an argument the budgets are those of [tool.ticktree.budgets] in pyproject.toml.
+    """
+    from ticktree.testing.check import Check
+
+    return Check(request.node, request.config)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Shows the trees of checks that held, where more is to be seen; those of failures pytest shows itself."""
+    if terminalreporter.verbosity < 1:
+        return
+    for report in terminalreporter.getreports("passed"):
+        for title, text in report.sections:
+            if SECTION in title:
+                terminalreporter.section(f"{SECTION}: {report.nodeid}")
+                terminalreporter.write(text)

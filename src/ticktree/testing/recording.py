@@ -1,0 +1,56 @@
+"""Recording one part of a process's life, apart from the rest of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ticktree.errors import TicktreeError
+from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.session import current
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+
+# A program records with one recorder: whose record would it be, were there two at once?
+_busy = threading.Lock()
+
+
+class Recording:
+    """What was recorded.
+
+    Attributes:
+        profile: the profile, once it has ended; None before.
+    """
+
+    profile: Profile | None = None
+
+
+@contextmanager
+def recording() -> Iterator[Recording]:
+    """Record with the program's own recorder, from nothing; afterwards it is on or off as before.
+
+    Raises:
+        TicktreeError: Nothing can be recorded apart: it goes on already, in another thread or around this; the whole
+            process is being recorded by `ticktree run`, whose record this would clear; or ticktree is off for good.
+    """
+    if OFF_FOR_GOOD:
+        raise TicktreeError("ticktree is off for good here (TICKTREE_OFF): nothing can be checked")
+    if current.armed:
+        raise TicktreeError("this process is recorded by ticktree run, whose record a check would clear")
+    if not _busy.acquire(blocking=False):
+        raise TicktreeError("another check is going on: they do not nest, and a process has one at a time")
+    try:
+        was_recording = current.recorder.recording
+        current.begin_afresh()
+        found = Recording()
+        try:
+            yield found
+        finally:
+            found.profile = current.snapshot()
+            if not was_recording:
+                current.disable()
+    finally:
+        _busy.release()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis.budgets import BudgetError, Plan, budget_of, check
+from ticktree.errors import TicktreeError
+from ticktree.profile import Profile
+
+
+def statuses(checked):
+    return {(result.kind, result.path): result.status for result in checked.results}
+
+
+def test_what_is_slower_than_it_may_be_breaks_the_budget_and_the_rest_holds(run):
+    base, new = (
+        [run(inference, seed) for seed in seeds] for inference, seeds in ((1, range(8)), (1.3, range(8, 16)))
+    )
+    checked = check(new, Plan(baseline="base"), base)
+    assert checked.unit == "runs"
+    assert statuses(checked) == {
+        ("loop", "control"): "broken",
+        ("node", "control/act"): "broken",
+        ("node", "control/act/inference"): "broken",
+        ("node", "control/act/send"): "held",
+    }
+    broken = next(result for result in checked.results if result.path.endswith("inference"))
+    assert broken.measured == pytest.approx(0.3, abs=0.02)
+    assert 0.05 < broken.shift.low < 0.3 < broken.shift.high
+    assert broken.margin is None
+    document = broken.to_dict()
+    assert document["low_percent"] < 30 < document["high_percent"]
+
+
+def test_a_section_may_have_a_limit_of_its_own(run):
+    base, new = (
+        [run(inference, seed) for seed in seeds] for inference, seeds in ((1, range(8)), (1.3, range(8, 16)))
+    )
+    plan = Plan((budget_of("inference slower = 50%"),), baseline="base", slower=0.4)
+    checked = check(new, plan, base)
+    assert set(statuses(checked).values()) == {"held"}
+    assert len(checked.results) == 4
+
+
+def test_the_same_program_again_holds(run):
+    checked = check([run(seed=2, ticks=2000)], Plan(slower=0.05), [run(seed=1, ticks=2000)])
+    assert checked.unit == "blocks"
+    assert set(statuses(checked).values()) == {"held"}
+
+
+def test_what_is_faster_holds(run):
+    checked = check([run(0.5, seed=2, ticks=2000)], Plan(), [run(1, seed=1, ticks=2000)])
+    assert set(statuses(checked).values()) == {"held"}
+
+
+def test_an_interval_that_leaves_room_for_both_cannot_tell(run):
+    """Three runs a side can never tell anything."""
+    base, new = ([run(seed=seed) for seed in seeds] for seeds in (range(3), range(3, 6)))
+    checked = check(new, Plan(), base)
+    assert set(statuses(checked).values()) == {"cannot tell"}
+    assert {result.note for result in checked.results} == {"too few values for an interval"}
+
+
+def test_what_only_one_side_has_is_counted_and_not_measured_where_it_was_asked_for(run):
+    base, new = run(extra=["log"], ticks=2000), run(extra=["draw"], ticks=2000)
+    checked = check([new], Plan(), [base])
+    assert (checked.only_in_base, checked.only_in_new) == (1, 1)
+    (result, *_) = check([new], Plan((budget_of("draw slower = 5%"),)), [base]).results
+    assert (result.status, result.note) == ("not measured", "the baseline has no call of it after warm-up")
+
+
+def test_a_baseline_of_nothing_is_an_error(run):
+    with pytest.raises(TicktreeError, match="nothing was measured in base"):
+        check([run()], Plan(), [Profile.empty()])
+
+
+def test_a_limit_on_a_shift_from_nothing_is_refused(run):
+    with pytest.raises(BudgetError, match="no baseline"):
+        check([run()], Plan(slower=0.05))

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import ticktree
+from ticktree.analysis.budgets import BudgetError, Plan, budget_of, check, plan_of
+from ticktree.profile import Memory, Profile
+
+MS = 1_000_000
+
+
+def told(results):
+    return [(result.budget.measure.name, result.status) for result in results]
+
+
+def test_a_number_within_its_limit_holds_and_one_beyond_it_is_broken(results):
+    found = results("control/act/inference mean <= 11 ms", "control/act/inference mean <= 9 ms")
+    assert [result.status for result in found] == ["held", "broken"]
+    assert found[0].measured == pytest.approx(10 * MS, rel=0.01)
+    assert found[0].margin > 0 > found[1].margin
+
+
+def test_both_ends_of_a_range_are_checked(results):
+    ranges = ("8 to 12 ms", "11 to 12 ms", "8 to 9 ms")
+    found = results(*(f"inference p50 = {text}" for text in ranges))
+    assert [result.status for result in found] == ["held", "broken", "broken"]
+
+
+def test_deadlines_of_a_loop_can_be_budgeted(results):
+    found = results(
+        "control missed <= 20",
+        "control missed <= 19",
+        "control missed <= 10%",
+        "control missed <= 9%",
+        "control longest_miss_run <= 1",
+        "control longest_miss_run <= 0",
+        "control ticks >= 200",
+        "control ticks >= 201",
+        "control incomplete = 0",
+        "control lateness_max >= 10 ms",
+        "control jitter_mean >= 1 ms",
+        "control hz >= 60",
+        "control hz = 80",
+    )
+    statuses = [result.status for result in found]
+    assert statuses[:8] == ["held", "broken"] * 4
+    assert statuses[8:] == ["held", "held", "held", "held", "broken"]
+
+
+def test_rates_come_from_the_work_that_was_declared(results):
+    found = results("inference rate >= 4 GB/s", "inference rate >= 6 GB/s", "inference rate = 300 items/s")
+    assert [result.status for result in found] == ["held", "broken", "held"]
+    assert found[0].measured == pytest.approx(5e9, rel=0.01)
+
+
+def test_gauges_have_limits_on_their_readings(results):
+    found = results(
+        "queue depth min = 1",
+        "queue depth max = 4",
+        "queue depth p50 = 1 to 3",
+        "queue depth zeros = 20%",
+        "queue depth zeros = 39",
+        "queue depth readings = 200",
+        "queue depth last >= 4",
+    )
+    assert told(found) == [
+        ("min", "broken"),
+        ("max", "held"),
+        ("p50", "held"),
+        ("zeros", "held"),
+        ("zeros", "broken"),
+        ("readings", "held"),
+        ("last", "held"),
+    ]
+
+
+def test_a_share_is_of_the_nearest_loop_above(results):
+    act, control = results("control/act share = 100%", "control share <= 100%")
+    profile_share = act.measured
+    assert 0.7 < profile_share < 0.8  # 11 of about 14.8 ms
+    assert control.measured == pytest.approx(1)
+
+
+def test_calls_and_unaccounted_time_have_limits(results):
+    assert told(results("send calls >= 200", "send calls <= 199", "control unaccounted <= 10%")) == [
+        ("calls", "held"),
+        ("calls", "broken"),
+        ("unaccounted", "broken"),
+    ]
+
+
+def test_a_number_that_was_not_measured_is_never_held(results):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for _ in recorder.loop("train", range(3)):
+        recorder.advance(1000)
+    with recorder.section("idle"):
+        recorder.advance(1000)
+    recorder.section("open").__enter__()
+    profile = recorder.snapshot()
+    recorder.disable()
+    found = results(
+        "train missed <= 5",
+        "train longest_miss_run <= 5",
+        "train lateness_max <= 1 s",
+        "idle memory <= 1 TB",
+        "idle device_memory <= 1 TB",
+        "idle memory_growth <= 1 TB",
+        "idle rate >= 0 items/s",
+        "open mean <= 1 h",
+        "train slower <= 50%",
+        profile=profile,
+    )
+    assert {result.status for result in found} == {"not measured"}
+    assert all(result.measured is None and result.note for result in found)
+
+
+def test_memory_that_was_only_looked_at_now_and_then_can_break_its_budget_but_not_hold_it(run, results):
+    def with_memory(is_exact):
+        profile = run()
+        control = profile.root.children["control"]
+        act = replace(control.children["act"], memory=Memory(3, 0, 10**9, 10**6, is_exact))
+        control = replace(control, children={**control.children, "act": act})
+        return replace(profile, root=replace(profile.root, children={"control": control}))
+
+    limits = (
+        "act memory <= 2 GB",
+        "act memory <= 0.5 GB",
+        "act memory_growth <= 2 MB",
+        "act memory >= 0.5 GB",
+    )
+    exact = results(*limits, profile=with_memory(is_exact=True))
+    assert [result.status for result in exact] == ["held", "broken", "held", "held"]
+    rough = results(*limits, profile=with_memory(is_exact=False))
+    assert [result.status for result in rough] == ["cannot tell", "broken", "cannot tell", "held"]
+
+
+def test_a_percentile_of_few_calls_says_that_it_is_the_longest(run, results):
+    few, many = (results("inference p99 <= 1 s", profile=run(ticks=ticks))[0] for ticks in (20, 200))
+    assert few.note == "of 20 the longest"
+    assert many.note == ""
+
+
+def test_a_pattern_is_a_budget_for_each_that_it_fits_and_the_measure_is_of(results):
+    found = results("** missed <= 10%", "control/** max <= 1 s")
+    assert [result.path for result in found] == [
+        "control",
+        "control",
+        "control/act",
+        "control/act/inference",
+        "control/act/send",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("control/act missed <= 1", "for a loop, and 'control/act' is a section"),
+        ("queue depth mean <= 1 ms", "for a section or a loop, and 'queue depth' is a gauge"),
+        ("control p99 <= 25", "without a unit is for a gauge, and 'control' is a loop"),
+        ("nowhere mean <= 1 ms", "nothing in this run is called 'nowhere'"),
+    ],
+)
+def test_a_budget_on_nothing_that_has_such_a_number_is_refused(results, text, words):
+    with pytest.raises(BudgetError) as caught:
+        results(text)
+    assert words in str(caught.value)
+    assert text in str(caught.value)
+
+
+def test_a_profile_of_nothing_keeps_no_budget(results):
+    with pytest.raises(BudgetError, match="nothing in this run"):
+        results("control mean <= 1 ms", profile=Profile.empty())
+
+
+def test_the_calls_of_several_runs_count_together(run):
+    plan = plan_of({"inference": {"calls": ">= 300"}, "control": {"missed": 35}}, "here")
+    both = check([run(seed=1), run(seed=2)], plan)
+    assert both.runs == 2
+    assert [(result.measured, result.status) for result in both.results] == [(400, "held"), (40, "broken")]
+
+
+def test_the_dictionary_has_every_budget_with_its_numbers(run):
+    plan = Plan((budget_of("control missed <= 5%"), budget_of("inference p50 = 1 to 20 ms")))
+    document = check([run()], plan).to_dict()
+    assert document["schema"] == "ticktree-check/1"
+    assert {key: document[key] for key in ("broken", "not_measured", "cannot_tell", "held")} == {
+        "broken": 1,
+        "not_measured": 0,
+        "cannot_tell": 0,
+        "held": 1,
+    }
+    missed, p50 = document["budgets"]
+    assert missed == {
+        "path": "control",
+        "kind": "loop",
+        "measure": "missed",
+        "unit": "share",
+        "status": "broken",
+        "measured": 0.1,
+        "at_least": None,
+        "at_most": 0.05,
+        "margin_percent": -100.0,
+        "note": "",
+        "source": "--budget 'control missed <= 5%'",
+    }
+    assert (p50["at_least"], p50["at_most"], p50["unit"]) == (10**6, 20 * 10**6, "ns")

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+import ticktree
+from ticktree.analysis.budgets import BudgetError
+from ticktree.analysis.budgets.subject import Subjects
+
+
+@pytest.fixture
+def named(run):
+    subjects = Subjects(run())
+    return lambda name: [(subject.kind, subject.path) for subject in subjects.named(name)]
+
+
+def recorded(*names, gauges=()):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for path in names:
+        sections = [recorder.section(name) for name in path]
+        for section in sections:
+            section.__enter__()
+        recorder.advance(1000)
+        for section in reversed(sections):
+            section.__exit__(None, None, None)
+    for name in gauges:
+        recorder.gauge(name, 1)
+    profile = recorder.snapshot()
+    recorder.disable()
+    return Subjects(profile)
+
+
+def test_a_path_names_its_section_and_a_loops_path_the_loop(named):
+    assert named("control/act") == [("node", "control/act")]
+    assert named("control") == [("loop", "control")]
+
+
+def test_the_end_of_one_path_is_enough(named):
+    assert named("inference") == [("node", "control/act/inference")]
+    assert named("act/send") == [("node", "control/act/send")]
+
+
+def test_the_end_of_several_paths_is_refused_with_all_of_them():
+    subjects = recorded(("a", "x"), ("b", "x"))
+    with pytest.raises(BudgetError, match=r"several paths: a/x, b/x"):
+        subjects.named("x")
+    assert [subject.path for subject in subjects.named("**/x")] == ["a/x", "b/x"]
+
+
+def test_an_end_is_whole_names(named):
+    with pytest.raises(BudgetError, match="nothing in this run is called 'ference'"):
+        named("ference")
+
+
+def test_a_star_is_any_part_of_one_name_and_two_are_any_number_of_names(named):
+    assert named("control/*") == [("node", "control/act")]
+    assert named("control/act/*n*") == [("node", "control/act/inference"), ("node", "control/act/send")]
+    assert named("control/**/send") == [("node", "control/act/send")]
+    assert named("**") == [
+        ("loop", "control"),
+        ("node", "control/act"),
+        ("node", "control/act/inference"),
+        ("node", "control/act/send"),
+    ]
+
+
+def test_a_name_with_a_star_in_it_is_itself_first():
+    assert [subject.path for subject in recorded(("a*",), ("ab",)).named("a*")] == ["a*"]
+
+
+def test_other_signs_in_a_pattern_are_no_pattern():
+    subjects = recorded(("[ab]x",), ("ax",), ("a.x",))
+    assert [subject.path for subject in subjects.named("[ab]*")] == ["[ab]x"]
+    assert [subject.path for subject in subjects.named("a.*")] == ["a.x"]
+
+
+def test_a_slash_in_a_name_is_escaped_as_it_is_in_paths():
+    assert [subject.path for subject in recorded(("a/b", "c")).named(r"a\/b/*")] == [r"a\/b/c"]
+
+
+def test_a_gauge_is_named_by_its_name_and_told_from_a_section_by_a_prefix(named):
+    assert named("queue depth") == [("gauge", "queue depth")]
+    subjects = recorded(("depth",), gauges=["depth", "depth of two"])
+    assert [subject.kind for subject in subjects.named("depth")] == ["node"]
+    assert [subject.kind for subject in subjects.named("gauge:depth")] == ["gauge"]
+    assert [subject.path for subject in subjects.named("gauge:depth*")] == ["depth", "depth of two"]
+
+
+def test_what_nothing_is_called_is_refused_with_what_may_be_meant(named):
+    with pytest.raises(BudgetError, match="did you mean 'control/act/inference'"):
+        named("control/act/infernce")
+    with pytest.raises(BudgetError, match="nothing in this run is called 'gauge:depht'"):
+        named("gauge:depht")

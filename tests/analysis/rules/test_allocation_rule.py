@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import mmap
+
+import pytest
+
+from ticktree.analysis.rules.allocation import AllocationRule
+
+RULE = AllocationRule()
+PAGES = 1024
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(mmap, "MADV_NOHUGEPAGE"), reason="this system does not tell a thread's page faults"
+)
+
+
+def fresh() -> mmap.mmap:
+    """Memory that was never touched, and comes in small pages."""
+    memory = mmap.mmap(-1, PAGES * 4096)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return memory
+
+
+def touch(memory: mmap.mmap) -> None:
+    for page in range(PAGES):
+        memory[page * 4096] = 1
+
+
+def test_fresh_memory_in_every_tick_is_told(program):
+    for _ in program.ticks(20):
+        with program.inside("resize", bytes=PAGES * 4096):
+            memory = fresh()
+            touch(memory)
+            program.recorder.advance(5_000_000)
+            memory.close()
+    (found,) = program.found(RULE)
+    assert found.path == "control/resize"
+    assert found.evidence["page_faults_each_time"] >= PAGES
+    assert found.evidence["at_stake_share"] == pytest.approx(PAGES * 2_000 / 5_000_000, rel=0.2)
+    assert found.message.startswith("each tick of control touches 4.")
+    assert "perhaps in resize at 839 MB a second" in found.message
+
+
+def test_memory_that_is_used_again_is_not_spoken_of(program):
+    memory = fresh()
+    touch(memory)
+    for _ in program.ticks(20):
+        touch(memory)
+        program.recorder.advance(5_000_000)
+    memory.close()
+    assert program.found(RULE) == []
+
+
+def test_where_a_tick_takes_much_longer_it_is_not_spoken_of(program):
+    for _ in program.ticks(20):
+        memory = fresh()
+        touch(memory)
+        program.recorder.advance(500_000_000)
+        memory.close()
+    assert program.found(RULE) == []
+
+
+def test_fresh_memory_in_one_tick_alone_is_not_spoken_of(program):
+    for tick in program.ticks(20):
+        if tick == 7:
+            memory = fresh()
+            touch(memory)
+            memory.close()
+        program.recorder.advance(50_000_000 if tick == 7 else 5_000_000)
+    assert program.found(RULE) == []

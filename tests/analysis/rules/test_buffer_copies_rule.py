@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis.rules.buffer_copies import BufferCopiesRule
+
+RULE = BufferCopiesRule()
+
+
+def chunks(program, name="prev_actions.clone", ms=15.0, every=1, **work):
+    for tick in program.ticks(40, "get_actions"):
+        program.spend("policy_inference", 100)
+        if tick % every == 0:
+            program.spend(name, ms, **work)
+
+
+def test_previous_actions_copied_each_time_are_told(program):
+    chunks(program, bytes=64_000_000)
+    (found,) = program.found(RULE)
+    assert found.path == "get_actions/prev_actions.clone"
+    assert found.evidence["at_stake_share"] == pytest.approx(15 / 115)
+    assert found.message.startswith(
+        "prev_actions.clone copies 64 MB in 15 ms each time, 13% of get_actions: keep only"
+    )
+
+
+def test_a_section_of_that_name_around_copies_is_told_too(program):
+    for _ in program.ticks(20, "get_actions"):
+        program.spend("policy_inference", 100)
+        with program.inside("previous actions"):
+            program.spend("to device", 12, bytes=8_000_000)
+    (found,) = program.found(RULE)
+    assert found.evidence["a_call_bytes"] == 8_000_000
+
+
+def test_that_it_handles_previous_actions_does_not_mean_that_it_copies(program):
+    chunks(program, name="prev_actions.score")
+    assert program.found(RULE) == []
+
+
+def test_a_quick_copy_is_not_spoken_of(program):
+    chunks(program, ms=2)
+    assert program.found(RULE) == []
+
+
+def test_a_copy_now_and_then_is_not_spoken_of(program):
+    chunks(program, ms=60, every=2)
+    assert program.found(RULE) == []

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
+
+RULE = ListOfArraysRule()
+STATES = 256 * 4 * 96 * 96 * 4
+COPIES = {"ceiling__memcpy_bytes_per_s": 10e9}
+
+
+def train(program, name="np.array", ms=8.3, update=30, items=256):
+    """Visual SAC's sampling from a list of transitions, as it was measured, before an update of so many ms."""
+    for _ in program.ticks(20, "train"):
+        with program.inside("update"):
+            with program.inside("sample", bytes=2 * STATES, **({"items": items} if items else {})):
+                program.spend("select", 0.1)
+                for half in ("states", "next states"):
+                    with program.inside(half):
+                        program.spend(name, ms, bytes=STATES)
+                        program.spend("FloatTensor", 0.12)
+                program.spend("rest", 0.66)
+            program.spend("backward", update)
+
+
+def test_arrays_made_of_lists_for_each_batch_are_told(program):
+    train(program)
+    (found,) = program.found(RULE, **COPIES)
+    assert found.path == "train/update/sample/states/np.array"
+    assert found.evidence["in_it_ns"] == 16_600_000
+    assert found.evidence["a_second_bytes"] == pytest.approx(STATES / 8.3e-3)
+    assert found.evidence["at_stake_share"] == pytest.approx(16.6 * (1 - 0.4548) / 47.6, rel=0.01)
+    assert found.message.startswith(
+        "np.array makes one array of 256 for every sample: it takes 16.6 ms of the 17.6 ms of each sample, "
+        "4.55 GB a second; keep"
+    )
+    assert "preallocated" in found.message
+
+
+def test_without_the_machines_speed_all_of_it_is_at_stake(program):
+    train(program)
+    (found,) = program.found(RULE)
+    assert found.evidence["at_stake_share"] == pytest.approx(16.6 / 47.6)
+
+
+def test_as_fast_as_the_machine_copies_is_not_spoken_of(program):
+    train(program, ms=4.5)
+    assert program.found(RULE, **COPIES) == []
+
+
+def test_beside_an_update_of_two_seconds_it_is_not_worth_a_word(program):
+    train(program, update=2000)
+    assert program.found(RULE, **COPIES) == []
+
+
+def test_another_operation_of_the_same_speed_is_not_taken_for_it(program):
+    train(program, name="decompress")
+    assert program.found(RULE, **COPIES) == []
+
+
+def test_of_one_array_nothing_is_known(program):
+    train(program, items=0)
+    assert program.found(RULE, **COPIES) == []

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+from looping import robot_tick
+
+from ticktree.analysis.rules.no_compilation import COMPILED_GAUGE, NoCompilationRule
+
+RULE = NoCompilationRule()
+
+
+def infer(program, compiled, inference=100.0):
+    if compiled is not None:
+        program.gauge(COMPILED_GAUGE, 0)
+        program.gauge(COMPILED_GAUGE, compiled)
+    for _ in program.ticks(20):
+        robot_tick(program, inference=inference)
+
+
+def test_a_loop_of_inference_that_is_not_compiled_is_told(program):
+    infer(program, compiled=0)
+    (found,) = program.found(RULE)
+    assert found.path == "control/get_actions/get_actions.policy_inference"
+    assert found.evidence["at_stake_share"] == pytest.approx(100 / 112 * (1 - 1 / 2.27))
+    assert "89% of the work of control, and nothing was given to torch.compile" in found.message
+
+
+def test_where_something_is_compiled_it_is_silent(program):
+    infer(program, compiled=1)
+    assert program.found(RULE) == []
+
+
+def test_where_nobody_watched_torch_it_is_silent(program):
+    infer(program, compiled=None)
+    assert program.found(RULE) == []
+
+
+def test_where_inference_is_not_most_of_the_work_it_is_silent(program):
+    infer(program, compiled=0, inference=10)
+    assert program.found(RULE) == []

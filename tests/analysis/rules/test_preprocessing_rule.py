@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from looping import robot_tick
+
+from ticktree.analysis.rules.preprocessing import PreprocessingRule
+from ticktree.analysis.settings import Settings
+
+RULE = PreprocessingRule()
+
+
+def test_preprocessing_out_of_proportion_to_its_inference_is_told(program):
+    for _ in program.ticks(20):
+        robot_tick(program, preprocessing=60, inference=100)
+    (found,) = program.found(RULE)
+    assert found.path == "control/get_actions/get_actions.preprocessing"
+    assert found.severity == "critical"
+    assert found.evidence["at_stake_share"] == pytest.approx(60 / 162)
+    assert found.evidence["inference_each_time_ns"] == 100_000_000
+    assert found.message.startswith(
+        "preprocessing takes 60 ms of the 162 ms of each tick of control, 60% as long as its inference takes, where "
+    )
+
+
+def test_what_the_guide_expects_is_not_spoken_of(program):
+    for _ in program.ticks(20):
+        robot_tick(program, preprocessing=20, inference=100)
+    assert program.found(RULE) == []
+
+
+def test_without_inference_it_must_be_half_of_the_work_and_sleep_is_none(program):
+    for _ in program.ticks(20, hz=10, pace=True):
+        program.spend("resize", 30, bytes=900_000)
+        program.spend("find the ball", 20)
+    (found,) = program.found(RULE)
+    assert found.evidence["at_stake_share"] == pytest.approx(
+        30 / 98.5, rel=0.02
+    )  # the last tick does not sleep
+    assert "60% of its work, most of it in resize (30 ms a call for 900 kB)" in found.message
+
+
+def test_a_third_of_the_work_without_inference_is_not_spoken_of(program):
+    for _ in program.ticks(20):
+        program.spend("resize", 10)
+        program.spend("find the ball", 20)
+    assert program.found(RULE) == []
+
+
+def test_a_tenth_of_the_loop_is_needed(program):
+    for _ in program.ticks(20):
+        robot_tick(program, preprocessing=3, inference=10)
+        program.spend("drive", 100)
+    assert program.found(RULE) == []
+
+
+def test_what_is_said_to_be_preprocessing_in_the_settings_is(program):
+    for _ in program.ticks(20):
+        program.spend("munge", 50)
+        program.spend("policy", 50)
+    assert program.found(RULE) == []
+    (found,) = program.found(RULE, Settings(categories={"preprocessing": ("munge",)}))
+    assert found.path == "control/munge"
+
+
+def test_nine_calls_are_too_few(program):
+    for _ in program.ticks(9):
+        robot_tick(program, preprocessing=60)
+    assert program.found(RULE) == []
+
+
+def test_what_a_training_step_prepares_is_not_for_an_inference(program):
+    for _ in program.ticks(20, "train"):
+        with program.inside("update"):
+            program.spend("normalise", 80)
+            program.spend("forward", 20)
+    assert program.found(RULE) == []

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from looping import robot_tick
+
+from ticktree.analysis.rules.queue_merge import QueueMergeRule
+
+RULE = QueueMergeRule()
+
+
+def test_a_merge_that_takes_a_tenth_of_its_inference_is_told(program):
+    for _ in program.ticks(20):
+        robot_tick(program, merge=12)
+    (found,) = program.found(RULE)
+    assert (found.rule, found.path) == ("queue-merge", "control/get_actions/get_actions.action_queue_merge")
+    assert found.evidence["at_stake_share"] == pytest.approx(12 / 124)
+    assert found.evidence["of_inference_share"] == pytest.approx(0.12)
+    assert "12 ms a call, 10% of control and 12% as long as the inference it follows" in found.message
+
+
+def test_a_quick_merge_is_not_spoken_of(program):
+    for _ in program.ticks(20):
+        robot_tick(program, merge=2)
+    assert program.found(RULE) == []
+
+
+def test_a_merge_beside_a_long_inference_is_not_spoken_of_though_it_is_often(program):
+    for _ in program.ticks(20):
+        robot_tick(program, inference=300, merge=14)
+        program.spend("drive", 1)
+    assert program.found(RULE) == []
+
+
+def test_a_merge_that_grows_is_said_to_grow(program):
+    for tick in program.ticks(90):
+        robot_tick(program, merge=5 + tick)
+    (found,) = program.found(RULE)
+    assert found.evidence["as_long_at_the_end_factor"] > 2
+    assert "as long at the end of the run as at its beginning" in found.message
+
+
+def test_a_merge_that_waits_is_told_what_it_waits(program):
+    for _ in program.ticks(20):
+        program.spend("policy_inference", 100)
+        with program.inside("action_queue_merge"):
+            program.spend("acquire", 15, wait=True)
+            program.spend("copy", 1)
+    (found,) = program.found(RULE)
+    assert found.evidence["waited_share"] == pytest.approx(15 / 16)
+    assert "94% of that it waits" in found.message

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+import ticktree
+from ticktree.analysis.rules.round_trip import RoundTripRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Cpu
+
+RULE = RoundTripRule()
+
+
+def driver(program, wait=True):
+    """A driver's loop against a simulator behind a socket, the proportions of one that was measured."""
+    for _ in program.ticks(20, "driver"):
+        with program.inside("controller"):
+            program.spend("forwarder.step", 9.6)
+            program.spend("update", 10)
+        with program.inside("env"):
+            program.spend("execute_and_wait_for_obs", 87, wait=wait)
+            program.spend("add derived", 3.2)
+
+
+def test_the_wait_for_the_other_side_is_told(program):
+    driver(program)
+    (found,) = program.found(RULE)
+    assert found.path == "driver/env/execute_and_wait_for_obs"
+    assert found.severity == "critical"
+    assert found.evidence["at_stake_share"] == pytest.approx(87 / 109.8)
+    assert found.message.startswith(
+        "79% of the work of driver is the round trip in execute_and_wait_for_obs: 87 ms of 110 ms (100% of "
+    )
+
+
+def test_where_nothing_tells_that_it_waits_its_name_is_not_enough(program):
+    driver(program, wait=False)
+    assert program.found(RULE) == []
+
+
+def test_a_robot_that_is_computed_is_no_trip(program):
+    driver(program, wait=False)
+    profile = program.profile()
+    busy = with_cpu(profile, "driver/env/execute_and_wait_for_obs", Cpu(10, 950, 1000))
+    idle = with_cpu(profile, "driver/env/execute_and_wait_for_obs", Cpu(10, 50, 1000))
+    assert list(RULE.find(Survey(busy))) == []
+    (found,) = RULE.find(Survey(idle))
+    assert found.evidence["idle_in_it_share"] == pytest.approx(0.95)
+
+
+def with_cpu(profile, path, cpu):
+    """`profile` as it would be if the CPU time of the node at `path` had been measured."""
+
+    def changed(node, names):
+        if not names:
+            return replace(node, cpu=cpu)
+        below = changed(node.children[names[0]], names[1:])
+        return replace(node, children={**node.children, names[0]: below})
+
+    return replace(profile, root=changed(profile.root, path.split("/")))
+
+
+def test_a_third_of_the_loop_is_not_spoken_of(program):
+    for _ in program.ticks(20, "driver"):
+        program.spend("get_observation", 10, wait=True)
+        program.spend("policy", 20)
+    assert program.found(RULE) == []
+
+
+def test_the_sleep_that_holds_the_rate_is_neither_trip_nor_work(program):
+    for _ in program.ticks(20, hz=10, pace=True):
+        program.spend("policy", 10)
+    assert program.found(RULE) == []
+    for _ in program.ticks(20, "other", hz=10, pace=True):
+        program.spend("policy", 10)
+        program.spend("get_observation", 30, wait=True)
+    (found,) = program.found(RULE)
+    assert found.evidence["of_the_work_share"] == pytest.approx(0.75)
+
+
+def test_a_section_that_gives_up_its_core_in_every_tick_is_seen_to_wait():
+    """Of a program that says nothing about waits, on a real clock: only names and what the system counts."""
+    recorder = ticktree.Recorder()
+    for _ in recorder.loop("control", range(12)):
+        with recorder.section("robot"), recorder.section("get_observation"):
+            time.sleep(0.002)
+    profile = recorder.snapshot()
+    recorder.disable()
+    if not any("voluntary_switches" in tick.causes for tick in profile.loops["control"].worst):
+        pytest.skip("this system does not tell what its threads waited for")
+    (found,) = RULE.find(Survey(profile))
+    assert found.path == "control/robot/get_observation"

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule, ticks_for
+
+RULE = TooFewTicksRule()
+
+
+def run(program, ticks, **options):
+    for _ in program.ticks(ticks, **options):
+        program.spend("policy", 1)
+    return program.found(RULE)
+
+
+def test_nine_ticks_say_nothing(program):
+    (found,) = run(program, 9)
+    assert (found.path, found.severity) == ("control", "info")
+    assert found.message == "control has 9 ticks: too few to say anything; record at least 10, 299 for a p99"
+
+
+def test_twenty_ticks_say_a_mean_and_a_median(program):
+    (found,) = run(program, 20)
+    assert found.message == (
+        "control has 20 ticks: its mean and p50 can be believed; its p90 is little more than its longest tick, and "
+        "needs 29"
+    )
+    assert found.evidence["ticks_for_its_p90"] == 29
+
+
+def test_a_loop_without_a_rate_is_judged_by_its_p90(program):
+    assert run(program, 29) == []
+
+
+@pytest.mark.parametrize(("ticks", "findings"), [(298, 1), (299, 0)])
+def test_a_loop_with_a_rate_is_judged_by_its_p99(program, ticks, findings):
+    assert len(run(program, ticks, hz=30)) == findings
+
+
+def test_ticks_of_warm_up_do_not_count(program):
+    (found,) = run(program, 12, warmup=5)
+    assert found.message.startswith("control has 7 ticks after its warm-up: too few")
+    assert found.evidence["warmup_ticks"] == 5
+
+
+def test_a_program_without_loops_has_no_ticks_to_count(program):
+    program.spend("policy", 1)
+    assert program.found(RULE) == []
+
+
+@pytest.mark.parametrize(("q", "ticks"), [(0.5, 5), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995)])
+def test_the_ticks_a_percentile_needs_are_wilks(q, ticks):
+    assert ticks_for(q) == ticks
+    assert 1 - q**ticks >= 0.95 > 1 - q ** (ticks - 1)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis import Settings
+from ticktree.analysis.categories import Categories, words
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Profile
+
+# The operations of a hand-made profiler of training on images, by the category it puts them in.
+NAMED = {
+    "environment": (
+        *("env_rgb_observation_generation", "env_rgb_rendering", "env_rgb_resizing", "env_rgb_draw_grid"),
+        *("env_rgb_draw_walls", "env_rgb_draw_robots", "env_rgb_draw_target"),
+    ),
+    "model": (
+        *("convlstm_forward_pass", "convlstm_boundary_padding", "convlstm_conv_encoder", "convlstm_layers"),
+        *("convlstm_skip_connection", "convlstm_global_pooling", "convlstm_projection"),
+    ),
+    "policy": (
+        *("recurrent_policy_forward", "recurrent_policy_get_hidden_states", "recurrent_policy_action_value"),
+        *("recurrent_policy_action_dist", "recurrent_policy_action_sampling"),
+    ),
+    "training": (
+        *("training_total", "simulated_training_step", "simulated_data_collection", "simulated_model_update"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("category", "name"), [(each, name) for each, names in NAMED.items() for name in names]
+)
+def test_each_named_operation_is_in_its_category(category, name):
+    assert Categories({}).of(name) == category
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("env step", "environment"),
+        ("EnvManager.step", "environment"),
+        ("render", "rendering"),
+        ("replay buffer", "data"),
+        ("sample", "data"),
+        ("sample action", "policy"),
+        ("train_batch", "training"),
+        ("collate_fn", "data"),
+        ("policy_update", "training"),
+        ("optimizer.step", "training"),
+        ("Preprocess Observation", "preprocessing"),
+        ("read camera", "robot"),
+        ("http request", "network"),
+        ("wandb.log", "logging"),
+        ("checkpoint", "logging"),
+        ("wait for frame", "waiting"),
+        ("sleep", "waiting"),
+        ("inference", "policy"),
+        ("conv2d", "model"),
+        ("select", None),
+        ("environmental", "environment"),
+        ("inventory", None),  # holds "env" only without its neighbours
+        ("", None),
+        ("\x00/\\", None),
+    ],
+)
+def test_other_usual_names(name, category):
+    assert Categories({}).of(name) == category
+
+
+def test_words_are_told_apart_however_they_are_joined():
+    assert (
+        words("env_step2")
+        == words("EnvStep2")
+        == words("env.step 2")
+        == words("ENV-step-2")
+        == ["env", "step", "2"]
+    )
+    assert words("HTTPServer") == ["http", "server"]
+
+
+def test_a_pattern_of_several_words_is_found_where_they_follow_one_another():
+    own = Categories({"soft": ("soft update",)})
+    assert own.of("soft_update of critic") == "soft"
+    assert own.of("update, but soft") == "training"
+
+
+def test_stars_and_question_marks_stand_for_letters_of_one_word():
+    own = Categories({"mine": ("mj*", "?r")})
+    assert [own.of(name) for name in ("mj_step", "mjrender", "xr", "xr2", "vrx", "mjx r")] == [
+        *("mine", "mine", "mine", "mine", None, "mine")
+    ]
+
+
+def test_own_patterns_go_before_the_defaults_in_their_order():
+    seen = Survey(Profile.empty(), Settings(categories={"first": ("env",), "second": ("env", "sample")}))
+    assert (seen.category("env"), seen.category("sample"), seen.category("render")) == (
+        "first",
+        "second",
+        "rendering",
+    )
+
+
+def test_what_looks_like_an_expression_is_taken_literally():
+    assert Categories({"mine": ("a|b",)}).of("b") is None
+    assert Categories({"mine": ("a|b",)}).of("a b") == "mine"

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ticktree.analysis import registry
+from ticktree.analysis.finding import Finding
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.third_party import Source, found_by, load
+from ticktree.profile import Profile
+
+NOTHING = Profile.empty()
+
+
+class Finds:
+    """A rule that finds what it is told to."""
+
+    def __init__(self, name, *found):
+        self.name, self.found = name, found
+
+    def find(self, seen):
+        yield from self.found
+
+
+def source(made, entry="theirs", distribution="their-package"):
+    def loader():
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    return Source(entry, distribution, loader)
+
+
+def said(*sources, taken=()):
+    """What all rules of `sources` find in an empty profile."""
+    seen = Survey(NOTHING)
+    return [found for one in load(sources, taken) for found in found_by(one, seen)]
+
+
+def messages(*sources, **options):
+    return [found.message for found in said(*sources, **options)]
+
+
+def finding(**changed):
+    return Finding(**{"rule": "theirs", "severity": "info", "path": "", "message": "look", **changed})
+
+
+def test_what_another_packages_rule_finds_is_a_finding_like_any_other():
+    assert said(source(Finds("theirs", finding()))) == [finding()]
+
+
+def test_a_class_is_made_an_instance_of():
+    class Theirs(Finds):
+        def __init__(self):
+            super().__init__("theirs", finding())
+
+    assert said(source(Theirs)) == [finding()]
+
+
+def test_one_that_cannot_be_imported_is_said_so_once():
+    (found,) = said(source(ImportError("no module named\n lidar")))
+    assert found.message == (
+        "rule theirs of their-package cannot be loaded: ImportError: no module named lidar; nothing was looked for "
+        "with it"
+    )
+    assert (found.rule, found.severity, found.path) == ("theirs", "info", "")
+
+
+@pytest.mark.parametrize(
+    "made", [3, None, object(), Finds(""), Finds(7), type("NoFind", (), {"name": "theirs"})]
+)
+def test_what_is_no_rule_is_refused(made):
+    (message,) = messages(source(made))
+    assert "is no rule: it needs a name and a method find" in message
+
+
+def test_a_name_that_is_taken_is_refused():
+    (message,) = messages(source(Finds("straggler")), taken=["straggler"])
+    assert "is refused: there is a rule of the name 'straggler' already" in message
+
+
+def test_of_two_packages_with_one_name_the_first_by_its_own_name_has_it():
+    first, second = (
+        source(Finds("theirs", finding()), distribution="a"),
+        source(Finds("theirs"), distribution="b"),
+    )
+    for order in ((first, second), (second, first)):
+        kept, refused = messages(*order)
+        assert kept == "look"
+        assert refused.startswith("rule theirs of b is refused")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(KeyError("lidar"), "KeyError: 'lidar'"), (SystemExit(3), "SystemExit: 3")]
+)
+def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
+    class Raises:
+        name = "theirs"
+
+        def find(self, seen):
+            yield finding()
+            raise error
+
+    (message,) = messages(source(Raises()))
+    assert message == f"rule theirs of their-package failed: {told}; nothing was looked for with it"
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ("look", "gives str where findings are asked for"),
+        (finding(rule="straggler"), "speaks in the name of 'straggler'"),
+        (finding(severity="grave"), "gives the severity 'grave'"),
+        (finding(message=None), "gives a path or a message that is no text"),
+        (finding(evidence={"calls": [1]}), "gives evidence that is neither number nor text: 'calls'"),
+        (finding(evidence={"at_stake_share": float("nan")}), "gives evidence that is not a finite number"),
+    ],
+)
+def test_what_cannot_be_shown_is_not_shown(found, problem):
+    (message,) = messages(source(Finds("theirs", found)))
+    assert problem in message
+
+
+def test_a_reason_is_one_short_line():
+    (message,) = messages(source(ValueError("x" * 10_000)))
+    assert len(message) < 400
+
+
+def test_an_installed_package_brings_its_rules(tmp_path):
+    """A real distribution on the path: its metadata is found, its rules are imported when findings are asked for."""
+    (tmp_path / "their_rules.py").write_text(
+        textwrap.dedent("""
+        from ticktree.analysis import Finding
+
+        class Counts:
+            name = "counts-nodes"
+
+            def find(self, seen):
+                nodes = len(seen.found) - 1
+                yield Finding(self.name, "info", "", f"{nodes} nodes", {"nodes": nodes})
+
+        class Straggler:
+            name = "straggler"
+
+            def find(self, seen):
+                yield Finding(self.name, "critical", "", "never said")
+        """)
+    )
+    about = tmp_path / "their_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[ticktree.rules]\n"
+        "counts-nodes = their_rules:Counts\n"
+        "missing = their_absent_rules:Rule\n"
+        "straggler = their_rules:Straggler\n"
+    )
+    program = textwrap.dedent("""
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import ticktree
+        from ticktree.analysis import findings
+        assert "their_rules" not in sys.modules
+        recorder = ticktree.Recorder(virtual_clock=True)
+        with recorder.section("train"), recorder.section("update"):
+            recorder.advance(1000)
+        for found in findings(recorder.snapshot()):
+            print(found.rule, "|", found.message)
+        print(sum(found.rule == "counts-nodes" for found in findings(recorder.snapshot())))
+        print(findings(recorder.snapshot(), rules=[]))
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "counts-nodes | 2 nodes",
+        "missing | rule missing of their-package cannot be loaded: ModuleNotFoundError: No module named "
+        "'their_absent_rules'; nothing was looked for with it",
+        "straggler | rule straggler of their-package is refused: there is a rule of the name 'straggler' already; "
+        "nothing was looked for with it",
+        "1",
+        "[]",
+    ]
+
+
+def test_ticktrees_own_rules_are_not_asked_twice():
+    names = [rule.name for rule in registry.RULES]
+    assert len(names) == len(set(names))
