@@ -35,7 +35,7 @@ def is_unlike(ticks: Sequence[float], first: int, tick: float) -> bool:
     half = ticks[len(ticks) // 2 :]
     mean = fmean(half)
     margin = STUDENT[len(half) - 1] * stdev(half) * math.sqrt(1 + 1 / len(half))
-    margin = max(margin, 0.05 * tick)
+    margin = max(margin, 0.05 * tick if len(half) >= 4 else tick)
     bounds = [mean - margin, mean + margin, mean + max(margin, tick)]
     if any(x and math.isclose(x, bound, rel_tol=1e-9) for x in ticks for bound in bounds):
         raise CloseCallError

@@ -15,6 +15,7 @@ from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
 from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
+from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
 from ticktree.analysis.rules.no_compilation import NoCompilationRule
 from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.rules.queue_merge import QueueMergeRule
@@ -28,6 +29,7 @@ from ticktree.profile import Profile
 
 # In the order in which findings that are equally worth it are told.
 RULES: Sequence[Rule] = (
+    MissedDeadlineRule(),
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),

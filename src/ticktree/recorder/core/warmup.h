@@ -6,9 +6,10 @@
  *
  * Of ticks that merely scatter MSER leaves out some nearly always. So what it leaves out must also be unlike the rest:
  * outside the interval in which one more tick like those of the second half would lie with 99% (a prediction interval
- * of normal values: Hahn and Meeker, Statistical Intervals, 1991), and by 5% of a tick at least. That half of the ticks
- * left out are; or three of them by the length of a tick, and none since: compiling and tuning for one shape after
- * another takes single ticks, and so many of them are no accident.
+ * of normal values: Hahn and Meeker, Statistical Intervals, 1991), and by 5% of a tick at least; by a whole tick where
+ * two or three others are all there is to compare with. That half of the ticks left out are; or three of them by a whole
+ * tick, and none since: compiling and tuning for one shape after another takes single ticks, and so many of them are no
+ * accident.
  */
 #ifndef TICKTREE_WARMUP_H
 #define TICKTREE_WARMUP_H
@@ -18,6 +19,7 @@
 
 #define TT_WARMUP_FOUND UINT64_MAX /* asked for instead of a number of ticks */
 #define TT_WARMUP_LEAST_SHARE 0.05 /* of a tick: nobody looks for less */
+#define TT_WARMUP_FEW 4u           /* fewer ticks tell hardly how much ticks scatter */
 #define TT_WARMUP_SINGLE 3u        /* single ticks that are no accident */
 
 /* After how many ticks it is looked for, a bit each: 4, 6, 8, 12, 16, 24, 32, 48, 64. */
@@ -68,7 +70,7 @@ static int tt_unlike(const double *x, unsigned n, unsigned d, double tick)
         squares += off * (half[at] - mean);
     }
     double margin = tt_student(size) * sqrt(squares / (size - 1) * (1 + 1.0 / size));
-    margin = fmax(margin, TT_WARMUP_LEAST_SHARE * tick);
+    margin = fmax(margin, size < TT_WARMUP_FEW ? tick : TT_WARMUP_LEAST_SHARE * tick);
     double far_margin = fmax(margin, tick);
     for (unsigned at = 0; at < d; at++) {
         above += x[at] > mean + margin;
