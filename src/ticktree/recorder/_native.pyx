@@ -21,6 +21,7 @@ import threading
 import time
 
 include "native/names.pxi"
+include "native/arguments.pxi"
 include "native/section.pxi"
 include "native/recorder.pxi"
 include "native/signals.pxi"
