@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from virtual_programs import Program
 
-import ticktree
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile, Waker, Wakes
@@ -102,22 +101,20 @@ def test_the_evidence_adds_up():
     assert (one.severity, one.path) == ("info", "recv")
 
 
-def control() -> Profile:
-    """A thread beside the main one that works for 1 ms of the 10 that its ticks take."""
-    recorder = ticktree.Recorder(virtual_clock=True)
+def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():
+    def told(**options):
+        program = Program()
 
-    def work():
-        for _ in recorder.loop("control", range(100), hz=100, pace=True):
-            recorder.advance(MS)
+        def work():
+            program.work("camera", 1)
 
-    thread = threading.Thread(target=work, name="robot")
-    thread.start()
-    thread.join()
-    profile = recorder.snapshot()
-    recorder.disable()
-    return profile
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        for _ in program.loop("control", range(50), **options):
+            program.work("act", 2)
+            program.work("sleep", 8, wait=True)
+        return said(program.profile())
 
-
-def test_a_loop_that_sleeps_to_hold_its_rate_is_not_idle():
-    assert said(control()) == []
-    assert said(replace(control(), loops={})) == ["robot waits 90% of its time, most of it in sleep"]
+    assert told(hz=100) == []
+    assert len(told()) == 1

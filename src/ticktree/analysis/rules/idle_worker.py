@@ -13,7 +13,6 @@ from ticktree.analysis.rules.straggler import matters
 from ticktree.analysis.stragglers import LEAST_CALLS
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, who
-from ticktree.profile import path as paths
 
 # Who waits for more than half of its time waits more than it works: one of them could do the work of two.
 IDLE_SHARE = 0.5
@@ -67,8 +66,7 @@ def _wait(role: Role, seen: Survey) -> Waiting | None:
 
 def _waits(role: Role, seen: Survey) -> list[Waiting]:
     """Return what `role` waits for, the longest first; a loop that sleeps to hold its rate waits for nobody."""
-    slack = {paths.child(loop.path, "sleep") for loop in seen.profile.loops.values() if loop.hz}
-    return [wait for wait in waitings_of(role, seen) if wait.path not in slack]
+    return [wait for wait in waitings_of(role, seen) if wait.path not in seen.slack]
 
 
 def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
