@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from ticktree.analysis.finding import Finding
 
 # They say how much of a section there is, not why. Whoever says why, of the same section, says it better.
 GENERIC = frozenset({"critical", "slow", "memory", "gpu-memory"})
+# And this one says that it is slow for what it does, and guesses why.
+_VAGUE = {**dict.fromkeys(GENERIC, 2), "slow-rate": 1}
 # It must be why most of it is there: what explains a tenth of a section leaves the rest to be said.
 EXPLAINED_SHARE = 0.5
 
 
 def ordered(found: Iterable[Finding]) -> list[Finding]:
-    """Return the findings in the order of their severity, then of what is at stake.
+    """Return the findings: numbers that cannot be, then in the order of their severity, then of what is at stake.
 
-    A generic one is left out where a specific rule found something about the same node, with at least half as much at
-    stake. Of equal ones the order stays.
+    A vague one is left out where one that says more is about the same node, with at least half as much at stake, or
+    says that its number cannot be. Of equal ones the order stays.
     """
     everything = list(found)
-    explained = _explained([finding for finding in everything if finding.rule not in GENERIC])
-    kept = [
-        finding
-        for finding in everything
-        if finding.rule not in GENERIC
-        or finding.path not in explained
-        or explained[finding.path] < EXPLAINED_SHARE * (_at_stake(finding) or 0.0)
-    ]
+    about: dict[str, list[Finding]] = {}
+    for finding in everything:
+        about.setdefault(finding.path, []).append(finding)
+    kept = [each for each in everything if not each.path or not _is_explained(each, about[each.path])]
     return sorted(kept, key=_order)  # stable
 
 
-def _explained(specific: Sequence[Finding]) -> dict[str, float]:
-    """Return the most that is at stake at each node, of those where a finding says it."""
-    most: dict[str, float] = {}
-    for finding in specific:
-        at_stake = _at_stake(finding)
-        if finding.path and at_stake is not None:
-            most[finding.path] = max(at_stake, most.get(finding.path, 0.0))
-    return most
+def _is_explained(finding: Finding, about: Sequence[Finding]) -> bool:
+    """Tell whether one of those about the same node says more, and explains most of `finding`."""
+    enough = EXPLAINED_SHARE * (_at_stake(finding) or 0.0)
+    better = [_explains(each) for each in about if _vagueness(each) < _vagueness(finding)]
+    return any(share is not None and share >= enough for share in better)
+
+
+def _explains(finding: Finding) -> float | None:
+    return math.inf if finding.is_wrong_number else _at_stake(finding)
+
+
+def _vagueness(finding: Finding) -> int:
+    return _VAGUE.get(finding.rule, 0)
 
 
 def _at_stake(finding: Finding) -> float | None:
@@ -45,5 +49,5 @@ def _at_stake(finding: Finding) -> float | None:
     return float(at_stake) if isinstance(at_stake, (int, float)) else None
 
 
-def _order(finding: Finding) -> tuple[int, float]:
-    return finding.rank, -(_at_stake(finding) or 0.0)
+def _order(finding: Finding) -> tuple[bool, int, float]:
+    return not finding.is_wrong_number, finding.rank, -(_at_stake(finding) or 0.0)
