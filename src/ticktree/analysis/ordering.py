@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from ticktree.analysis.finding import Finding
@@ -10,7 +9,7 @@ from ticktree.analysis.finding import Finding
 # They say how much of a section there is, not why. Whoever says why, of the same section, says it better.
 GENERIC = frozenset({"critical", "slow", "memory", "gpu-memory"})
 # And this one says that it is slow for what it does, and guesses why.
-_VAGUE = {**dict.fromkeys(GENERIC, 2), "slow-rate": 1}
+_VAGUENESS = {**dict.fromkeys(GENERIC, 2), "slow-rate": 1}
 # It must be why most of it is there: what explains a tenth of a section leaves the rest to be said.
 EXPLAINED_SHARE = 0.5
 
@@ -18,30 +17,25 @@ EXPLAINED_SHARE = 0.5
 def ordered(found: Iterable[Finding]) -> list[Finding]:
     """Return the findings: numbers that cannot be, then in the order of their severity, then of what is at stake.
 
-    A vague one is left out where one that says more is about the same node, with at least half as much at stake, or
-    says that its number cannot be. Of equal ones the order stays.
+    A vague one is left out where a less vague one is about the same node, with at least half as much at stake. Of
+    equal ones the order stays.
     """
     everything = list(found)
-    about: dict[str, list[Finding]] = {}
-    for finding in everything:
-        about.setdefault(finding.path, []).append(finding)
-    kept = [each for each in everything if not each.path or not _is_explained(each, about[each.path])]
+    kept = [finding for finding in everything if not _is_explained(finding, everything)]
     return sorted(kept, key=_order)  # stable
 
 
-def _is_explained(finding: Finding, about: Sequence[Finding]) -> bool:
-    """Tell whether one of those about the same node says more, and explains most of `finding`."""
-    enough = EXPLAINED_SHARE * (_at_stake(finding) or 0.0)
-    better = [_explains(each) for each in about if _vagueness(each) < _vagueness(finding)]
-    return any(share is not None and share >= enough for share in better)
-
-
-def _explains(finding: Finding) -> float | None:
-    return math.inf if finding.is_wrong_number else _at_stake(finding)
+def _is_explained(finding: Finding, everything: Sequence[Finding]) -> bool:
+    least = EXPLAINED_SHARE * (_at_stake(finding) or 0.0)
+    return any(
+        finding.path == other.path and _vagueness(other) < _vagueness(finding) and at_stake >= least
+        for other in everything
+        if finding.path and (at_stake := _at_stake(other)) is not None
+    )
 
 
 def _vagueness(finding: Finding) -> int:
-    return _VAGUE.get(finding.rule, 0)
+    return _VAGUENESS.get(finding.rule, 0)
 
 
 def _at_stake(finding: Finding) -> float | None:
