@@ -141,6 +141,25 @@ def test_what_is_known_of_the_program_is_kept_with_it(here: CommandLine) -> None
         assert clean[key]
 
 
+def test_memory_of_every_section_is_sampled_on_demand_in_every_process(here: CommandLine) -> None:
+    source = """
+import os, subprocess, sys, ticktree
+child = "import ticktree\\nwith ticktree.section('child'): pass"
+bare = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+with ticktree.section("parent"):
+    ticktree.stage("prepare")
+    subprocess.run([sys.executable, "-c", child], check=True, env=bare)
+"""
+    here.write("script.py", source)
+    here.ticktree("run", "--quiet", "--memory", "script.py")
+    tree = ticktree.load(here.runs()[0]).root
+    stage = tree.at("parent/prepare")
+    assert tree.at("parent").memory.samples == stage.memory.samples == 1
+    assert stage.children["child"].memory.is_exact
+    here.ticktree("run", "--quiet", "script.py")
+    assert ticktree.load(here.runs()[-1]).root.at("parent").memory is None
+
+
 def test_a_run_can_be_named_and_kept_elsewhere(here: CommandLine) -> None:
     here.write("train.py")
     here.ticktree("run", "--name", "first try", "--out", "kept/here", "train.py")

@@ -49,3 +49,9 @@ def test_readings_that_could_not_be_filed_have_no_median_but_an_extreme():
 )
 def test_what_cannot_be_is_a_problem(change):
     assert list(replace(gauge_of("queue", [1.0, 0.0, 2.0]), **change).problems())
+
+
+def test_the_share_at_zero_is_known_where_no_reading_is_below_it():
+    assert gauge_of("queue", [0.0, 0.0, 3.0, 5.0]).zero_share == 0.5
+    assert gauge_of("queue", [3.0]).zero_share == 0.0
+    assert gauge_of("error", [0.0, -1.0]).zero_share is None

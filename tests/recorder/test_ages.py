@@ -248,6 +248,13 @@ def test_a_tick_is_a_number_like_any_other(recorder):
     assert json.dumps([second]) == "[1]"
 
 
+def test_ticks_count_on_as_numbers_do(recorder):
+    loop = recorder.loop("loop")
+    pairs = zip(range(70_000), loop, strict=False)
+    assert all(tick == number and tick + tick == 2 * number for number, tick in pairs)
+    loop.close()
+
+
 def test_a_tick_is_copied_and_sent_to_other_processes_as_the_number_it_is(recorder):
     loop = recorder.loop("loop")
     next(loop)

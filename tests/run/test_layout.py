@@ -23,6 +23,7 @@ RECORDS = {
     "tt_share": layout.Share,
     "tt_path": layout.Path,
     "tt_edge": layout.Edge,
+    "tt_footprint": layout.Footprint,
     "tt_worst_row": layout.WorstRow,
     "tt_worst_tick": layout.WorstTick,
     "tt_causes": layout.Causes,
@@ -101,8 +102,7 @@ def test_no_field_of_c_is_missing_here():
             "section",
             "python_frame",
             "cpu_start",
-            "memory_start",
-            "cpu_wall_start",
+            "measured",
             "reserved",
         }
         missing = declared - known - (private if name == "tt_frame" else set())

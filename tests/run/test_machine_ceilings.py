@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.run.facts import describe_program
 from ticktree.run.capability import kept, processor, reckoned
 from ticktree.run.capability.carried import ceiling_facts
 from ticktree.run.capability.fingerprint import digest, fingerprint
 from ticktree.run.capability.kept import Kept, NotUsableError
+from ticktree.run.facts import describe_program
 
 MEASURED = {
     "memcpy_bytes_per_s": 10.2e9,

@@ -28,7 +28,8 @@ class Finding:
             whoever shows it makes them safe to show.
         evidence: what was measured, by name: nanoseconds where the name ends in `_ns`, bytes in `_bytes`, a part of 1
             in `_share`, how many times as much in `_factor`. Names are such that they can follow their number:
-            "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most.
+            "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most; of the loop's,
+            where `loop` is the path of one.
     """
 
     rule: str

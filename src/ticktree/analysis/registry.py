@@ -6,22 +6,29 @@ from collections.abc import Sequence
 from functools import cache
 
 from ticktree.analysis.finding import Finding
+from ticktree.analysis.ordering import ordered
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.allocation import AllocationRule
 from ticktree.analysis.rules.buffer_copies import BufferCopiesRule
 from ticktree.analysis.rules.copied_twice import CopiedTwiceRule
+from ticktree.analysis.rules.critical import CriticalRule
+from ticktree.analysis.rules.gpu_memory import GpuMemoryRule
 from ticktree.analysis.rules.guidance import GuidanceRule
 from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
 from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
+from ticktree.analysis.rules.memory import MemoryRule
 from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
 from ticktree.analysis.rules.no_compilation import NoCompilationRule
 from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
+from ticktree.analysis.rules.slow import SlowRule
+from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
+from ticktree.analysis.rules.unused_gradients import UnusedGradientsRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, found_by, installed, load
@@ -33,6 +40,8 @@ RULES: Sequence[Rule] = (
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),
+    StarvedRule(),
+    UnusedGradientsRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),
@@ -44,6 +53,10 @@ RULES: Sequence[Rule] = (
     RoundTripRule(),
     NoCompilationRule(),
     TooFewTicksRule(),
+    CriticalRule(),
+    SlowRule(),
+    MemoryRule(),
+    GpuMemoryRule(),
 )
 
 
@@ -57,19 +70,18 @@ def findings(
         settings: how; None for the defaults.
         rules: by which rules; None for all there are, those of other distributions included.
     """
-    seen = Survey(profile, settings)
+    return found_in(Survey(profile, settings), rules)
+
+
+def found_in(seen: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]:
+    """Return the same of a profile that others look at as well."""
     found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
     if rules is None:
         found += [finding for other in others() for finding in found_by(other, seen)]
-    return sorted(found, key=_order)  # and then in the order of the rules: the sort is stable
+    return ordered(found)
 
 
 @cache
 def others() -> tuple[Loaded, ...]:
     """Return what came of the rules that other distributions bring, loaded once."""
     return load(installed(), {rule.name for rule in RULES})
-
-
-def _order(finding: Finding) -> tuple[int, float]:
-    at_stake = finding.evidence.get("at_stake_share", 0.0)
-    return finding.rank, -at_stake if isinstance(at_stake, (int, float)) else 0.0

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.cycles import Cycle, cycles
 from ticktree.analysis.places import Place, in_sections_ns, places
 from ticktree.analysis.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.settings import Settings
+from ticktree.analysis.steps import Frame, Step, chief_frames, frames
 from ticktree.analysis.stragglers import Straggler, stragglers
 from ticktree.profile import Profile
 
@@ -30,6 +32,26 @@ class Survey:
     def category(self, name: str) -> str | None:
         """Return the category of a node called `name`, told from its name alone; None where that tells nothing."""
         return self._categories.of(name)
+
+    @cached_property
+    def frames(self) -> Sequence[Frame]:
+        """Every loop that has steady ticks, the one that went on longest first; the run where none has."""
+        return frames(self.profile, self.category)
+
+    @cached_property
+    def chief_frames(self) -> Sequence[Frame]:
+        """Those that matter; see `chief_frames`."""
+        return chief_frames(self.frames)
+
+    @cached_property
+    def steps(self) -> Sequence[Step]:
+        """What their ticks consist of, loop by loop."""
+        return [step for frame in self.frames for step in frame.steps]
+
+    @cached_property
+    def bottlenecks(self) -> Sequence[Bottleneck]:
+        """The same with what each costs its loop, loop by loop, the dearest first."""
+        return [one for frame in self.frames for one in bottlenecks(frame, self.settings.weights)]
 
     @cached_property
     def found(self) -> Sequence[Place]:

@@ -17,7 +17,7 @@ from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
 
 
-@click.command("report", short_help="The tree, loops and gauges of a run.")
+@click.command("report", short_help="A run: its tree, loops, bottlenecks, and what to do.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--format",
@@ -26,7 +26,7 @@ from ticktree.outputs import OUTPUTS
     help="By default what FILE's name says, else terminal.",
 )
 @options.output
-@click.option("--all", "everything", is_flag=True, help="Show every row, however small.")
+@click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
 @click.option(
     "--by",
     type=click.Choice(["process", "thread", "role"]),
@@ -43,7 +43,7 @@ def command(
     call_sites: bool,
     width: int | None,
 ) -> None:
-    """Show a run: where its time went, its loops and its gauges.
+    """Show a run: where its time went, its loops and gauges, and what is worth doing.
 
     RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
     newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.

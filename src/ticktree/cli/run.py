@@ -17,6 +17,7 @@ from ticktree.cli.chores import Chores
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
+from ticktree.recorder import MEMORY_VARIABLE
 from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
@@ -45,6 +46,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     help="Libraries to record by themselves.",
 )
 @click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
+@click.option("--memory", is_flag=True, help="Sample the memory that every section needs.")
 @click.option(
     "--summary-every",
     type=float,
@@ -61,6 +63,7 @@ def command(
     out: Path,
     auto: str,
     no_auto: bool,
+    memory: bool,
     summary_every: float | None,
     quiet: bool,
     program: str,
@@ -75,7 +78,7 @@ def command(
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
     libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries)
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries, memory)
 
 
 def run_program(
@@ -85,6 +88,7 @@ def run_program(
     quiet: bool,
     summary_every_s: float | None = None,
     libraries: Sequence[str] = KNOWN,
+    memory: bool = False,
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -95,6 +99,7 @@ def run_program(
         quiet: Whether to print nothing but what the program prints.
         summary_every_s: How often to print the tree while the program runs; None for never.
         libraries: Which to record by themselves.
+        memory: Whether to sample the memory that every section needs.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run.
@@ -103,6 +108,8 @@ def run_program(
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
         environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
+        if memory:
+            environment[MEMORY_VARIABLE] = "1"
         chores = Chores(run, program, summary_every_s)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:

@@ -19,6 +19,7 @@ AUTO_VARIABLE = "TICKTREE_AUTO"
 _MODULES = {
     "waits": "ticktree.instrument.waits",
     "gymnasium": "ticktree.instrument.gymnasium",
+    "torch": "ticktree.instrument.torch",
 }
 KNOWN = tuple(_MODULES)
 

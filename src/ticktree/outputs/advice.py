@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ticktree.analysis import Finding, findings
+from ticktree.analysis import Finding
+from ticktree.analysis.registry import found_in
+from ticktree.analysis.survey import Survey
 from ticktree.outputs import formatting
 from ticktree.outputs.document import Advice
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.visible import visible
-from ticktree.profile import Profile
 
 # As many things as anyone does next; the others are worth less.
-FINDINGS_SHOWN = 5
+FINDINGS_SHOWN = 3
 
 _UNITS: dict[str, Callable[[float], str]] = {
     "_ns": formatting.time,
@@ -22,10 +23,16 @@ _UNITS: dict[str, Callable[[float], str]] = {
 }
 
 
-def advice(profile: Profile, options: ViewOptions) -> Advice:
-    """Return what there is to say of `profile`, the most important first."""
-    found = findings(profile, options.settings)
-    return Advice(found if options.all else found[:FINDINGS_SHOWN])
+def advice(seen: Survey, options: ViewOptions) -> Advice:
+    """Return what there is to say of a profile, the most important first."""
+    found = found_in(seen)
+    shown = found if options.all else found[:FINDINGS_SHOWN]
+    return Advice(shown, len(found) - len(shown))
+
+
+def more(part: Advice) -> str:
+    """Return how many findings are not shown; "" where all are."""
+    return f"{formatting.count(part.more)} more: ticktree report --all" if part.more else ""
 
 
 def said(finding: Finding) -> str:
@@ -40,11 +47,13 @@ def evidence(finding: Finding) -> list[str]:
 
 def _evidence(finding: Finding) -> Iterator[str]:
     for key, value in finding.evidence.items():
+        if key == "loop":
+            continue  # it is what a share is of
         if isinstance(value, str):
             if value not in finding.message:
                 yield f"{_words(key)}: {visible(value)}"
         elif key == "at_stake_share":
-            yield f"worth up to {formatting.share(value)} of the run"
+            yield f"worth up to {formatting.share(value)} of the {'loop' if 'loop' in finding.evidence else 'run'}"
         else:
             ending = next((ending for ending in _UNITS if key.endswith(ending)), "")
             text = _UNITS[ending](value) if ending else formatting.reading(value)

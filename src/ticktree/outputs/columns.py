@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.category_shares import CategoryShare
 from ticktree.analysis.critical import Stretch
 from ticktree.analysis.idle import Waiting
 from ticktree.analysis.presence import Presence
@@ -41,12 +43,14 @@ class Column(Generic[Item]):
         text: what an item has in it, formatted and safe to show; "" where there is nothing to show.
         rank: how soon it is given up where there is no room: the highest first.
         words: whether words stand in it, not numbers.
+        optional: whether it is left out where nothing stands in it.
     """
 
     title: str
     text: Callable[[Item], str]
     rank: int
     words: bool = False
+    optional: bool = False
 
     @property
     def head(self) -> Head:
@@ -82,6 +86,28 @@ def _quantile(name: str) -> Callable[[Gauge], str]:
 
 def _factor(factor: float | None) -> str:
     return formatting.ABSENT if factor is None else f"{formatting.significant(factor)} x"
+
+
+def _if_free(one: Bottleneck) -> str:
+    """Return how fast the loop is and could be, or how long the run takes and could."""
+    ceiling = one.ceiling
+    if ceiling is None:
+        return ""
+    if one.frame.loop is None:
+        return formatting.change(formatting.time(ceiling.now_ns), formatting.time(ceiling.free_ns))
+    return formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
+
+
+def _score(one: Bottleneck) -> str:
+    return "" if one.score is None else f"{one.score:.1f}"
+
+
+def _calls(one: Bottleneck) -> str:
+    return formatting.count(round(one.step.calls * one.frame.ticks)) if one.step.calls else ""
+
+
+def _size(number_of_bytes: int | None) -> str:
+    return "" if number_of_bytes is None else formatting.size(number_of_bytes)
 
 
 TREE: tuple[Column[Row], ...] = (
@@ -123,6 +149,7 @@ GAUGES: tuple[Column[Gauge], ...] = (
     Column("p50", _quantile("p50"), 1),
     Column("p99", _quantile("p99"), 2),
     Column("max", lambda gauge: formatting.reading(gauge.max), 0),
+    Column("at 0", lambda gauge: "" if gauge.zero_share is None else formatting.share(gauge.zero_share), 2),
     Column("readings", lambda gauge: formatting.count(gauge.count), 1),
 )
 
@@ -140,6 +167,22 @@ WAITS: tuple[Column[Waiting], ...] = (
     Column("waited", lambda one: formatting.time(one.waited_ns), 0),
     Column("of its time", lambda one: formatting.share(one.share), 1),
     Column("waits", lambda one: formatting.count(one.calls), 5),
+)
+
+BOTTLENECKS: tuple[Column[Bottleneck], ...] = (
+    Column("share", lambda one: formatting.share(one.share), 0),
+    Column("own a call", lambda one: "" if one.call_ns is None else formatting.time(one.call_ns), 1),
+    Column("calls", _calls, 5),
+    Column("if free", _if_free, 0),
+    Column("score", _score, 4),
+    Column("memory", lambda one: _size(one.memory_bytes), 3, optional=True),
+    Column("device", lambda one: _size(one.device_memory_bytes), 2, optional=True),
+)
+
+CATEGORIES: tuple[Column[CategoryShare], ...] = (
+    Column("share", lambda one: formatting.share(one.share), 0),
+    Column("time", lambda one: formatting.time(one.ns), 0),
+    Column("sections", lambda one: formatting.count(one.sections), 1),
 )
 
 CRITICAL: tuple[Column[Stretch], ...] = (

@@ -83,9 +83,22 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What follows from the numbers, the most important first."""
+    """What follows from the numbers, the most important first.
+
+    Attributes:
+        findings: those that are shown.
+        more: how many there are beside them.
+    """
 
     findings: Sequence[Finding]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dismissed:
+    """What is not worth doing, each in a sentence that is safe to show."""
+
+    sentences: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +108,4 @@ class Losses:
     pieces: Sequence[str]
 
 
-Part: TypeAlias = Heading | Table | Nothing | Advice | Losses
+Part: TypeAlias = Heading | Table | Nothing | Advice | Dismissed | Losses

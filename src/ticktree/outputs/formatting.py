@@ -57,6 +57,12 @@ def hertz(hz: float | None) -> str:
     return ABSENT if hz is None else scaled(hz, "Hz")
 
 
+def change(old: str, new: str) -> str:
+    """Return one number with its unit and what it would become: "22.0 → 39.0 Hz", "950 Hz → 1.20 kHz"."""
+    number, _, unit = old.partition(" ")
+    return f"{number if unit and new.endswith(f' {unit}') else old} → {new}"
+
+
 def share(part: float | None) -> str:
     """Return a part of 1 as a percentage, such as "98%", "1.1%" or "0.04%"; "-" for None."""
     if part is None:

@@ -1,14 +1,18 @@
-"""The machine's view: the profile as it is saved, and the findings about it."""
+"""The machine's view: the profile as it is saved, and what is judged of it."""
 
 from __future__ import annotations
 
-from ticktree.analysis import findings
+from ticktree.analysis.registry import found_in
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.judged import judged
 from ticktree.outputs.options import ViewOptions
 from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the profile and all findings about it as JSON and a newline."""
-    found = [finding.to_dict() for finding in findings(profile, options.settings)]
-    return to_text(profile.to_dict(found)).encode() + b"\n"
+    """Return the profile, all findings about it and all its bottlenecks as JSON and a newline."""
+    seen = Survey(profile, options.settings)
+    fields = profile.to_dict([finding.to_dict() for finding in found_in(seen)])
+    tree = fields.pop("tree")  # stays last: it is written piece by piece
+    return to_text({**fields, **judged(seen), "tree": tree}).encode() + b"\n"

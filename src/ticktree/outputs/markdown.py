@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ticktree.outputs.advice import evidence, said
-from ticktree.outputs.document import Entry, Heading, Losses, Nothing, Part, Table, Tone
+from ticktree.outputs.advice import evidence, more, said
+from ticktree.outputs.document import Dismissed, Entry, Heading, Losses, Nothing, Part, Table, Tone
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.parts import parts
 from ticktree.profile import Profile
@@ -60,11 +60,16 @@ def _drawn(part: Part) -> Iterator[str]:
         yield part.text
     elif isinstance(part, Losses):
         yield f"**{escaped(', '.join(part.pieces))}**"
+    elif isinstance(part, Dismissed):
+        yield from ("## Not worth doing", "")
+        yield from (f"- {escaped(sentence)}" for sentence in part.sentences)
     else:
         yield from ("## Worth doing", "")
         for number, finding in enumerate(part.findings, start=1):
             yield f"{number}. {escaped(said(finding))}  "  # two spaces end the line, not the item
             yield f"   *{escaped(' · '.join(evidence(finding)))}*"
+        if part.more:
+            yield from ("", f"*{escaped(more(part))}*")
 
 
 def _folded(part: Table) -> Iterator[str]:
@@ -78,9 +83,9 @@ def _table(part: Table) -> Iterator[str]:
     if part.narrower is not None and len(part.heads) > COLUMNS_AT_MOST:
         yield from _table(part.narrower)
         return
-    # The tree may have notes of any node at any time; elsewhere a column that is empty says nothing.
-    has_notes = part.bar_rank is not None or any(entry.notes for entry in part.entries)
-    titles = [part.noun, *(escaped(head.title) for head in part.heads), *([""] if has_notes else [])]
+    # The tree, which has no title, may have notes at any time; elsewhere a column that is empty says nothing.
+    has_notes = not part.title or any(entry.notes for entry in part.entries)
+    titles = [escaped(part.noun), *(escaped(head.title) for head in part.heads), *([""] if has_notes else [])]
     rules = ["---", *("---" if head.words else "--:" for head in part.heads), *(["---"] if has_notes else [])]
     yield _row(titles)
     yield _row(rules)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ticktree.analysis.roles import has_processes
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.advice import advice
+from ticktree.outputs.bottlenecks import bottlenecks
 from ticktree.outputs.by import tree_by
+from ticktree.outputs.categories import categories
 from ticktree.outputs.critical import critical
 from ticktree.outputs.document import Heading, Losses, Nothing, Part, Table
 from ticktree.outputs.gauges import gauges
@@ -17,25 +19,25 @@ from ticktree.outputs.loops import loops
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.processes import processes
 from ticktree.outputs.tree import tree
+from ticktree.outputs.unworthy import unworthy
 from ticktree.profile import Profile
 from ticktree.profile.machine import programs_own
 
 
 def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
     """Yield what there is to show of `profile`: its heading first, what was lost last."""
+    seen = Survey(profile, options.settings)
     yield Heading(title(profile), headline(profile, options))
     if is_empty(profile):
         yield Nothing(NOTHING)
     else:
         yield _tree(profile, options)
-    yield from _together(profile, options)
+    yield from _together(seen, options)
     if profile.loops:
         yield loops(profile, options)
     if programs_own(profile.gauges):
         yield gauges(profile)
-    worth_doing = advice(profile, options)
-    if worth_doing.findings:
-        yield worth_doing
+    yield from _judged(seen, options)
     lost = losses(profile)
     if lost:
         yield Losses(lost)
@@ -47,11 +49,29 @@ def _tree(profile: Profile, options: ViewOptions) -> Table:
     return tree_by(profile, options, options.by)
 
 
-def _together(profile: Profile, options: ViewOptions) -> Iterator[Table]:
+def _judged(seen: Survey, options: ViewOptions) -> Iterator[Part]:
+    """Yield where the time of the loops that matter goes, what to do about it, and what not."""
+    frames = seen.frames if options.all else seen.chief_frames
+    for frame in frames:
+        table = bottlenecks(seen, frame, options)
+        if table.entries:
+            yield table
+        by_category = categories(frame, options)
+        if by_category is not None:
+            yield by_category
+    worth_doing = advice(seen, options)
+    if worth_doing.findings:
+        yield worth_doing
+    dismissed = unworthy(frames)
+    if dismissed.sentences:
+        yield dismissed
+
+
+def _together(seen: Survey, options: ViewOptions) -> Iterator[Table]:
     """Yield how processes and threads worked together; nothing of a run that had but one thread."""
+    profile = seen.profile
     if len(profile.writers) < 2:
         return
-    seen = Survey(profile, options.settings)
     if has_processes(profile) or options.by is not None:
         yield processes(profile, seen, options.by)
     for table in (why_idle(seen, options), critical(profile, options)):

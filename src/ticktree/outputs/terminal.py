@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ticktree.outputs import grid
-from ticktree.outputs.advice import evidence, said
+from ticktree.outputs.advice import evidence, more, said
 from ticktree.outputs.bars import bar
-from ticktree.outputs.document import Advice, Entry, Heading, Losses, Nothing, Part, Table, Tone
+from ticktree.outputs.document import Advice, Dismissed, Entry, Heading, Losses, Nothing, Part, Table, Tone
 from ticktree.outputs.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.parts import parts
@@ -22,6 +22,8 @@ LEAST_WIDTH = 40
 WORDS_CELLS = (
     18  # of a name among numbers: with a share and the least of a row's own name, it fits the least width
 )
+
+_LEAD = " " * 4  # as wide as a number before a finding
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -57,6 +59,8 @@ def _drawn(part: Part, width: int) -> Iterator[Text]:
         yield from _wrapped(part.text.split(" "), " ", width)
     elif isinstance(part, Losses):
         yield from _wrapped(part.pieces, ", ", width, "yellow")
+    elif isinstance(part, Dismissed):
+        yield from _dismissed(part, width)
     else:
         yield from _advice(part, width)
 
@@ -133,6 +137,15 @@ def _advice(part: Advice, width: int) -> Iterator[Text]:
         ]
         for at, line in enumerate(lines):
             yield Text.assemble((" " * len(lead) if at else lead, "bold"), line)
+    if part.more:
+        yield Text(_LEAD + more(part), "dim")
+
+
+def _dismissed(part: Dismissed, width: int) -> Iterator[Text]:
+    yield Text("Not worth doing", "bold")
+    for sentence in part.sentences:
+        for line in _wrapped(sentence.split(" "), " ", width - len(_LEAD), hang=""):
+            yield Text.assemble(_LEAD, line)
 
 
 def _encoded(lines: Sequence[Text], color: bool) -> bytes:

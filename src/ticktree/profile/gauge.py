@@ -62,6 +62,11 @@ class Gauge:
         return self.negative.count + self.zeros + self.positive.count
 
     @property
+    def zero_share(self) -> float | None:
+        """Part of the readings that were 0; None where some are below it, for then 0 is a value like any other."""
+        return None if self.min < 0 else self.zeros / self.count
+
+    @property
     def p50(self) -> float | None:
         """Median reading, within 1.1%; None when none is filed."""
         return self.quantile(0.5)

@@ -19,12 +19,19 @@ from ticktree.recorder._native import (
     silence,
 )
 from ticktree.recorder.calibration import calibrate
-from ticktree.recorder.children import PARENT_VARIABLE, RUN_VARIABLE, lead_children, leave_children
+from ticktree.recorder.children import (
+    MEMORY_VARIABLE,
+    PARENT_VARIABLE,
+    RUN_VARIABLE,
+    lead_children,
+    leave_children,
+)
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
 __all__ = [
+    "MEMORY_VARIABLE",
     "OFF_FOR_GOOD",
     "OWN",
     "PARENT_VARIABLE",

@@ -44,6 +44,8 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_frame:
         uint64_t serial
         tt_ref node
+    ctypedef struct tt_reading:
+        uint64_t now, least, most
     ctypedef struct tt_recorder
     ctypedef struct tt_section:
         tt_recorder* recorder
@@ -81,6 +83,7 @@ cdef extern from "core/builtins.h" nogil:
         bint forked
         bint fork_noted
         tt_ref fork_node, role_of_new
+        uint32_t always
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -181,6 +184,10 @@ cdef extern from "core/builtins.h":
     tt_origin* (*tt_origin_of_object)(PyObject*) noexcept
     bint (*tt_rearm)(tt_recorder*) noexcept
     int tt_register_thread_key()
+    int (*tt_devices_ask)() noexcept
+    void tt_keep_high(bint)
+    void tt_devices_changed()
+    void tt_device_fold(const char*, const tt_reading*)
 
 cdef extern from "pthread.h":
     int pthread_atfork(void (*prepare)() noexcept, void (*parent)() noexcept, void (*child)() noexcept)
@@ -189,6 +196,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     void PyErr_SetObject(object, object)
     int PyErr_CheckSignals() except -1
+    int Py_AddPendingCall(int (*)(void*) noexcept, void*)
     object PyVectorcall_Call(object, object, object)
     void* PyVectorcall_Function(PyObject*)
 
@@ -204,6 +212,9 @@ cdef extern from "core/pace.h" nogil:
     bint tt_sleep_until(uint64_t)
     void tt_spin_until(uint64_t)
     uint64_t tt_monotonic_ns()
+
+cdef extern from "core/number.h":
+    object tt_number_make(PyTypeObject*, uint64_t)
 
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)

@@ -2,13 +2,14 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: recorder.pxi (a memory file and what writes it), section.pxi,
-timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
-process.pxi (and to other processes), copying.pxi (for readers).
+timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi (who unblocks
+whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other processes), devices.pxi (whose
+memory others read), copying.pxi (for readers).
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.math cimport isfinite
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -29,6 +30,7 @@ include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"
 include "native/block.pxi"
+include "native/devices.pxi"
 include "native/process.pxi"
 include "native/copying.pxi"
 include "native/callbacks.pxi"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+from ticktree.recorder import devices
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
 from ticktree.recorder.imports import forget_import, when_imported
 
@@ -34,6 +35,7 @@ def install(recorder: Recorder) -> None:
     _watch("uvloop", _wrap_uvloop)
     gc.callbacks.append(_gc_pause)
     _undo.append(lambda: gc.callbacks.remove(_gc_pause))
+    _undo.append(devices.watch())
 
 
 def uninstall(recorder: Recorder) -> None:

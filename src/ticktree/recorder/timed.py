@@ -34,7 +34,7 @@ def timed(recorder: Recorder, target: Any = None, /, *, memory: bool = False, cp
     Args:
         recorder: What records.
         target: The function, or a name for it instead of its qualified name.
-        memory: Sample resident memory.
+        memory: Sample the memory that a call needs, of the process and of devices.
         cpu: Sample CPU time.
 
     Raises:

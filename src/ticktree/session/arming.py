@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ticktree.recorder import PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.session.session import current
 from ticktree.session.showing import say
 
@@ -29,6 +29,8 @@ def arm() -> None:
                 RUN_VARIABLE
             ]  # outlived by this process or who started it: its own run is a new one
         else:
+            if os.environ.get(MEMORY_VARIABLE):
+                current.recorder.measure_all()
             current.enable(run, parent)
             from ticktree.instrument import install_from_environment
 

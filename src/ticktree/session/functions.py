@@ -48,7 +48,7 @@ def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> 
 
     Args:
         target: The function, or a name for it instead of its qualified name.
-        memory: Sample resident memory.
+        memory: Sample the memory that a call needs, of the process and of devices.
         cpu: Sample CPU time.
 
     Raises:

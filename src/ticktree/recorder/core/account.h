@@ -106,12 +106,14 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     tt_frame *parent = tt_parent_frame(recorder, frame);
     uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
     uint32_t flags = frame->flags;
+    const tt_sample *sample = NULL;
+    if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_sample_leave(frame);
     tt_write_begin(&node->sequence);
     node->own += (int64_t)(duration - frame->covered);
     node->concurrent += (int64_t)(duration - stood_for);
     if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
     if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
-    if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) tt_sample_leave(recorder, frame, node, duration);
+    if (TT_UNLIKELY(sample != NULL)) tt_sample_book(recorder, frame, node, sample, duration);
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(flags & TT_FRAME_WAIT)) tt_wait_end(recorder, frame, now);
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {

@@ -29,7 +29,7 @@ static int tt_record_age(tt_section *age, uint64_t ns, tt_section *loop, tt_fram
     if (!serial) tick = tt_tick_anywhere(recorder, stack, loop, pyframe);
     else holder = held && held->serial == serial ? tt_stack_holding(stack->thread, held) : NULL;
     int found = tick && holder && tick->node;
-    if (found) tt_record_under(holder, tick, age, pyframe, ns, &(tt_amounts){0, 0, 0});
+    if (found) tt_record_under(holder, tick, age, pyframe, ns, &(tt_amounts){0});
     tt_stack_rest(stack);
     return found;
 }

@@ -5,8 +5,8 @@
  *   2  who a process is and who started it: incarnations, its name and role, roles of trees. All new fields lie where
  *      a file of format 1 has zeros, which mean that nothing is known. Likewise: edges (who unblocked whom), and paths
  *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes
- *   3  what the steady ticks of a loop add up to: a record of its own, named by the loop where a file of format 1 or 2
- *      has zeros
+ *   3  what the steady ticks of a loop add up to, and footprints (what calls needed of memory): records of their own,
+ *      named where a file of format 1 or 2 has zeros
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
@@ -39,6 +39,8 @@
 #define TT_GAUGE_OCTAVES 28u
 #define TT_NAME_LIMIT 255u /* bytes of UTF-8; longer names are cut, and counted */
 #define TT_THREAD_NAME 47u
+
+#define TT_FOOTPRINT_CAP 4096u
 
 #define TT_DEPTH_CAP 256u /* deeper calls have no node: recursion alone could fill the file with one path */
 
@@ -105,6 +107,8 @@ typedef struct {
     tt_ref process_name, role; /* texts; role: of the main thread, by the program's own word */
     tt_ref edges; /* newest */
     uint32_t edge_count;
+    tt_ref footprints; /* newest */
+    uint32_t footprint_count;
 } tt_header;
 
 enum tt_node_flag {
@@ -195,7 +199,7 @@ typedef struct { /* one open call; free when serial is 0 */
     uint64_t wait_serial;
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
-    int64_t memory_start;
+    uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
     uint64_t reserved[5];
 } tt_frame;
 
@@ -242,6 +246,18 @@ typedef struct { /* whose signals, by one channel, ended waits of one node: nano
     uint32_t reserved;
     uint64_t count, waited_ns, handover_ns; /* handover: of what was waited, from the signal on */
 } tt_edge;
+
+/* What the calls of one node that were sampled needed of one memory: the process's own, or a device's. A peak that could
+ * not be seen lies between what was and a bound; where both are the same, it is exact. */
+typedef struct {
+    uint32_t sequence;
+    tt_ref node, next, device; /* device: a text; 0: resident memory */
+    uint32_t samples;
+    uint32_t memory; /* private: its place among the memories of the process */
+    int64_t change;
+    uint64_t peak, peak_bound;
+    uint64_t growth, growth_bound; /* of one call: its peak less what was there when it began */
+} tt_footprint;
 
 typedef struct {
     tt_ref node;
@@ -337,6 +353,7 @@ _Static_assert(sizeof(tt_node) == 26 * TT_LINE, "a node is 26 lines");
 _Static_assert(sizeof(tt_frame) == 3 * TT_LINE, "a frame is three lines");
 _Static_assert(sizeof(tt_tree) == 128, "a tree is two lines");
 _Static_assert(sizeof(tt_edge) == TT_LINE, "an edge is one line");
+_Static_assert(sizeof(tt_footprint) == TT_LINE, "a footprint is one line");
 _Static_assert(sizeof(tt_share) == 32 && sizeof(tt_path) == 49 * TT_LINE, "a path is 49 lines");
 _Static_assert(sizeof(tt_worst_tick) == 544, "a worst tick is 544 bytes");
 _Static_assert(sizeof(tt_missed_rows) == 16 * TT_LINE, "a table of missed rows is 16 lines");

@@ -186,6 +186,8 @@ static void tt_reset(tt_recorder *recorder)
         ref = edge->next;
     }
     tt_paths_reset(recorder);
+    tt_footprints_reset(recorder);
+    tt_peaks_reset(recorder);
     memset(header->losses, 0, sizeof header->losses);
     header->gc_ticks = header->gc_pauses = 0;
     header->times_enabled = recorder->recording ? 1 : 0;
@@ -217,6 +219,7 @@ static void tt_forget_places(tt_recorder *recorder)
     }
     recorder->slots = NULL;
     if (recorder->edge_refs) memset(recorder->edge_refs, 0, TT_EDGE_SLOTS * sizeof *recorder->edge_refs);
+    if (recorder->footprint_refs) memset(recorder->footprint_refs, 0, TT_FOOTPRINT_SLOTS * sizeof(tt_ref));
     recorder->free_frames = NULL;
     recorder->frame_count = 0;
     recorder->generation++;
@@ -237,6 +240,7 @@ static tt_ref tt_node_open_here(tt_recorder *recorder)
 static void tt_after_fork(void)
 {
     tt_cache_clear();
+    tt_peaks_after_fork();
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
         int noted = recorder->fork_noted && pthread_equal(recorder->fork_thread, pthread_self());
         if (!recorder->forked && !noted) recorder->fork_node = tt_node_open_here(recorder);
@@ -280,6 +284,7 @@ static void tt_section_unlink(tt_section *section)
 static void tt_recorder_free(tt_recorder *recorder)
 {
     tt_forget_threads(recorder);
+    tt_peaks_forget(recorder);
     tt_arena_close(&recorder->arena);
     recorder->header = NULL;
     for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
@@ -290,6 +295,7 @@ static void tt_recorder_free(tt_recorder *recorder)
     free(recorder->names);
     free(recorder->growths);
     free(recorder->edge_refs);
+    free(recorder->footprint_refs);
     free(recorder->forked_from);
     tt_channels_close(recorder->shared);
     tt_channels_close(recorder->own);

@@ -140,6 +140,8 @@ struct tt_recorder {
     tt_growth *growths;        /* scratch */
     uint32_t growth_room;
     tt_ref *edge_refs;         /* open addressing, by what an edge is of */
+    tt_ref *footprint_refs;    /* open addressing, by node and memory */
+    uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
     tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
     tt_quick_name quick_names[TT_QUICK_NAMES];
     PyObject *by_name;    /* dict: name -> section object; keeps both alive */

@@ -139,7 +139,7 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
         tt_push_lost(recorder, frame, section);
         return frame;
     }
-    if (TT_UNLIKELY(section->frame_flags)) tt_sample_enter(recorder, frame, section->frame_flags);
+    if (TT_UNLIKELY(section->frame_flags) && tt_sample_enter(recorder, frame, section->frame_flags)) now = 0;
     tt_open(recorder, frame, parent ? parent : tt_bottom_parent(stack), now ? now : tt_now(recorder));
     if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) tt_wait_begin(recorder, frame);
     return frame;
@@ -163,10 +163,18 @@ static inline __attribute__((always_inline)) tt_frame *tt_enter_on(tt_recorder *
     return tt_push(recorder, *stack, tt_frame_around(recorder, *stack, pyframe), section, pyframe, flags, now);
 }
 
+static inline int tt_is_measured(const tt_section *section)
+{
+    return TT_UNLIKELY(section->frame_flags & TT_FRAME_MEMORY);
+}
+
 static inline void tt_enter(tt_section *section)
 {
     tt_stack *stack;
-    if (section->recorder->recording) tt_enter_on(section->recorder, section, &stack, 0);
+    if (!section->recorder->recording) return;
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
+    tt_enter_on(section->recorder, section, &stack, 0);
+    if (tt_is_measured(section)) tt_sample_done();
 }
 
 /* Whether leaving `frame` ends `inner`: it does unless a section between them sleeps, and inner with it. */
@@ -242,11 +250,8 @@ static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_
     tt_stack_rest(stack);
 }
 
-static inline void tt_leave(tt_section *section)
+static inline __attribute__((always_inline)) void tt_leave_at(tt_recorder *recorder, tt_section *section, uint64_t now)
 {
-    tt_recorder *recorder = section->recorder;
-    if (!recorder->recording) return;
-    uint64_t now = tt_now(recorder);
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
     if (TT_UNLIKELY(!stack)) return;
@@ -262,6 +267,16 @@ static inline void tt_leave(tt_section *section)
     tt_stack_rest(stack);
 }
 
+static inline void tt_leave(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording) return;
+    uint64_t now = tt_now(recorder);
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
+    tt_leave_at(recorder, section, now);
+    if (tt_is_measured(section)) tt_sample_done();
+}
+
 /* A call of @timed: left on the stack it was entered on, without looking for it again. */
 typedef struct {
     tt_stack *stack;
@@ -275,11 +290,13 @@ static inline tt_call tt_call_begin(tt_section *section)
     tt_recorder *recorder = section->recorder;
     tt_call call = {NULL, NULL, 0, 0};
     if (!recorder->recording) return call;
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return call;
     call.frame = tt_enter_on(recorder, section, &call.stack, TT_FRAME_CALL);
     if (TT_LIKELY(call.frame != NULL)) {
         call.serial = call.frame->serial;
         call.generation = recorder->generation;
     }
+    if (tt_is_measured(section)) tt_sample_done();
     return call;
 }
 
@@ -289,6 +306,7 @@ static inline void tt_call_end(tt_section *section, const tt_call *call)
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
     uint64_t now = tt_now(recorder);
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     if (TT_UNLIKELY(!call->frame || recorder->forked || call->generation != recorder->generation ||
                     call->frame->serial != call->serial || call->stack->top != call->frame)) {
         tt_leave(section);
@@ -296,6 +314,7 @@ static inline void tt_call_end(tt_section *section, const tt_call *call)
     }
     call->stack->top = tt_below(call->frame);
     tt_close(recorder, call->frame, now, TT_COMPLETE);
+    if (tt_is_measured(section)) tt_sample_done();
     tt_stack_rest(call->stack);
 }
 
@@ -305,6 +324,7 @@ static inline __attribute__((always_inline)) void tt_stage(tt_section *section)
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
     uint64_t now = tt_now(recorder);
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
     if (TT_UNLIKELY(!stack)) return;
@@ -315,6 +335,7 @@ static inline __attribute__((always_inline)) void tt_stage(tt_section *section)
         around = tt_frame_around(recorder, stack, pyframe);
     }
     tt_push(recorder, stack, around, section, pyframe, TT_FRAME_SOFT | tt_generator_flag(pyframe), now);
+    if (tt_is_measured(section)) tt_sample_done();
 }
 
 #endif

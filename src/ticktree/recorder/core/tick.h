@@ -335,6 +335,7 @@ static void tt_tick(tt_section *section, double hz, uint64_t warmup)
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
     uint64_t now = tt_now(recorder);
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return;
@@ -343,6 +344,7 @@ static void tt_tick(tt_section *section, double hz, uint64_t warmup)
     int goes_on = tick && tt_stack_holding(stack->thread, tick) == stack;
     if (goes_on) tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
     tt_tick_open(recorder, stack, section, pyframe, hz, warmup, goes_on, 0, now);
+    if (tt_is_measured(section)) tt_sample_done();
 }
 
 /* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
@@ -351,10 +353,12 @@ static void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t seria
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
     uint64_t now = tt_now(recorder);
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_holding(tt_thread_here(recorder), tick);
     if (!stack) return;
     tt_tick_close(recorder, stack, tick, tt_pyframe_now(state), now, ending);
+    if (tt_is_measured(section)) tt_sample_done();
     tt_stack_rest(stack);
 }
 
@@ -373,6 +377,7 @@ static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t 
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return NULL;
     uint64_t now = tt_now(recorder);
+    if (tt_is_measured(section) && !tt_sample_prepare(section)) return NULL;
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return NULL;
@@ -380,6 +385,7 @@ static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t 
     tt_stack *holder = tick && tick->serial == serial ? tt_stack_holding(stack->thread, tick) : NULL;
     if (holder) tt_tick_close(recorder, holder, tick, pyframe, now, TT_COMPLETE);
     tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, TT_FRAME_HELD, now);
+    if (tt_is_measured(section)) tt_sample_done();
     if (holder && holder != stack) tt_stack_rest(holder);
     return next;
 }

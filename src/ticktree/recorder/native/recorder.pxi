@@ -325,6 +325,15 @@ cdef class Recorder:
             self.core.header.gc_pauses += 1
             gc_began = 0
 
+    def measure_all(self):
+        """From now on samples the memory of every section, stage and tick; not of waits, which do no work."""
+        cdef tt_section* section = self.core.sections
+        self.core.always |= TT_FRAME_MEMORY
+        while section != NULL:
+            if not section.node_flags & (TT_NODE_WAIT | TT_NODE_NS):
+                section.frame_flags |= TT_FRAME_MEMORY
+            section = section.next
+
     def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
@@ -471,22 +480,6 @@ cdef double as_double(object value):
         return float(value)
     except Exception:  # whatever the value's own conversion raises
         return float("nan")
-
-
-cdef double checked_hz(object hz) except -1:
-    if hz is None:
-        return 0
-    cdef double rate = float(hz)
-    if not (isfinite(rate) and rate >= 1e-9):
-        raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
-    return rate
-
-
-cdef uint64_t checked_warmup(object ticks) except? 0:
-    if ticks is None:
-        return TT_WARMUP_FOUND
-    cdef uint64_t asked = ticks
-    return min(asked, TT_WARMUP_FOUND - 1)
 
 
 cdef tt_recorder* tt_recorders_head():

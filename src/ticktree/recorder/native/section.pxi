@@ -65,6 +65,8 @@ cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t
     section.core.name_id = name_id
     section.core.node_flags = node_flags
     section.core.frame_flags = frame_flags
+    if not node_flags & (TT_NODE_WAIT | TT_NODE_NS):
+        section.core.frame_flags |= recorder.core.always
     section.core.object = <PyObject*>section
     section.core.name = <PyObject*>name
     tt_section_link(recorder.core, &section.core)

@@ -21,7 +21,7 @@ _PATIENCE = 50
 # What a process may add to its file while it is copied, without that everything must be copied again.
 _ROOM = 1 << 16
 
-_Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge
+_Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge | layout.Footprint
 _Part = tuple[int, int]
 _Parts = list[_Part]
 
@@ -57,6 +57,8 @@ def copy_of(memory: mmap.mmap) -> Copy:
     _settle_all(memory, copy, loops, layout.Loop)
     _settle_all(memory, copy, _chain(copy.data, header.gauges, layout.Gauge), layout.Gauge)
     _settle_all(memory, copy, _chain(copy.data, header.edges, layout.Edge), layout.Edge)
+    prints = _chain(copy.data, header.footprints, layout.Footprint)
+    _settle_all(memory, copy, prints, layout.Footprint)
     now = layout.Header.from_buffer_copy(memory)
     if now.nodes != header.nodes:
         # A worst tick's breakdown may name a node that is not in the copied chain.

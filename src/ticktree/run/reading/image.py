@@ -22,7 +22,9 @@ from ticktree.errors import TicktreeError
 from ticktree.run.reading import layout
 from ticktree.run.reading.copying import copy_of
 
-Record = TypeVar("Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge)
+Record = TypeVar(
+    "Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge, layout.Footprint
+)
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
@@ -175,6 +177,10 @@ class Image:
     def edges(self) -> list[tuple[int, layout.Edge]]:
         """Every edge with its reference."""
         return self._chain(self.header.edges, layout.Edge)
+
+    def footprints(self) -> list[tuple[int, layout.Footprint]]:
+        """Every footprint with its reference."""
+        return self._chain(self.header.footprints, layout.Footprint)
 
     def path(self, ref: int) -> layout.Path:
         """The critical path stored at a reference."""

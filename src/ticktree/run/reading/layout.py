@@ -110,6 +110,8 @@ class Header(ctypes.LittleEndianStructure):
         ("role", c_uint32),
         ("edges", c_uint32),
         ("edge_count", c_uint32),
+        ("footprints", c_uint32),
+        ("footprint_count", c_uint32),
     ]
 
 
@@ -254,6 +256,24 @@ class Edge(ctypes.LittleEndianStructure):
         ("count", c_uint64),
         ("waited_ns", c_uint64),
         ("handover_ns", c_uint64),
+    ]
+
+
+class Footprint(ctypes.LittleEndianStructure):
+    """`tt_footprint`."""
+
+    _fields_ = [
+        ("sequence", c_uint32),
+        ("node", c_uint32),
+        ("next", c_uint32),
+        ("device", c_uint32),
+        ("samples", c_uint32),
+        ("memory", c_uint32),
+        ("change", c_int64),
+        ("peak", c_uint64),
+        ("peak_bound", c_uint64),
+        ("growth", c_uint64),
+        ("growth_bound", c_uint64),
     ]
 
 

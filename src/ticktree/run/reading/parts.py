@@ -10,6 +10,7 @@ from ticktree.profile.histogram import Histogram
 from ticktree.profile.windows import BASE_WIDTH_NS
 from ticktree.run.reading.accounts import Accounts
 from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.footprints import Footprint, footprints_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
 from ticktree.run.reading.table import NodeRow, Pairs, node_table
@@ -43,6 +44,7 @@ class Calls(NamedTuple):
         )
 
 
+_NO_FOOTPRINT = Footprint()
 _NO_CALLS = Calls(0, 0, None, None, 0)
 
 
@@ -61,6 +63,7 @@ class Part:
         steady, warm: Completed calls, warm-up apart.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
+        footprint: What its calls needed of memory, where that is known in full.
         total_ns: Own time and the children's, of its own tree.
     """
 
@@ -80,6 +83,7 @@ class Part:
     window_counts: Pairs
     window_totals: Pairs
     windows_known: bool
+    footprint: Footprint
     total_ns: int = 0
 
     @property
@@ -112,7 +116,8 @@ class Part:
         """Whether more than times is known of it."""
         row = self.row
         work = row.work_bytes or row.work_flops or row.work_items
-        return bool(work or row.cpu_samples or row.memory_samples or self.open or row.flags & _DEVICE)
+        measured = row.cpu_samples or row.memory_samples or self.footprint.device
+        return bool(work or measured or self.open or row.flags & _DEVICE)
 
     def work(self) -> Work | None:
         """What work it said it did."""
@@ -127,9 +132,15 @@ class Part:
         return Cpu(row.cpu_samples, row.cpu_ns, row.cpu_wall) if row.cpu_samples else None
 
     def memory(self) -> Memory | None:
-        """Its memory."""
+        """Its resident memory; of files without footprints, as far as it was seen when calls began and ended."""
         row = self.row
-        return Memory(row.memory_samples, row.memory_change, row.memory_peak) if row.memory_samples else None
+        if self.footprint.resident is not None or not row.memory_samples:
+            return self.footprint.resident
+        return Memory(row.memory_samples, row.memory_change, row.memory_peak)
+
+    def device_memory(self) -> Memory | None:
+        """Its memory of devices."""
+        return self.footprint.device
 
     def may_be(self) -> bool:
         """Whether these could be so: the rules of `Node.problems` that its making does not already keep."""
@@ -173,6 +184,7 @@ class PartsReader:
         self._names: dict[int, str] = {}
         self.torn = 0
         self.index = {ref: place for place, ref in enumerate(table.refs)}
+        self._footprints = footprints_of(image)
         self.parts: list[Part] = []
         calls_below = self._calls_below()
         for place, ref in enumerate(table.refs):
@@ -229,6 +241,7 @@ class PartsReader:
             window_counts=counts,
             window_totals=totals,
             windows_known=windows_known,
+            footprint=self._footprints.get(ref, _NO_FOOTPRINT),
         )
 
     def _above(self, place: int, row: NodeRow, *, is_root: bool) -> int:

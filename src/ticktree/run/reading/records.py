@@ -107,6 +107,7 @@ class ImageReader:
         tally.wait = tally.wait or part.waits
         if part.is_measured:
             tally.add_measures(part.work(), part.cpu(), part.memory(), part.device, part.open)
+            tally.add_device_memory(part.device_memory())
         if part.call_sites:
             tally.add_call_sites(part.call_sites)
         if part.count:

@@ -1,0 +1,42 @@
+"""A single call of a section takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.rules.critical import at_stake, is_critical, is_work, timing
+from ticktree.analysis.said import gain, of_bottleneck
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import duration
+
+
+class SlowRule:
+    """Each section whose mean call has more than 100 ms of own time; see docs/rules/slow.md."""
+
+    name: ClassVar[str] = "slow"
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such section of which its part of the tick has not said more."""
+        thresholds = seen.settings.thresholds
+        for one in seen.bottlenecks:
+            is_slow = one.call_ns is not None and one.call_ns > thresholds.slow_ns
+            if not is_slow or one.call_ns is None or not is_work(one) or is_critical(one, thresholds):
+                continue
+            share, stake = at_stake(one, seen)
+            yield Finding(
+                rule=self.name,
+                severity=severity_of(share),
+                path=one.step.path,
+                message=f"{of_bottleneck(one)}: {duration(one.call_ns)} a call{_gain(one)}",
+                evidence={**stake, **timing(one)},
+            )
+
+
+def _gain(one: Bottleneck) -> str:
+    """Return what would be gained; nothing where that is time to sleep."""
+    if one.ceiling is None or one.at_stake_share <= 0:
+        return ""
+    return f"; were it free, {gain(one.frame, one.ceiling)}"

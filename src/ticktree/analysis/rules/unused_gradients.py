@@ -1,0 +1,60 @@
+"""A backward pass computes gradients that nobody uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Spot
+from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import duration, percent
+from ticktree.profile import Gauge
+
+# What instrument/gradients.py calls a pass that was seen to compute gradients that are cleared before any step uses
+# them, and the gauge of what part of all numbers in its gradients that are.
+SECTION = "backward with unused gradients"
+GAUGE = "torch/unused gradients"
+
+
+class UnusedGradientsRule:
+    """Each backward pass whose gradients were seen to be thrown away; see docs/rules/unused-gradients.md."""
+
+    name: ClassVar[str] = "unused-gradients"
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such pass that takes a hundredth of its cycle."""
+        unused = seen.profile.gauges.get(GAUGE)
+        for cycle in seen.cycles:
+            for spot in cycle.spots:
+                if spot.name == SECTION and spot.calls >= LEAST_TRIPS and spot.share >= LEAST_SHARE:
+                    yield self._finding(spot, unused)
+
+    def _finding(self, spot: Spot, unused: Gauge | None) -> Finding:
+        evidence: dict[str, str | int | float] = {
+            "at_stake_share": spot.share,
+            "a_call_ns": spot.mean_ns,
+            "calls": spot.calls,
+        }
+        part = ""
+        if unused is not None:
+            evidence["of_the_gradients_unused_share"] = unused.last
+            part = f", {percent(unused.last)} of all it computes"
+        return Finding(
+            rule=self.name,
+            severity=severity_of(spot.share),
+            path=spot.path,
+            message=(
+                f"the backward pass in {_around(spot)} ({duration(spot.mean_ns)}, {percent(spot.share)} of "
+                f"{spot.cycle.name}) also computes gradients of parameters that its step does not change{part}: they "
+                "are cleared unused; switch them off with requires_grad_(False) on those networks before the loss is "
+                "computed, and on again after its backward"
+            ),
+            evidence=evidence,
+        )
+
+
+def _around(spot: Spot) -> str:
+    """Return the sections around `spot`, two of them: the inner one is often just called "backward"."""
+    names = [each.name for each in spot.above()][:2]
+    return " of ".join(names) if names else spot.cycle.name

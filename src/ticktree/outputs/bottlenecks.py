@@ -1,0 +1,100 @@
+"""The bottlenecks as tables: of each loop that matters, where its time goes, and how fast it could be without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.steps import Frame
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import columns, formatting
+from ticktree.outputs.document import Entry, Table, Tone
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import path as paths
+
+SHOWN = 5
+# Of what runs beside a loop: enough to see that it does.
+BESIDE_SHOWN = 2
+_BAR_RANK = 6
+
+
+def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table:
+    """Return what the time of a loop, or of the run, goes to, the dearest first."""
+    found = [one for one in seen.bottlenecks if one.frame is frame]
+    on_path = [one for one in found if not one.step.is_parallel]
+    beside = [one for one in found if one.step.is_parallel]
+    shown = on_path if options.all or len(on_path) == SHOWN + 1 else on_path[:SHOWN]
+    entries = [_entry(one) for one in shown]
+    if shown != on_path:
+        entries.append(_folded(on_path[len(shown) :]))
+    entries += [_entry(one) for one in (beside if options.all else beside[:BESIDE_SHOWN])]
+    heads = [column.head for column in columns.BOTTLENECKS if _has_any(column, entries)]
+    kept = [at for at, column in enumerate(columns.BOTTLENECKS) if column.head in heads]
+    title = f"bottlenecks of {of(frame)}"
+    return Table(
+        title=title,
+        noun=title,
+        heads=heads,
+        entries=[_with(entry, kept) for entry in entries],
+        bar_rank=_BAR_RANK,
+        remark=_slack(frame),
+    )
+
+
+def of(frame: Frame) -> str:
+    """Return what a table is of."""
+    return visible(paths.name_of(frame.path)) if frame.loop else "the run"
+
+
+def _entry(one: Bottleneck) -> Entry:
+    tone: Tone = "wait" if one.step.is_wait else "faint" if one.step.is_parallel else "plain"
+    return Entry(
+        name=visible(one.frame.name_of(one.step)) if one.step.path else "outside all sections",
+        cells=[column.text(one) for column in columns.BOTTLENECKS],
+        tone=tone,
+        mark=_mark(one),
+        share=None if one.step.is_parallel else one.share,
+    )
+
+
+def _mark(one: Bottleneck) -> str:
+    if one.step.is_slack:
+        return "slack"
+    if one.step.is_parallel:
+        return "beside"
+    if one.step.is_wait:
+        return "wait"
+    if one.step.is_loop:
+        return "loop"
+    return "own" if one.step.node.children and one.step.path else ""
+
+
+def _folded(rest: Sequence[Bottleneck]) -> Entry:
+    share = sum(one.share for one in rest)
+    cells = {"share": formatting.share(share)}
+    return Entry(
+        name=f"{len(rest)} smaller",
+        cells=[cells.get(column.title, "") for column in columns.BOTTLENECKS],
+        tone="faint",
+        share=share,
+    )
+
+
+def _has_any(column: columns.Column[Bottleneck], entries: Sequence[Entry]) -> bool:
+    """Tell whether a column that is not of every profile has anything in it."""
+    at = columns.BOTTLENECKS.index(column)
+    return not column.optional or any(entry.cells[at] not in ("", formatting.ABSENT) for entry in entries)
+
+
+def _with(entry: Entry, kept: Sequence[int]) -> Entry:
+    return replace(entry, cells=[entry.cells[at] for at in kept])
+
+
+def _slack(frame: Frame) -> str:
+    if frame.loop is None or frame.slack_ns <= 0:
+        return ""
+    rates = " or ".join(map(formatting.hertz, sorted(frame.loop.hz)))
+    share = formatting.share(frame.slack_ns / frame.tick_ns)
+    return f"The loop sleeps {share} of its time to hold {rates}; the rates are those it could go at without."

@@ -1,0 +1,210 @@
+"""The four rules with a threshold for a single section: programs that trigger them, and programs that must not."""
+
+from __future__ import annotations
+
+import pytest
+from virtual_programs import MS, Program, with_node
+
+from ticktree.analysis import Settings, findings
+from ticktree.analysis.registry import RULES
+from ticktree.analysis.settings import Thresholds
+from ticktree.profile import Memory
+
+MB = 1_000_000
+NAMES = {"critical", "slow", "memory", "gpu-memory"}
+
+
+def found(profile, **thresholds):
+    settings = Settings(thresholds=Thresholds(**thresholds))
+    rules = [rule for rule in RULES if rule.name in NAMES]
+    return findings(profile, settings, rules)
+
+
+def said(profile, **thresholds):
+    return {(each.rule, each.path) for each in found(profile, **thresholds)}
+
+
+def trainer(sample_ms=20, forward_ms=40, **options) -> Program:
+    """Ten ticks of 100 ms, of which 40 are the loop's own."""
+    program = Program()
+    for _ in program.loop("train", range(10), **options):
+        program.take(20)
+        program.work("sample", sample_ms)
+        with program.section("update"):
+            with program.section("actor"):
+                program.work("forward", forward_ms)
+            program.take(20)
+    return program
+
+
+def test_what_takes_more_than_30_percent_of_a_tick_is_critical_and_its_parents_are_not():
+    (finding,) = found(trainer().profile())
+    assert (finding.rule, finding.severity, finding.path) == (
+        "critical",
+        "critical",
+        "train/update/actor/forward",
+    )
+    assert finding.message == (
+        "update/actor/forward: 40% of a tick of train; were it free, train would go from 10.0 to 16.7 Hz"
+    )
+    assert finding.evidence == {
+        "at_stake_share": pytest.approx(0.4),
+        "loop": "train",
+        "a_tick_ns": 40 * MS,
+        "calls": 10,
+    }
+
+
+def test_where_all_take_their_part_none_is_critical():
+    assert found(trainer(sample_ms=29, forward_ms=29).profile()) == []
+
+
+def test_the_loops_own_time_and_that_of_a_section_with_sections_are_named_so():
+    program = Program()
+    for _ in program.loop("train", range(10)):
+        program.take(40)
+        with program.section("update"):
+            program.take(45)
+            program.work("forward", 1)
+    assert [each.message.partition(":")[0] for each in found(program.profile())] == [
+        "update, outside its sections",
+        "train, outside its sections",
+    ]
+
+
+def test_a_loop_that_holds_its_rate_has_nothing_critical_in_it():
+    def control(pace_ms):
+        program = Program()
+        for _ in program.loop("control", range(10), hz=100):
+            program.work("act", 6)
+            program.work("sleep", pace_ms, wait=True)
+        return program.profile()
+
+    assert said(control(4)) == set()
+    assert said(control(0)) == {("critical", "control/act")}
+
+
+def test_waits_and_what_runs_beside_are_not_critical():
+    program = Program()
+    for _ in program.loop("train", range(10)):
+        program.work("receive", 60, wait=True)
+        for name in "abcd":
+            program.work(name, 10)
+        program.record("server", 0.5)
+    assert said(program.profile()) == set()
+
+
+def test_without_a_loop_the_run_is_judged_in_seconds():
+    program = Program()
+    program.work("load", 4000)
+    program.work("solve", 900)
+    program.work("save", 90)
+    critical, slow = found(program.profile())
+    assert (
+        critical.message == "load: 80% of the run; were it free, the run would take 990 ms instead of 4.99 s"
+    )
+    assert critical.evidence == {
+        "at_stake_share": pytest.approx(4000 / 4990),
+        "in_all_ns": 4000 * MS,
+        "calls": 1,
+    }
+    assert (slow.rule, slow.path) == ("slow", "solve")
+
+
+def test_in_a_loop_that_is_a_lesser_part_of_the_run_less_is_at_stake():
+    program = Program()
+    for _ in program.loop("fill", range(10)):
+        program.work("env", 10)
+    for _ in program.loop("train", range(10)):
+        program.work("learn", 40)
+        for name in "abc":
+            program.work(name, 20)
+    learn, env = found(program.profile())
+    assert (learn.path, learn.evidence["at_stake_share"]) == ("train/learn", pytest.approx(0.4))
+    assert learn.evidence["loop"] == "train"
+    assert (env.path, env.evidence["at_stake_share"]) == ("fill/env", pytest.approx(100 / 1100))  # of the run
+    assert "loop" not in env.evidence
+
+
+def test_a_section_of_more_than_100_ms_a_call_is_slow():
+    program = Program()
+    for tick in program.loop("train", range(100)):
+        program.work("learn", 70)
+        with program.section("other"):
+            for name in "abc":
+                program.work(name, 20)
+        if tick == 50:
+            program.work("checkpoint", 130)
+    critical, slow = found(program.profile())
+    assert (critical.rule, critical.path) == ("critical", "train/learn")  # and not slow: it takes 70 ms
+    assert (slow.rule, slow.severity, slow.path) == ("slow", "info", "train/checkpoint")
+    assert slow.message == "checkpoint: 130 ms a call; were it free, train would go from 7.62 to 7.69 Hz"
+    assert slow.evidence["calls"] == 1
+
+
+def test_what_is_critical_is_not_said_to_be_slow_as_well():
+    assert said(trainer(forward_ms=400).profile()) == {("critical", "train/update/actor/forward")}
+
+
+def test_what_is_long_for_what_is_in_it_is_not_slow():
+    program = Program()
+    for _ in program.loop("train", range(10)):
+        with program.section("epoch"):
+            for number in range(20):
+                program.work(f"part {number}", 10)
+    assert said(program.profile()) == set()
+
+
+def test_thresholds_may_be_others():
+    profile = trainer().profile()
+    assert said(profile, critical_share=0.5) == set()
+    assert said(profile, critical_share=0.5, slow_ns=30 * MS) == {("slow", "train/update/actor/forward")}
+
+
+def grown(profile, path, growth, **fields):
+    return with_node(profile, path, memory=Memory(10, 0, 900 * MB, growth_bytes=growth, **fields))
+
+
+def test_a_section_that_needs_more_than_100_mb_is_named_with_what_it_needs():
+    profile = grown(trainer(20, 25).profile(), "train/sample", 151 * MB)
+    (finding,) = found(profile)
+    assert (finding.rule, finding.severity, finding.path) == ("memory", "info", "train/sample")
+    assert finding.message == "sample: a call needs at least 151 MB beyond what was there"
+    assert finding.evidence == {
+        "needed_bytes": 151 * MB,
+        "peak_bytes": 900 * MB,
+        "calls_measured": 10,
+    }
+    (exact,) = found(grown(profile, "train/sample", 151 * MB, is_exact=True))
+    assert exact.message == "sample: a call needs 151 MB beyond what was there"
+
+
+def test_the_peak_of_the_process_alone_says_nothing_of_a_section():
+    profile = trainer(20, 25).profile()
+    assert said(grown(profile, "train/sample", None)) == set()
+    assert said(grown(profile, "train/sample", 99 * MB)) == set()
+    assert said(grown(profile, "train/sample", 99 * MB), memory_bytes=50 * MB) == {("memory", "train/sample")}
+
+
+def test_of_a_chain_of_parents_the_last_that_needs_it_is_named():
+    profile = trainer(20, 25).profile()
+    for path, growth in (
+        ("train/update", 210),
+        ("train/update/actor", 205),
+        ("train/update/actor/forward", 200),
+    ):
+        profile = grown(profile, path, growth * MB)
+    assert said(profile) == {("memory", "train/update/actor/forward")}
+    assert said(grown(profile, "train/update", 900 * MB)) == {
+        ("memory", "train/update"),
+        ("memory", "train/update/actor/forward"),
+    }
+
+
+def test_a_devices_memory_is_judged_by_itself():
+    device = Memory(10, 0, 7300 * MB, growth_bytes=2100 * MB, is_exact=True, devices=frozenset({"cuda:0"}))
+    profile = with_node(trainer(20, 25).profile(), "train/update/actor/forward", device_memory=device)
+    (finding,) = found(profile)
+    assert (finding.rule, finding.path) == ("gpu-memory", "train/update/actor/forward")
+    assert finding.message == "forward: a call needs 2.1 GB of cuda:0 beyond what was there"
+    assert said(profile, device_memory_bytes=3000 * MB) == set()

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+import ticktree
+from ticktree.analysis.rules.starved import StarvedRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Profile
+
+
+def reading(name: str, values) -> Profile:
+    """A program that reads a gauge now and then."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for value in values:
+        recorder.gauge(name, value)
+    profile = recorder.snapshot()
+    recorder.disable()
+    return profile
+
+
+def found(profile: Profile):
+    return list(StarvedRule().find(Survey(profile)))
+
+
+def acting_on_chunks(ticks: int, *, chunk: int, asked_at: int, takes: int) -> Profile:
+    """A loop that acts on chunks of actions: the next is asked for when so many are left, and takes so many ticks."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    actions, comes_at = deque(range(chunk)), None
+    for tick in recorder.loop("control", range(ticks), hz=30, pace=True):
+        if comes_at is None and len(actions) <= asked_at:
+            comes_at = tick + takes
+        if tick == comes_at:
+            actions.extend(range(chunk))
+            comes_at = None
+        recorder.gauge("action queue depth", len(actions))
+        if actions:
+            actions.popleft()
+    profile = recorder.snapshot()
+    recorder.disable()
+    return profile
+
+
+def test_a_loop_that_asks_for_its_next_actions_too_late_runs_dry():
+    # 20, 19, ... 4, then 3 (asked), 2, 1, 0, 0, 0, 0 and 20 again: 4 of 24 ticks, 37 whole rounds of them.
+    (one,) = found(acting_on_chunks(900, chunk=20, asked_at=3, takes=7))
+    assert one.rule == "starved"
+    assert one.message.startswith("action queue depth is 0 in 16% of its readings")
+    assert (one.severity, one.path) == ("warning", "")
+    assert one.evidence["readings_at_0"] == 148
+    assert one.evidence["of_the_readings_share"] == 148 / 900
+    assert one.evidence["at_most"] == 20
+
+
+def test_a_loop_that_asks_in_time_does_not():
+    assert found(acting_on_chunks(900, chunk=20, asked_at=8, takes=7)) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["queue_depth", "actionQueue", "frames/backlog", "Buffer", "depth", "replay buffer", "3 queues"]
+)
+def test_names_that_say_how_much_waits_are_known(name):
+    assert len(found(reading(name, [0] * 20 + [3] * 80))) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reward",
+        "queue wait, ms",
+        "buffer_latency",
+        "queue.dropped",
+        "depth camera",
+        "in-depth image",
+        "queueing",
+        "",
+    ],
+)
+def test_names_that_say_something_else_are_not(name):
+    assert found(reading(name, [0] * 20 + [3] * 80)) == []
+
+
+def test_one_reading_in_a_hundred_may_be_zero():
+    assert found(reading("queue", [0] * 10 + [3] * 990)) == []
+    assert len(found(reading("queue", [0] * 11 + [3] * 989))) == 1
+
+
+def test_few_readings_at_zero_say_nothing():
+    assert found(reading("queue", [0] * 9 + [3] * 20)) == []
+
+
+def test_a_queue_that_was_never_used_and_a_value_that_falls_below_zero_are_not_spoken_of():
+    assert found(reading("queue", [0] * 500)) == []
+    assert found(reading("queue", [0] * 50 + [-1, 3] * 50)) == []
+
+
+def test_the_emptiest_queue_is_first():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for each in range(100):
+        recorder.gauge("queue a", each % 4)
+        recorder.gauge("queue b", each % 2)
+    profile = recorder.snapshot()
+    recorder.disable()
+    assert [one.evidence["gauge"] for one in found(profile)] == ["queue b", "queue a"]
+    assert [one.severity for one in found(profile)] == ["critical", "warning"]

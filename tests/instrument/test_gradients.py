@@ -1,0 +1,223 @@
+"""Unused gradients on optimizers that are made up: whatever order passes, steps and clearing come in."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+import ticktree
+from ticktree.analysis.rules import no_compilation, unused_gradients
+from ticktree.instrument import gradients, torch
+from ticktree.instrument.gradients import FIRST_CALLS, Gradients
+
+ADDRESSES = count(1)
+
+
+class Gradient:
+    def __init__(self):
+        self._version = 0
+        self._address = next(ADDRESSES)
+
+    def data_ptr(self):
+        return self._address
+
+
+class Parameter:
+    def __init__(self):
+        self.grad = None
+
+    def numel(self):
+        return 100
+
+    def write(self):
+        """What a backward pass does to it."""
+        if self.grad is None:
+            self.grad = Gradient()
+        else:
+            self.grad._version += 1
+
+
+class Optimizer:
+    def __init__(self, parameters):
+        self.param_groups = [{"params": [Parameter() for _ in range(parameters)]}]
+
+    @property
+    def parameters(self):
+        return self.param_groups[0]["params"]
+
+
+class Training:
+    """Networks with an optimizer each, and the three things a program does with them."""
+
+    def __init__(self):
+        self.recorder = ticktree.Recorder()
+        self.recorder.enable()
+        self.watching = Gradients(self.recorder, lambda: self.is_compiling)
+        self.is_compiling = False
+        self.cleared = []
+        self._backward = self.watching.around_backward(self._write)
+        self._zero_grad = self.watching.before_clearing(self._clear)
+
+    def _write(self, *optimizers):
+        for optimizer in optimizers:
+            for parameter in optimizer.parameters:
+                parameter.write()
+        return optimizers
+
+    def _clear(self, optimizer, set_to_none=True):
+        self.cleared.append(set_to_none)
+        for parameter in optimizer.parameters:
+            parameter.grad = None
+
+    def descend(self, optimizer, *through, step=True):
+        """One step of `optimizer`, whose loss goes through the networks of others."""
+        self._zero_grad(optimizer)
+        assert self._backward(optimizer, *through) == (optimizer, *through)
+        if step:
+            self.watching.after_step(optimizer, (), {})
+
+    def profile(self):
+        profile = self.recorder.snapshot()
+        profile.check()
+        return profile
+
+    def seen(self):
+        """In how many passes unused gradients were known of, and what part of all was unused."""
+        profile = self.profile()
+        node = profile.root.children.get(gradients.SECTION)
+        gauge = profile.gauges.get(gradients.GAUGE)
+        return (node.count if node else 0), (gauge.last if gauge else None)
+
+
+@pytest.fixture
+def training():
+    training = Training()
+    yield training
+    training.recorder.disable()
+
+
+def test_a_pass_through_networks_that_clear_what_it_wrote_gets_a_section_of_its_own(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(20):
+        training.descend(critic)
+        training.descend(actor, critic)
+    calls, unused = training.seen()
+    assert 14 <= calls <= 17  # the first ones are needed to know
+    assert unused == pytest.approx(0.75, abs=0.02)
+
+
+def test_only_that_pass_and_not_the_critics_own(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(20):
+        with training.recorder.section("critic"):
+            training.descend(critic)
+        with training.recorder.section("actor"):
+            training.descend(actor, critic)
+    root = training.profile().root
+    assert gradients.SECTION in root.at("actor").children
+    assert root.at("critic").children == {}
+
+
+def test_gradients_that_are_used_are_nothing_to_speak_of(training):
+    one, other = Optimizer(3), Optimizer(3)
+    for _ in range(20):
+        training.descend(one)
+        training.descend(other)
+    assert training.seen() == (0, None)
+
+
+def test_gradients_that_add_up_over_several_passes_are_used(training):
+    optimizer = Optimizer(3)
+    for _ in range(20):
+        training._zero_grad(optimizer)
+        for _ in range(4):
+            training._backward(optimizer)
+        training.watching.after_step(optimizer)
+    assert training.seen() == (0, None)
+
+
+def test_one_loss_for_two_optimizers_that_both_step_is_used(training):
+    one, other = Optimizer(3), Optimizer(3)
+    for _ in range(20):
+        training._zero_grad(one)
+        training._zero_grad(other)
+        training._backward(one, other)
+        training.watching.after_step(one)
+        training.watching.after_step(other)
+    assert training.seen() == (0, None)
+
+
+def test_a_step_left_out_now_and_then_is_no_habit(training):
+    optimizer = Optimizer(3)
+    for update in range(40):
+        training.descend(optimizer, step=update % 5 != 0)
+    assert training.seen() == (0, None)
+
+
+def test_what_is_frozen_is_not_written(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(20):
+        training.descend(critic)
+        training.descend(actor)
+    assert training.seen() == (0, None)
+
+
+def test_after_its_first_calls_a_place_is_looked_at_now_and_then_and_still_known(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(4 * FIRST_CALLS):
+        training.descend(critic)
+        training.descend(actor, critic)
+    calls, _ = training.seen()
+    assert calls >= 4 * FIRST_CALLS - 6
+
+
+def test_arguments_pass_through(training):
+    training._zero_grad(Optimizer(1), set_to_none=False)
+    assert training.cleared == [False]
+
+
+def test_what_is_being_compiled_sees_nothing_of_it(training):
+    training.is_compiling = True
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(20):
+        training.descend(critic)
+        training.descend(actor, critic)
+    assert len(training.watching._watched) == 0
+
+
+def test_an_optimizer_of_another_kind_ends_the_watching_and_nothing_else(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    training.descend(actor, critic)
+    critic.param_groups = None
+    training.watching.after_step(critic)
+    assert training.watching._has_failed
+    training.descend(actor)
+    assert training.seen() == (0, None)
+
+
+def test_an_error_of_the_pass_is_the_programs(training):
+    def fails():
+        raise RuntimeError("no graph")
+
+    with pytest.raises(RuntimeError, match="no graph"):
+        training.watching.around_backward(fails)()
+    assert not training.watching._has_failed
+
+
+def test_optimizers_without_parameters_have_no_gradients(training):
+    nothing = Optimizer(0)
+    for _ in range(5):
+        training.descend(nothing)
+    assert training.seen() == (0, None)
+    assert not training.watching._has_failed
+
+
+def test_an_optimizer_that_is_gone_is_forgotten(training):
+    training.descend(Optimizer(2))
+    assert len(training.watching._watched) == 0
+
+
+def test_the_rules_look_for_what_is_recorded():
+    assert (unused_gradients.SECTION, unused_gradients.GAUGE) == (gradients.SECTION, gradients.GAUGE)
+    assert no_compilation.COMPILED_GAUGE == torch.COMPILED_GAUGE
