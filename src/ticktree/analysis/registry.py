@@ -20,9 +20,11 @@ from ticktree.analysis.rules.guidance import GuidanceRule
 from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
 from ticktree.analysis.rules.late_compilation import LateCompilationRule
 from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
 from ticktree.analysis.rules.memory import MemoryRule
+from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
 from ticktree.analysis.rules.no_compilation import NoCompilationRule
 from ticktree.analysis.rules.oversubscribed import OversubscribedRule
 from ticktree.analysis.rules.phase_change import PhaseChangeRule
@@ -30,6 +32,7 @@ from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.rules.slow import SlowRule
+from ticktree.analysis.rules.slow_rate import SlowRateRule
 from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.throttled import ThrottledRule
@@ -42,6 +45,7 @@ from ticktree.profile import Profile
 
 # In the order in which findings that are equally worth it are told.
 RULES: Sequence[Rule] = (
+    MissedDeadlineRule(),
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),
@@ -58,6 +62,8 @@ RULES: Sequence[Rule] = (
     RoundTripRule(),
     NoCompilationRule(),
     TooFewTicksRule(),
+    ImpossibleRateRule(),
+    SlowRateRule(),
     CriticalRule(),
     SlowRule(),
     MemoryRule(),
@@ -75,7 +81,7 @@ RULES: Sequence[Rule] = (
 def findings(
     profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
 ) -> list[Finding]:
-    """Return what there is to say of `profile`, the most severe first, then what has most at stake.
+    """Return what there is to say of `profile`: numbers that cannot be, the most severe, what has most at stake.
 
     Args:
         profile: what is judged.

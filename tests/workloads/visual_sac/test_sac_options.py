@@ -27,6 +27,7 @@ def test_help_names_every_option(capsys):
         "--capacity",
         "--threads",
         "--verbose-every",
+        "--declare-breakdown",
     ):
         assert option in text
 

@@ -61,6 +61,7 @@ class AllocationRule:
             ),
             evidence={
                 "at_stake_share": at_stake,
+                "loop": cycle.path,
                 "page_faults_each_time": faults,
                 "fresh_bytes": faults * PAGE_BYTES,
                 "reckoned_for_a_fault_ns": FAULT_NS,

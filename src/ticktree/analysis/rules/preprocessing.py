@@ -43,6 +43,7 @@ class PreprocessingRule:
         at_stake = cycle.share(took_ns)
         evidence: dict[str, str | int | float] = {
             "at_stake_share": at_stake,
+            "loop": cycle.path,
             "of_it_in_the_longest_ns": cycle.a_trip_ns(chief.ns),
             "preprocessing_each_time_ns": cycle.a_trip_ns(took_ns),
         }

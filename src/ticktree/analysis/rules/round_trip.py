@@ -39,6 +39,7 @@ class RoundTripRule:
         at_stake = cycle.share(took_ns)
         evidence: dict[str, str | int | float] = {
             "at_stake_share": at_stake,
+            "loop": cycle.path,
             "round_trips_each_time_ns": cycle.a_trip_ns(took_ns),
             "each_time_ns": cycle.mean_ns,
             "of_the_work_share": cycle.work_share(took_ns),

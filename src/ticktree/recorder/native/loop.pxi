@@ -17,10 +17,10 @@ cdef class Loop:
     cdef TickKind kind
     cdef Ages ages  # None until anybody asks for them
 
-    def __cinit__(self, Recorder recorder, name, iterable, hz, pace, uint64_t warmup):
+    def __cinit__(self, Recorder recorder, name, iterable, hz, pace, warmup):
         self.hz = checked_hz(hz)
         self.pace = checked_pace(pace, hz, self.hz)
-        self.warmup = warmup
+        self.warmup = checked_warmup(warmup)
         section = recorder.section(name)
         if iterable is None:
             self.kind = tick_kind(section)
