@@ -27,8 +27,8 @@ LOOK_EVERY_S = 2.0
 SAMPLE_EVERY_S = 1.0
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_CHORE = 4
-# Who reads how busy the cores are must not make them so: at most a tenth of one, in CPU time. A reading takes less than
-# a thousandth, and is not put off where it took long because all cores were busy: then it is needed most.
+# Who reads how busy the cores are must not make them so: at most a tenth of one, in CPU time. A reading takes less
+# than a thousandth, and is not put off where it took long because all cores were busy: then it is needed most.
 REST_PER_SAMPLE = 9
 
 
