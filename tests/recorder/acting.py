@@ -117,7 +117,7 @@ class Actor:
         strand.stage(step.name)
 
     def act_tick(self, step: p.Tick, strand: Strand) -> None:
-        self.recorder.tick(step.name)
+        self.recorder.tick(step.name, warmup=0)
         strand.tick(step.name)
 
     def act_record(self, step: p.Record, strand: Strand) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from telling import losses
 
 import ticktree
-from ticktree.profile import Jitter
+from ticktree.profile import Histogram, Jitter
 
 MS = 1_000_000
 
@@ -144,7 +145,11 @@ def test_any_sequence_of_ticks_gives_the_figures_of_the_definition(ticks, warmup
     assert loop.lateness.sum_ns == sum(each for each in late if each > 0)
     assert loop.lateness.max_ns == max([0, *late])
     steps = [abs(after - before) for before, after in pairwise(steady)]
-    assert loop.jitter == (Jitter(len(steps), sum(steps)) if steps else None)
+    assert loop.jitter == (Jitter(len(steps), sum(steps), Histogram.of(steps)) if steps else None)
+    assert loop.lateness.histogram == Histogram.of(each for each in late if each > 0)
+    missed = sum(tick for tick in steady if tick > 10 * MS)
+    assert (loop.waited_ns, loop.missed_ns) == (0, missed)
+    assert sum(loop.missed_breakdown.values()) == 0  # the section "wait" of no time
     worst = [(tick.duration_ns, tick.tick) for tick in loop.worst]
     assert [duration for duration, _ in worst] == sorted(steady, reverse=True)[:8]
     assert all(ticks[index] == duration for duration, index in worst)
@@ -203,4 +208,73 @@ def test_a_breakdown_keeps_the_largest_rows_where_there_are_many(rows):
     (worst,) = recorder.snapshot().loops["loop"].worst
     kept = sorted(worst.breakdown.values())
     assert kept == list(range(max(1, rows - 29), rows + 1))
+    recorder.disable()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=30),
+    st.integers(0, 6),
+)
+def test_missed_ticks_are_broken_down_by_what_ran_in_them(ticks, warmup):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for own, section, waited in recorder.loop("loop", ticks, hz=1e8, warmup=warmup):  # 10 ns
+        recorder.advance(own)
+        with recorder.section("section"), recorder.section("part"):
+            recorder.advance(section)
+        with recorder.section("wait", wait=True):
+            recorder.advance(waited)
+    recorder.disable()
+    profile = recorder.snapshot()
+    profile.check()
+    loop = profile.loops["loop"]
+    steady = ticks[warmup:] if len(ticks) >= warmup else ticks
+    missed = [tick for tick in steady if tick[0] + tick[1] > 10]
+    inside = sum(section for _, section, _ in missed)
+    expected = {"loop/section": inside, "loop/section/part": inside, "loop/wait": sum(w for *_, w in missed)}
+    assert loop.missed_breakdown == {path: ns for path, ns in expected.items() if ns}
+    assert (loop.missed, loop.missed_ns) == (len(missed), sum(map(sum, missed)))
+    assert loop.waited_ns == sum(waited for *_, waited in steady)
+
+
+@pytest.mark.parametrize("sections", [10, 400])
+def test_missed_ticks_of_any_number_of_sections_are_broken_down_whole(sections):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for tick in recorder.loop("loop", range(6), hz=1e8, warmup=0):
+        for each in range(sections):
+            if tick % 2 or each % 3:
+                with recorder.section(f"section {each}"):
+                    recorder.advance(each)
+    loop = recorder.snapshot().loops["loop"]
+    expected = {f"loop/section {each}": each * (6 if each % 3 else 3) for each in range(1, sections)}
+    assert loop.missed == 6
+    assert loop.missed_breakdown == expected
+    recorder.disable()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
+def test_causes_are_added_up_over_all_ticks_and_over_missed_ones():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for tick in recorder.loop("loop", range(9), hz=100, warmup=3):
+        recorder.advance(5 * MS)
+        recorder.gc_pause(True)
+        recorder.advance((8 if tick in (1, 4, 6) else 2) * MS)
+        recorder.gc_pause(False)
+    loop = recorder.snapshot().loops["loop"]
+    assert (loop.missed, loop.causes.ticks, loop.missed_causes.ticks) == (2, 6, 2)
+    assert (loop.causes.gc_ns, loop.missed_causes.gc_ns) == (24 * MS, 16 * MS)
+    recorder.disable()
+
+
+def test_what_is_forgotten_is_forgotten_in_all_of_its_sums():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for tick in recorder.loop("loop", range(6), hz=100, warmup=0):
+        with recorder.section("step"):
+            recorder.advance((20 if tick < 4 else 15) * MS)
+        if tick == 3:
+            recorder.reset()
+    loop = recorder.snapshot().loops["loop"]
+    assert (loop.ticks, loop.missed, loop.missed_ns) == (3, 2, 30 * MS)  # one that began anew
+    assert loop.missed_breakdown == {"loop/step": 30 * MS}
+    assert loop.lateness.histogram == Histogram.of([5 * MS] * 2)
     recorder.disable()

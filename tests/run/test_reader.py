@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from memory_images import busy_image, changed, place, profile_of, recorder_on
 
-from ticktree.profile import Stats
+from ticktree.profile import Profile, Stats
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_file, read_images
@@ -98,10 +99,29 @@ def test_a_child_of_an_unknown_node_hangs_where_its_parent_hangs():
     assert profile.root.at("spawn").unaccounted_ns == 10
 
 
-def test_a_file_of_the_first_format_is_read():
-    image = busy_image()
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def as_of_format_1(image):
+    """What a writer of format 1 would have written where it knew of no processes' names."""
     old = changed(image, place(layout.Header, "format"), 1, 4)
-    old = changed(old, place(layout.Header, "incarnation"), 0, 4)
+    return changed(old, place(layout.Header, "incarnation"), 0, 4)
+
+
+def test_a_file_of_format_2_is_read_as_it_was_then():
+    """`make_format_2.py` says what is in it."""
+    image = FIXTURES.joinpath("format-2.tt").read_bytes()
+    assert Image(image).header.format == 2
+    profile = profile_of(image)
+    assert profile == Profile.from_json(FIXTURES.joinpath("format-2.json").read_text())
+    loop = profile.loops["main/control"]
+    assert (loop.missed, loop.lateness.histogram.count) == (4, 0)
+    assert (loop.waited_ns, loop.causes, loop.missed_ns, loop.missed_breakdown) == (None, None, None, {})
+
+
+def test_a_file_of_the_first_format_is_read():
+    image = FIXTURES.joinpath("format-2.tt").read_bytes()
+    old = as_of_format_1(image)
     assert profile_of(old) == profile_of(image)
     assert str(Image(old).writer) == "77-1234"
 

@@ -24,6 +24,7 @@ from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
 from ticktree.analysis.rules.late_compilation import LateCompilationRule
 from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
 from ticktree.analysis.rules.memory import MemoryRule
+from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
 from ticktree.analysis.rules.no_compilation import NoCompilationRule
 from ticktree.analysis.rules.oversubscribed import OversubscribedRule
 from ticktree.analysis.rules.phase_change import PhaseChangeRule
@@ -44,6 +45,7 @@ from ticktree.profile import Profile
 
 # In the order in which findings that are equally worth it are told.
 RULES: Sequence[Rule] = (
+    MissedDeadlineRule(),
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),

@@ -153,13 +153,14 @@ cdef extern from "core/builtins.h":
     void tt_reset(tt_recorder*)
     void tt_enter(tt_section*)
     void tt_leave(tt_section*)
-    void tt_tick(tt_section*, double)
+    void tt_tick(tt_section*, double, uint64_t)
     ctypedef struct tt_amounts:
         uint64_t bytes, flops, items
     void tt_record(tt_section*, uint64_t, const tt_amounts*)
     void tt_work(tt_section*, const tt_amounts*)
     tt_gauge* tt_gauge_make(tt_recorder*, uint32_t)
     void tt_gauge_set(tt_recorder*, tt_gauge*, double)
+    const uint64_t TT_WARMUP_FOUND
     tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t, double, uint64_t)
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)

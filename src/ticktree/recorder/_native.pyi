@@ -71,7 +71,7 @@ class Recorder:
         device: str | None = None,
     ) -> Section: ...
     def stage(self, name: str, /) -> None: ...
-    def tick(self, name: str, hz: float | None = None) -> Boundary: ...
+    def tick(self, name: str, hz: float | None = None, *, warmup: int | None = None) -> Boundary: ...
     @overload
     def loop(
         self,
@@ -80,7 +80,7 @@ class Recorder:
         hz: float | None = None,
         pace: _Pace = False,
         *,
-        warmup: int = 0,
+        warmup: int | None = None,
     ) -> Loop[Tick]: ...
     @overload
     def loop(
@@ -90,7 +90,7 @@ class Recorder:
         hz: float | None = None,
         pace: _Pace = False,
         *,
-        warmup: int = 0,
+        warmup: int | None = None,
     ) -> Loop[_T]: ...
     def record(
         self,

@@ -4,8 +4,9 @@
  *   1  first layout
  *   2  who a process is and who started it: incarnations, its name and role, roles of trees. All new fields lie where
  *      a file of format 1 has zeros, which mean that nothing is known. Likewise: edges (who unblocked whom), and paths
- *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes,
- *      and footprints (what calls needed of memory)
+ *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes
+ *   3  what the steady ticks of a loop add up to, and footprints (what calls needed of memory): records of their own,
+ *      named where a file of format 1 or 2 has zeros
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
@@ -24,7 +25,7 @@
 #include <stddef.h>
 
 #define TT_MAGIC 0x454552544B434954ULL /* "TICKTREE", little-endian */
-#define TT_FORMAT 2u
+#define TT_FORMAT 3u
 #define TT_LINE 64u
 
 #define TT_OCTAVES 48u     /* durations of 2^0 to 2^48 ns (3.2 days); longer ones are counted in the last */
@@ -34,6 +35,7 @@
 #define TT_FIRST_TICKS 64u
 #define TT_WORST_TICKS 8u
 #define TT_WORST_ROWS 30u
+#define TT_MISSED_ROWS 63u
 #define TT_GAUGE_OCTAVES 28u
 #define TT_NAME_LIMIT 255u /* bytes of UTF-8; longer names are cut, and counted */
 #define TT_THREAD_NAME 47u
@@ -272,10 +274,38 @@ typedef struct {
     uint64_t reserved;
 } tt_worst_tick;
 
+typedef struct { /* what else happened in ticks, over those of which all of it is known */
+    uint64_t ticks, gc_ticks, voluntary_switches, involuntary_switches, minor_faults, major_faults;
+} tt_causes;
+
+typedef struct { /* what nodes took in missed ticks, each in a row that its ref leads to, or in a table after this one */
+    tt_ref next;
+    uint32_t reserved[3];
+    tt_worst_row rows[TT_MISSED_ROWS];
+} tt_missed_rows;
+
+enum tt_sums_flag {
+    TT_SUMS_BY_HAND = 1, /* how long the warm-up lasts was said by the program */
+    TT_SUMS_WARM = 2     /* so many ticks as it said are over */
+};
+
+/* What the steady ticks of a loop add up to, beside what its record holds; written under that one's sequence. `ticks`
+ * and `missed` say of how many ticks: where they are others than the loop's, the sums are not of all of them. */
+typedef struct {
+    uint32_t flags;
+    tt_ref missed_rows; /* the first table */
+    uint64_t ticks, waited;
+    uint64_t missed, missed_sum; /* missed_sum: the durations of missed ticks */
+    tt_causes causes, missed_causes;
+    tt_ref late_octaves[TT_OCTAVES], jitter_octaves[TT_OCTAVES]; /* histograms of lateness, of jitter */
+    uint64_t first_waited[TT_FIRST_TICKS];                       /* of the loop's first ticks */
+    uint64_t reserved[7];
+} tt_loop_sums;
+
 typedef struct {
     uint32_t sequence;
     tt_ref node, next;
-    uint32_t reserved0;
+    tt_ref sums;     /* 0 in files of format 1 and 2 */
     double hz;       /* 0: none */
     double other_hz; /* another rate that was asked for: then there is no budget */
     uint64_t budget_ticks;
@@ -326,6 +356,9 @@ _Static_assert(sizeof(tt_edge) == TT_LINE, "an edge is one line");
 _Static_assert(sizeof(tt_footprint) == TT_LINE, "a footprint is one line");
 _Static_assert(sizeof(tt_share) == 32 && sizeof(tt_path) == 49 * TT_LINE, "a path is 49 lines");
 _Static_assert(sizeof(tt_worst_tick) == 544, "a worst tick is 544 bytes");
+_Static_assert(sizeof(tt_missed_rows) == 16 * TT_LINE, "a table of missed rows is 16 lines");
+_Static_assert(sizeof(tt_loop_sums) == 17 * TT_LINE, "a loop's sums are 17 lines");
+_Static_assert(offsetof(tt_loop, hz) == 16, "a loop lies as it did in format 1");
 _Static_assert(sizeof(tt_octave) == 256, "an octave is four lines");
 
 #define TT_HEADER_BYTES 1024u

@@ -137,13 +137,15 @@ static void tt_node_reset(tt_recorder *recorder, tt_node *node)
     tt_write_end(&node->sequence);
 }
 
-static void tt_loop_reset(tt_loop *loop)
+static void tt_loop_reset(tt_recorder *recorder, tt_loop *loop)
 {
     tt_write_begin(&loop->sequence);
     loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
     loop->missed = loop->miss_run = loop->longest_miss_run = loop->late_sum = loop->late_maximum = 0;
     loop->jitter_count = loop->jitter_sum = loop->previous_plus_one = 0;
     loop->first_count = loop->worst_count = loop->boundary_known = 0;
+    tt_sums_clear(recorder, tt_sums_of(recorder, loop));
+    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)TT_SUMS_WARM;
     tt_write_end(&loop->sequence);
 }
 
@@ -167,7 +169,7 @@ static void tt_reset(tt_recorder *recorder)
     for (tt_ref ref = header->nodes; ref; ref = tt_node_at(recorder, ref)->next)
         tt_node_reset(recorder, tt_node_at(recorder, ref));
     for (tt_ref ref = header->loops; ref; ref = ((tt_loop *)tt_at(recorder, ref))->next)
-        tt_loop_reset(tt_at(recorder, ref));
+        tt_loop_reset(recorder, tt_at(recorder, ref));
     for (tt_ref ref = header->gauges; ref; ref = ((tt_gauge *)tt_at(recorder, ref))->next)
         tt_gauge_reset(recorder, tt_at(recorder, ref));
     for (tt_ref ref = header->frames; ref;) {

@@ -3,6 +3,8 @@
 #define TICKTREE_TICK_H
 
 #include "section.h"
+#include "sums.h"
+#include "warmup.h"
 #include <sys/resource.h>
 
 #define TT_CAUSES_FROM_NS 100000u /* shorter ticks are not worth the system call that tells their causes */
@@ -11,9 +13,11 @@ static tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
 {
     tt_node *node = tt_node_at(recorder, node_ref);
     if (node->ticks) return tt_at(recorder, node->ticks);
-    tt_loop *loop = tt_allocate(recorder, sizeof *loop);
+    tt_loop_sums *sums = tt_allocate(recorder, sizeof *sums);
+    tt_loop *loop = sums ? tt_allocate(recorder, sizeof *loop) : NULL;
     if (!loop) return NULL;
     loop->node = node_ref;
+    loop->sums = tt_ref_of(recorder, sums);
     loop->next = recorder->header->loops;
     tt_link(recorder, &recorder->header->loops, loop);
     node->flags |= TT_NODE_LOOP;
@@ -30,7 +34,10 @@ static void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_
         loop->other_hz = hz;
         loop->budget_ticks = 0;
     }
-    if (warmup > loop->warmup_asked && !loop->warmup_ticks) loop->warmup_asked = warmup;
+    if (warmup == TT_WARMUP_FOUND) return;
+    tt_loop_sums *sums = tt_sums_of(recorder, loop);
+    sums->flags |= TT_SUMS_BY_HAND;
+    if (warmup > loop->warmup_asked && !(sums->flags & TT_SUMS_WARM)) loop->warmup_asked = warmup;
 }
 
 static void tt_breakdown_add(tt_worst_tick *worst, tt_ref node, uint64_t sum)
@@ -73,7 +80,7 @@ static tt_worst_tick *tt_worst_place(tt_loop *loop, uint64_t duration)
 }
 
 /* What the operating system and the collector did to this thread since the last boundary. */
-static void tt_causes(tt_recorder *recorder, tt_loop *loop, tt_worst_tick *causes, uint64_t ns)
+static void tt_take_causes(tt_recorder *recorder, tt_loop *loop, tt_worst_tick *causes, uint64_t ns)
 {
     *causes = (tt_worst_tick){0};
     causes->gc_ticks = recorder->header->gc_ticks - loop->boundary_gc_ticks;
@@ -112,33 +119,58 @@ static void tt_keep_if_worst(tt_recorder *recorder, tt_loop *loop, tt_frame *tic
     tt_breakdown(recorder, worst, node, tick->serial);
 }
 
-static void tt_book_budget(tt_loop *loop, uint64_t work)
+/* Where the time of a missed tick went. A tick that finds no memory for it is not counted among those known. */
+static void tt_book_missed(tt_recorder *recorder, tt_loop_sums *sums, const tt_frame *tick, tt_node *top,
+                           uint64_t duration, const tt_worst_tick *causes)
 {
-    if (!loop->budget_ticks) return;
+    tt_ref top_ref = tt_ref_of(recorder, top);
+    tt_causes_add(&sums->missed_causes, causes);
+    for (tt_node *node = tt_next_below(recorder, top, top_ref); node; node = tt_next_below(recorder, node, top_ref)) {
+        if (node->tick_epoch != tick->serial) continue;
+        uint64_t *sum = tt_missed_sum(recorder, &sums->missed_rows, tt_ref_of(recorder, node));
+        if (!sum) {
+            tt_lose(recorder, TT_LOSS_MEMORY);
+            return;
+        }
+        *sum += node->tick_sum;
+    }
+    sums->missed_sum += duration;
+    sums->missed++;
+}
+
+/* Whether the tick was missed. */
+static int tt_book_budget(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *sums, uint64_t work)
+{
+    if (!loop->budget_ticks) return 0;
     if (work <= loop->budget_ticks) {
         loop->miss_run = 0;
-        return;
+        return 0;
     }
     uint64_t late = work - loop->budget_ticks;
     loop->missed++;
     loop->late_sum += late;
     if (late > loop->late_maximum) loop->late_maximum = late;
     if (++loop->miss_run > loop->longest_miss_run) loop->longest_miss_run = loop->miss_run;
+    tt_count_in(recorder, sums->late_octaves, late);
+    return 1;
 }
 
-static void tt_book_jitter(tt_loop *loop, uint64_t duration)
+static void tt_book_jitter(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *sums, uint64_t duration)
 {
     uint64_t last = loop->previous_plus_one;
     loop->previous_plus_one = duration + 1;
     if (!last--) return;
+    uint64_t step = duration > last ? duration - last : last - duration;
     loop->jitter_count++;
-    loop->jitter_sum += duration > last ? duration - last : last - duration;
+    loop->jitter_sum += step;
+    tt_count_in(recorder, sums->jitter_octaves, step);
 }
 
-static void tt_book_first(tt_recorder *recorder, tt_loop *loop, uint64_t duration)
+static void tt_book_first(tt_recorder *recorder, tt_loop *loop, uint64_t duration, uint64_t waited)
 {
     if (loop->first_count >= TT_FIRST_TICKS) return;
     if (!loop->first_count && recorder->clock != TT_CLOCK_VIRTUAL) loop->first_wall_ns = tt_clock_ns(CLOCK_REALTIME);
+    tt_sums_of(recorder, loop)->first_waited[loop->first_count] = waited;
     loop->first[loop->first_count++] = duration;
 }
 
@@ -169,17 +201,44 @@ static void tt_node_set_aside(tt_recorder *recorder, tt_node *node)
     tt_write_end(&node->sequence);
 }
 
-/* At a tick boundary: what was counted so far was warm-up; the steady phase starts from nothing. */
-static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
+/* What a loop's record holds of the steady phase begins anew. */
+static void tt_loop_set_aside(tt_recorder *recorder, tt_loop *loop)
 {
-    tt_node *top = tt_node_at(recorder, loop->node);
-    for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node))
-        tt_node_set_aside(recorder, node);
     loop->warmup_ticks = loop->ticks;
     loop->missed = loop->miss_run = loop->longest_miss_run = 0;
     loop->late_sum = loop->late_maximum = 0;
     loop->jitter_count = loop->jitter_sum = loop->previous_plus_one = 0;
     loop->worst_count = 0;
+    tt_sums_clear(recorder, tt_sums_of(recorder, loop));
+}
+
+/* At a tick boundary: what was counted so far was warm-up; the steady phase starts from nothing, that of the loops
+ * inside too. The caller holds the loop's sequence odd. */
+static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
+{
+    tt_node *top = tt_node_at(recorder, loop->node);
+    for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node)) {
+        tt_node_set_aside(recorder, node);
+        if (!node->ticks || node == top) continue;
+        tt_loop *inner = tt_at(recorder, node->ticks);
+        tt_write_begin(&inner->sequence);
+        tt_loop_set_aside(recorder, inner);
+        tt_write_end(&inner->sequence);
+    }
+    tt_loop_set_aside(recorder, loop);
+}
+
+static void tt_warmup_look(tt_recorder *recorder, tt_loop *loop)
+{
+    tt_loop_sums *sums = tt_sums_of(recorder, loop);
+    if (sums->flags & TT_SUMS_BY_HAND) {
+        if (loop->ticks != loop->warmup_asked) return;
+        sums->flags |= TT_SUMS_WARM;
+        tt_warmup_end(recorder, loop);
+    } else if (loop->ticks <= TT_FIRST_TICKS && TT_WARMUP_LOOKS >> (loop->ticks - 1) & 1) {
+        if (tt_warmup_of(loop->first, sums->first_waited, (unsigned)loop->ticks) > loop->warmup_ticks)
+            tt_warmup_end(recorder, loop);
+    }
 }
 
 static uint64_t tt_waited(const tt_frame *tick, uint64_t duration)
@@ -195,18 +254,24 @@ static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *n
     if (!loop || ending == TT_VOID) return;
     tt_write_begin(&loop->sequence);
     tt_worst_tick causes;
-    tt_causes(recorder, loop, &causes, tt_ticks_to_ns(recorder, duration));
+    tt_take_causes(recorder, loop, &causes, tt_ticks_to_ns(recorder, duration));
     if (ending == TT_OPEN) {
         loop->incomplete++;
         loop->previous_plus_one = 0;
     } else {
+        tt_loop_sums *sums = tt_sums_of(recorder, loop);
+        uint64_t waited = tt_waited(tick, duration);
         loop->busy += duration;
-        tt_book_first(recorder, loop, duration);
-        tt_book_budget(loop, duration - tt_waited(tick, duration));
-        tt_book_jitter(loop, duration);
+        tt_book_first(recorder, loop, duration, waited);
+        if (tt_book_budget(recorder, loop, sums, duration - waited))
+            tt_book_missed(recorder, sums, tick, node, duration, &causes);
+        tt_book_jitter(recorder, loop, sums, duration);
         tt_keep_if_worst(recorder, loop, tick, node, duration, &causes);
+        tt_causes_add(&sums->causes, &causes);
+        sums->waited += waited;
+        sums->ticks++;
         loop->ticks++;
-        if (TT_UNLIKELY(loop->ticks == loop->warmup_asked)) tt_warmup_end(recorder, loop);
+        tt_warmup_look(recorder, loop);
     }
     tt_write_end(&loop->sequence);
 }
@@ -265,7 +330,7 @@ static tt_frame *tt_tick_around(tt_recorder *recorder, tt_stack *stack, tt_secti
 }
 
 /* A boundary of a loop whose `for` is somebody else's: ends its tick, if one is open here, and begins the next. */
-static void tt_tick(tt_section *section, double hz)
+static void tt_tick(tt_section *section, double hz, uint64_t warmup)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
@@ -278,7 +343,7 @@ static void tt_tick(tt_section *section, double hz)
     tt_frame *tick = tt_tick_around(recorder, stack, section, pyframe);
     int goes_on = tick && tt_stack_holding(stack->thread, tick) == stack;
     if (goes_on) tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
-    tt_tick_open(recorder, stack, section, pyframe, hz, 0, goes_on, 0, now);
+    tt_tick_open(recorder, stack, section, pyframe, hz, warmup, goes_on, 0, now);
     if (tt_is_measured(section)) tt_sample_done();
 }
 

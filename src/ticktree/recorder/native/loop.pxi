@@ -17,10 +17,10 @@ cdef class Loop:
     cdef TickKind kind
     cdef Ages ages  # None until anybody asks for them
 
-    def __cinit__(self, Recorder recorder, name, iterable, hz, pace, uint64_t warmup):
+    def __cinit__(self, Recorder recorder, name, iterable, hz, pace, warmup):
         self.hz = checked_hz(hz)
         self.pace = checked_pace(pace, hz, self.hz)
-        self.warmup = warmup
+        self.warmup = checked_warmup(warmup)
         section = recorder.section(name)
         if iterable is None:
             self.kind = tick_kind(section)
@@ -139,3 +139,19 @@ cdef class Loop:
             raise
         tt_leave(&self.sleeping.core)
         return None
+
+
+cdef double checked_hz(object hz) except -1:
+    if hz is None:
+        return 0
+    cdef double rate = float(hz)
+    if not (isfinite(rate) and rate >= 1e-9):
+        raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
+    return rate
+
+
+cdef uint64_t checked_warmup(object ticks) except? 0:
+    if ticks is None:
+        return TT_WARMUP_FOUND
+    cdef uint64_t asked = ticks
+    return min(asked, TT_WARMUP_FOUND - 1)

@@ -94,12 +94,13 @@ cdef class Recorder:
 
     # -- what programs call ------------------------------------------------------------------------------------
 
-    def tick(self, name, hz=None):
+    def tick(self, name, hz=None, *, warmup=None):
         """A tick boundary of a loop whose `for` is somebody else's: ends its tick and begins the next.
 
         Args:
             name: The loop's name.
             hz: The rate asked for, in ticks a second; gives the loop its budget.
+            warmup: As in `loop`.
 
         Returns:
             What takes `origin(timestamp)` and `acted()` for the tick that begins.
@@ -107,12 +108,12 @@ cdef class Recorder:
         cdef Section section = self.section(name)
         if self.ages:
             end_ages(section)
-        tt_tick(&section.core, checked_hz(hz))
+        tt_tick(&section.core, checked_hz(hz), checked_warmup(warmup))
         if section.boundary is None:
             section.boundary = Boundary(section)
         return section.boundary
 
-    def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=0):
+    def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=None):
         """Iterates, one tick a trip.
 
         Args:
@@ -122,7 +123,8 @@ cdef class Recorder:
             pace: Sleep at the end of each tick, so that the loop holds `hz`. Ticks are due on a grid from the first on.
                 A tick that is late begins at once; True or "skip" then drops the due times that are past, "catch up"
                 runs a tick for each of the last second without a sleep.
-            warmup: Ticks at the start whose statistics are set aside.
+            warmup: Ticks at the start whose statistics are set aside; None: as many of the first 64 as are unlike the
+                rest; 0: none.
 
         Raises:
             ValueError: If `hz` is not a positive number, `pace` is none of these, or asked for without `hz`.
@@ -478,15 +480,6 @@ cdef double as_double(object value):
         return float(value)
     except Exception:  # whatever the value's own conversion raises
         return float("nan")
-
-
-cdef double checked_hz(object hz) except -1:
-    if hz is None:
-        return 0
-    cdef double rate = float(hz)
-    if not (isfinite(rate) and rate >= 1e-9):
-        raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
-    return rate
 
 
 cdef tt_recorder* tt_recorders_head():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,8 @@ _PATIENCE = 50
 _ROOM = 1 << 16
 
 _Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge | layout.Footprint
-_Parts = list[tuple[int, int]]
+_Part = tuple[int, int]
+_Parts = list[_Part]
 
 
 @dataclass
@@ -141,13 +142,31 @@ def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) ->
 
 
 def _parts(data: bytearray, at: int, kind: type[_Record]) -> _Parts:
-    """Where a record and its octaves lie."""
+    """Where a record, its octaves and what else is its own lie."""
     record = kind.from_buffer_copy(data, at)
+    found: list[_Part] = []
     refs: set[int] = set()
     if isinstance(record, layout.Node):
         refs = {*record.octaves, *record.warmup_octaves}
     elif isinstance(record, layout.Gauge):
         refs = {octave.counts for octave in record.octaves}
-    offsets = sorted(ref * layout.LINE for ref in refs - {0})
-    octaves = [(octave, octave + layout.OCTAVE_BYTES) for octave in offsets]
-    return [(at, at + ctypes.sizeof(kind)), *(part for part in octaves if part[1] <= len(data))]
+    elif isinstance(record, layout.Loop):
+        found = list(_sums_parts(data, record.sums))
+    offsets = (ref * layout.LINE for ref in refs - {0})
+    found += [(octave, octave + layout.OCTAVE_BYTES) for octave in offsets]
+    return [(at, at + ctypes.sizeof(kind)), *sorted(part for part in found if part[1] <= len(data))]
+
+
+def _sums_parts(data: bytearray, ref: int) -> Iterator[_Part]:
+    """Where the sums of a loop lie, with their octaves and tables."""
+    at, size = ref * layout.LINE, ctypes.sizeof(layout.LoopSums)
+    if not ref or at + size > len(data):
+        return
+    sums = layout.LoopSums.from_buffer_copy(data, at)
+    yield at, at + size
+    for octave in {*sums.late_octaves, *sums.jitter_octaves} - {0}:
+        yield octave * layout.LINE, octave * layout.LINE + layout.OCTAVE_BYTES
+    at, size, before = sums.missed_rows * layout.LINE, ctypes.sizeof(layout.MissedRows), 0
+    while before < at and at + size <= len(data):
+        yield at, at + size
+        before, at = at, layout.MissedRows.from_buffer_copy(data, at).next * layout.LINE

@@ -186,6 +186,20 @@ class Image:
         """The critical path stored at a reference."""
         return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
 
+    def loop_sums(self, ref: int) -> layout.LoopSums:
+        """What a loop's ticks add up to, stored at a reference."""
+        return layout.LoopSums.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.LoopSums)))
+
+    def missed_rows(self, ref: int) -> Iterator[layout.WorstRow]:
+        """What nodes took in missed ticks, from the table at a reference and those after it."""
+        while ref:
+            offset = self._offset(ref, ctypes.sizeof(layout.MissedRows))
+            table = layout.MissedRows.from_buffer_copy(self.data, offset)
+            yield from (row for row in table.rows if row.node)
+            if 0 < table.next <= ref:  # each was made when the one before was full
+                raise self._circle()
+            ref = table.next
+
     def refs(self, newest: int, kind: type[Record]) -> list[int]:
         """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
         found = []

@@ -7,13 +7,15 @@ from ctypes import c_char, c_double, c_int16, c_int64, c_uint32, c_uint64
 from enum import IntFlag
 
 MAGIC = int.from_bytes(b"TICKTREE", "little")
-FORMAT = 2
-FORMATS = (1, FORMAT)  # what can be read
+FORMAT = 3
+FORMATS = (1, 2, FORMAT)  # what can be read
 LINE = 64
 OCTAVES = 48
 SUB_BUCKETS = 32
 WINDOWS = 64
 SHARES = 96
+FIRST_TICKS = 64
+MISSED_ROWS = 63
 OCTAVE_BYTES = 8 * SUB_BUCKETS
 
 CLOCKS = ("virtual", "tsc", "cntvct", "monotonic")
@@ -300,6 +302,44 @@ class WorstTick(ctypes.LittleEndianStructure):
     ]
 
 
+class Causes(ctypes.LittleEndianStructure):
+    """`tt_causes`."""
+
+    _fields_ = [
+        ("ticks", c_uint64),
+        ("gc_ticks", c_uint64),
+        ("voluntary_switches", c_uint64),
+        ("involuntary_switches", c_uint64),
+        ("minor_faults", c_uint64),
+        ("major_faults", c_uint64),
+    ]
+
+
+class MissedRows(ctypes.LittleEndianStructure):
+    """`tt_missed_rows`."""
+
+    _fields_ = [("next", c_uint32), ("reserved", c_uint32 * 3), ("rows", WorstRow * MISSED_ROWS)]
+
+
+class LoopSums(ctypes.LittleEndianStructure):
+    """`tt_loop_sums`."""
+
+    _fields_ = [
+        ("flags", c_uint32),
+        ("missed_rows", c_uint32),
+        ("ticks", c_uint64),
+        ("waited", c_uint64),
+        ("missed", c_uint64),
+        ("missed_sum", c_uint64),
+        ("causes", Causes),
+        ("missed_causes", Causes),
+        ("late_octaves", c_uint32 * OCTAVES),
+        ("jitter_octaves", c_uint32 * OCTAVES),
+        ("first_waited", c_uint64 * FIRST_TICKS),
+        ("reserved", c_uint64 * 7),
+    ]
+
+
 class Loop(ctypes.LittleEndianStructure):
     """`tt_loop`."""
 
@@ -307,7 +347,7 @@ class Loop(ctypes.LittleEndianStructure):
         ("sequence", c_uint32),
         ("node", c_uint32),
         ("next", c_uint32),
-        ("reserved0", c_uint32),
+        ("sums", c_uint32),
         ("hz", c_double),
         ("other_hz", c_double),
         ("budget_ticks", c_uint64),
@@ -326,7 +366,7 @@ class Loop(ctypes.LittleEndianStructure):
         ("previous_plus_one", c_uint64),
         ("first_wall_ns", c_uint64),
         ("first_count", c_uint64),
-        ("first", c_uint64 * 64),
+        ("first", c_uint64 * FIRST_TICKS),
         ("boundary_gc_ticks", c_uint64),
         ("boundary_known", c_uint32),
         ("boundary_voluntary", c_uint32),

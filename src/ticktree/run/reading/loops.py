@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ticktree.profile import FirstTicks, Jitter, Lateness, Loop, WorstTick
 from ticktree.profile.ticks import worst_of
@@ -11,6 +11,7 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.parts import PartsReader
+from ticktree.run.reading.sums import sums_of
 
 Rows = list[tuple[int, int]]
 
@@ -66,9 +67,13 @@ class LoopsReader:
         ticks = self._ticks(record, torn=torn)
         least_ns = self._long_enough.get(self._paths[place], 0)
         worst = [self._worst(*tick, writer) for tick in ticks if convert(tick[0].duration) >= least_ns]
-        lateness = None
+        stats = self._nodes.stats(place)
+        sums = sums_of(self._image, record, stats.count, missed, convert, torn=torn)
+        lateness = jitter = None
         if record.hz:
-            lateness = Lateness(missed, convert(record.late_sum), convert(record.late_maximum))
+            lateness = Lateness(missed, convert(record.late_sum), convert(record.late_maximum), sums.late)
+        if record.jitter_count:
+            jitter = Jitter(record.jitter_count, convert(record.jitter_sum), sums.steps)
         return Loop(
             path=self._paths[place],
             ticks=part.count,
@@ -77,13 +82,28 @@ class LoopsReader:
             missed=missed,
             longest_miss_run=longest,
             warmup_ticks=part.warm.completed if part.is_phased else 0,
-            stats=self._nodes.stats(place),
+            stats=stats,
             lateness=lateness,
-            jitter=Jitter(record.jitter_count, convert(record.jitter_sum)) if record.jitter_count else None,
+            jitter=jitter,
             busy_ns=convert(record.busy),
             first_ticks=self._first_ticks(record, writer),
             worst=worst_of(worst),
+            waited_ns=None if sums.waited is None else convert(sums.waited),
+            causes=sums.causes,
+            missed_causes=sums.missed_causes,
+            missed_ns=None if sums.missed is None or not record.hz else convert(sums.missed),
+            missed_breakdown=self._breakdown(sums.breakdown.items()),
         )
+
+    def _breakdown(self, rows: Iterable[tuple[int, int]]) -> dict[str, int]:
+        """Nanoseconds by path; a recorded duration's node and a section's may have the same."""
+        found: dict[str, int] = {}
+        for ref, ticks in rows:
+            if ref not in self._nodes.index:
+                raise self._image.damaged("a loop's missed ticks name no node")
+            path = self._paths[self._nodes.index[ref]]
+            found[path] = found.get(path, 0) + self._clock.ns(ticks)
+        return found
 
     def _first_ticks(self, record: layout.Loop, writer: str) -> FirstTicks | None:
         durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])

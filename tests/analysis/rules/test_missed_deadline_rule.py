@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+from looping import MS
+
+from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Causes, Lateness
+
+RULE = MissedDeadlineRule()
+linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
+
+
+def control(program, ticks=300, slow=(), hz=30, inside=0.0):
+    """A robot's loop: 2 ms of observing, and an inference of 22 ms, in slow ticks of 41."""
+    for tick in program.ticks(ticks, hz=hz, warmup=0):
+        program.spend("observe", 2)
+        with program.inside("act"):
+            program.spend("inference", 41 if tick in slow else 22)
+        program.recorder.advance(round(inside * MS))
+
+
+def test_the_section_that_takes_longer_in_missed_ticks_is_named(program):
+    control(program, slow=[50, 51, 52, *range(100, 111)])
+    (finding,) = program.found(RULE)
+    assert finding.message == (
+        "control misses 14 of 300 ticks (5%), up to 11 in a row: inference takes 41 ms in those, 22 ms otherwise"
+    )
+    assert (finding.rule, finding.severity, finding.path) == ("missed-deadline", "warning", "control")
+    told = finding.evidence
+    assert (told["missed"], told["ticks"], told["longest_run"]) == (14, 300, 11)
+    assert told["section"] == "control/act/inference"
+    assert (told["in_missed_ticks_ns"], told["in_kept_ticks_ns"]) == (41 * MS, 22 * MS)
+    assert told["late_on_average_ns"] == told["late_at_most_ns"] == 43 * MS - 33_333_333
+    assert told["at_stake_share"] == pytest.approx(14 * (43 - 33.333333) / (300 * 24 + 14 * 19), rel=1e-4)
+
+
+def test_a_loop_that_keeps_its_budget_is_not_told(program):
+    control(program)
+    assert program.found(RULE) == []
+
+
+def test_a_loop_without_a_budget_is_not_told(program):
+    control(program, hz=None, slow=range(50))
+    assert program.found(RULE) == []
+
+
+def test_one_late_tick_in_two_thousand_is_not_told(program):
+    for tick in program.ticks(2000, hz=1000, warmup=0):
+        program.spend("step", 2 if tick == 999 else 0.5)
+    assert program.found(RULE) == []
+
+
+def test_of_a_few_ticks_nothing_is_said(program):
+    control(program, ticks=9, slow=range(5, 9))
+    assert program.found(RULE) == []
+
+
+def test_misses_of_the_warm_up_are_not_told(program):
+    for tick in program.ticks(100, hz=30):
+        program.spend("inference", 4000 if tick == 0 else 22)
+    assert program.found(RULE) == []
+
+
+def test_where_every_tick_misses_the_budget_is_too_small_and_the_largest_section_is_named(program):
+    control(program, ticks=40, hz=50)
+    (finding,) = program.found(RULE)
+    assert finding.severity == "critical"
+    assert finding.message == (
+        "control misses every one of its 40 ticks: the budget is below what it needs, 24 ms of work where there are "
+        "20 ms; act is the most of it, 22 ms"
+    )
+    assert finding.evidence["section"] == "control/act"
+
+
+def test_waits_are_neither_work_nor_to_blame(program):
+    for tick in program.ticks(100, hz=30, warmup=0):
+        slow = tick % 10 == 9
+        with program.inside("observe"):
+            program.spend("camera", 900 if slow else 5, wait=True)
+            program.spend("decode", 5)
+        program.spend("inference", 35 if slow else 20)
+    (finding,) = program.found(RULE)
+    assert finding.message == (
+        "control misses 10 of 100 ticks (10%): inference takes 35 ms in those, 20 ms otherwise"
+    )
+
+
+def test_time_outside_of_all_sections_is_blamed_as_such(program):
+    for tick in program.ticks(100, hz=30, warmup=0):
+        program.spend("inference", 20)
+        program.recorder.advance((30 if tick % 20 == 7 else 3) * MS)
+    (finding,) = program.found(RULE)
+    assert "what is in none of its sections takes 30 ms in those, 3 ms otherwise" in finding.message
+    assert finding.evidence["section"] == "control"
+
+
+def test_two_sections_that_share_the_blame_are_both_named(program):
+    for tick in program.ticks(100, hz=30, warmup=0):
+        slow = tick % 20 == 7
+        program.spend("inference", 30 if slow else 20)
+        program.spend("observe", 9 if slow else 2)
+    (finding,) = program.found(RULE)
+    assert finding.message.endswith(
+        "inference takes 30 ms in those, 20 ms otherwise; observe takes 9 ms, 2 ms otherwise"
+    )
+
+
+@linux
+def test_a_pause_of_the_garbage_collector_is_named(program):
+    for tick in program.ticks(300, hz=30, warmup=0):
+        with program.inside("inference"):
+            program.recorder.advance(22 * MS)
+            if tick % 30 == 11:
+                program.recorder.gc_pause(True)
+                program.recorder.advance(15 * MS)
+                program.recorder.gc_pause(False)
+    (finding,) = program.found(RULE)
+    assert finding.message == (
+        "control misses 10 of 300 ticks (3%): inference takes 37 ms in those, 22 ms otherwise; the garbage "
+        "collector 15 ms of it"
+    )
+    assert finding.evidence["cause"] == "gc"
+
+
+@linux
+def test_a_pause_that_all_ticks_have_is_no_cause(program):
+    for tick in program.ticks(100, hz=30, warmup=0):
+        with program.inside("inference"):
+            program.recorder.gc_pause(True)
+            program.recorder.advance(5 * MS)
+            program.recorder.gc_pause(False)
+            program.recorder.advance((36 if tick % 10 == 5 else 20) * MS)
+    (finding,) = program.found(RULE)
+    assert "garbage" not in finding.message
+    assert "cause" not in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("missed", "cause", "words"),
+    [
+        (Causes(10, involuntary_switches=30), "switches", "somebody else 3.0 times in each, 0.0 otherwise"),
+        (Causes(10, major_faults=20), "disk", "2 more pages of memory were read from a disk"),
+        (Causes(10, minor_faults=30_000), "faults", "3,000 more pages of memory were touched"),
+        (Causes(10, voluntary_switches=500, minor_faults=30), None, "otherwise"),
+    ],
+)
+def test_what_the_system_did_is_named_where_it_did_it_in_missed_ticks_alone(program, missed, cause, words):
+    control(program, ticks=100, slow=range(5, 100, 10))
+    profile = program.profile()
+    loop = replace(profile.loops["control"], missed_causes=missed, causes=Causes(90) + missed)
+    (finding,) = RULE.find(Survey(replace(profile, loops={"control": loop})))
+    assert finding.evidence.get("cause") == cause
+    assert words in finding.message
+
+
+def test_a_section_that_compiles_is_a_cause(program):
+    for tick in program.ticks(100, hz=30, warmup=0):
+        with program.inside("inference"):
+            program.recorder.advance(10 * MS)
+            if tick in (40, 70):
+                program.spend("torch compile", 900)
+    (finding,) = program.found(RULE)
+    assert finding.evidence["section"] == "control/inference/torch compile"
+    assert finding.evidence["cause"] == "compiling"
+    assert "torch compile takes 900 ms in those, 0 ns otherwise" in finding.message
+
+
+def test_of_a_file_that_does_not_know_missed_ticks_their_number_is_told(program):
+    control(program, slow=range(50, 110, 4))
+    profile = program.profile()
+    old = replace(
+        profile.loops["control"],
+        missed_ns=None,
+        missed_breakdown={},
+        causes=None,
+        missed_causes=None,
+        lateness=Lateness(15, 15 * 10 * MS, 10 * MS),
+    )
+    (finding,) = RULE.find(Survey(replace(profile, loops={"control": old})))
+    assert finding.message == "control misses 15 of 300 ticks (5%)"
+
+
+@pytest.mark.parametrize(("misses", "severity"), [(1, "info"), (3, "warning"), (20, "critical")])
+def test_how_severe_it_is_goes_by_the_part_that_is_missed(program, misses, severity):
+    control(program, ticks=200, slow=range(100, 100 + misses))
+    (finding,) = program.found(RULE)
+    assert finding.severity == severity
+
+
+def test_what_another_thread_did_in_a_section_of_the_name_is_not_taken_for_a_tick(program):
+    import threading
+
+    from ticktree.recorder import install, uninstall
+
+    install(program.recorder)
+    try:
+        for tick in program.ticks(60, hz=30, warmup=0):
+            helper = threading.Thread(target=program.spend, args=("decode", 0))
+            helper.start()
+            helper.join()
+            program.spend("decode", 30 if tick % 10 == 3 else 5)
+            program.spend("inference", 8 if tick % 10 == 3 else 5)
+    finally:
+        uninstall(program.recorder)
+    (finding,) = program.found(RULE)
+    assert "decode" not in finding.message  # how much of it was in ticks is not known
+    assert finding.message.endswith(": inference takes 8 ms in those, 5 ms otherwise")

@@ -1,0 +1,220 @@
+"""The end of warm-up, found from a loop's own first ticks: against the rule written down in Python, and by cases."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from telling import node
+from warmup_rule import CloseCallError, set_aside
+
+import ticktree
+from ticktree.profile import Histogram, Stats
+
+MS = 1_000_000
+
+
+def record(durations, *, hz=None, waited=None, warmup=None):
+    """The profile of a loop whose ticks take so long, of which so much is waited."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for tick, duration in recorder.loop("loop", list(enumerate(durations)), hz=hz, warmup=warmup):
+        wait = waited[tick] if waited else 0
+        if wait:
+            with recorder.section("wait", wait=True):
+                recorder.advance(wait)
+        with recorder.section("work"):
+            recorder.advance(duration - wait)
+    recorder.disable()
+    profile = recorder.snapshot()
+    profile.check()
+    return profile
+
+
+def found(durations, **options):
+    """How many ticks were set aside."""
+    return record(durations, **options).loops["loop"].warmup_ticks
+
+
+def scattered(count, mean=10 * MS, part=0.05, seed=1):
+    """Ticks that scatter around their mean by this part of it."""
+    dice = random.Random(seed)
+    return [round(mean * (1 + part * dice.gauss(0, 1))) for _ in range(count)]
+
+
+# -- against the rule ------------------------------------------------------------------------------------------------
+
+
+def clearly_set_aside(durations, waited=None):
+    """What the rule says; no example where rounding decides."""
+    try:
+        return set_aside(durations, waited)
+    except CloseCallError:
+        return reject()
+
+
+steps = st.lists(st.integers(0, 2000), min_size=1, max_size=70)
+warm_ups = st.lists(st.integers(0, 10**7), max_size=20)
+
+
+@settings(deadline=None, max_examples=150)
+@given(warm_ups, steps, st.sampled_from([0, 1000, 10**6]))
+def test_it_ends_where_the_rule_says(first, rest, base):
+    ticks = [base + tick for tick in first + rest]
+    assert found(ticks) == clearly_set_aside(ticks)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 3000)), min_size=1, max_size=70))
+def test_of_a_loop_that_waits_its_work_is_looked_at_as_well(ticks):
+    durations, waited = [work + wait for work, wait in ticks], [wait for _, wait in ticks]
+    assert found(durations, waited=waited) == clearly_set_aside(durations, waited)
+
+
+@given(st.lists(st.integers(2**50, 2**53), min_size=64, max_size=64))
+@settings(deadline=None, max_examples=30)
+def test_ticks_of_months_overflow_nothing(ticks):
+    assert found(ticks) in (0, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+# -- the cases -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """Ticks, and between how many of them are to be set aside."""
+
+    ticks: list
+    least: int
+    most: int
+
+
+def multiplied(ticks, factors):
+    return [round(tick * factors.get(at, 1)) for at, tick in enumerate(ticks)]
+
+
+CASES = {
+    "compiling in the first tick": Case(multiplied(scattered(20), {0: 300}), 4, 4),
+    "compiling in the first three ticks": Case(multiplied(scattered(20), {0: 300, 1: 300, 2: 300}), 4, 6),
+    "compiling again for a second shape": Case(multiplied(scattered(20), {0: 300, 2: 200}), 4, 8),
+    "tuning for each of three shapes": Case(multiplied(scattered(64), {0: 20, 7: 20, 15: 20}), 16, 32),
+    "caches that fill over tens of ticks": Case(
+        [round(tick * (1 + 0.5 * 0.9**at)) for at, tick in enumerate(scattered(100))], 24, 64
+    ),
+    "short ticks before there is anything to learn from": Case(
+        multiplied(scattered(64), dict.fromkeys(range(10), 0.1)), 12, 24
+    ),
+    "no warm-up": Case(scattered(100), 0, 0),
+    "no warm-up, much scatter": Case(scattered(100, part=0.2), 0, 0),
+    "ticks that are all the same": Case([10 * MS] * 100, 0, 0),
+    "ticks of no time": Case([0] * 100, 0, 0),
+    "a learner that learns at every fourth step": Case(
+        multiplied(scattered(100, part=0.02), dict.fromkeys(range(3, 100, 4), 3)), 0, 0
+    ),
+    "a learner that learns at every second step": Case([10, 30] * 32, 0, 0),
+    "a single pause in the middle": Case(multiplied(scattered(64), {20: 8}), 0, 0),
+    "drift of less than anybody looks for": Case([1000 - at // 2 for at in range(64)], 0, 0),
+    "three ticks are too few to tell": Case([3000 * MS, 10 * MS, 10 * MS], 0, 0),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_is_set_aside_in_each_case(case):
+    assert case.least <= found(case.ticks) <= case.most
+
+
+def test_a_loop_that_keeps_pace_warms_up_in_its_work():
+    work = multiplied(scattered(40), dict.fromkeys(range(3), 2.2))
+    waited = [33 * MS - each for each in work]
+    assert found([33 * MS] * 40) == 0
+    assert 4 <= found([33 * MS] * 40, waited=waited, hz=30) <= 8
+
+
+def test_scatter_alone_is_hardly_ever_taken_for_warm_up():
+    alarms = sum(found(scattered(64, seed=seed)) > 0 for seed in range(100))
+    assert alarms <= 15  # 5 to 10 in a hundred; MSER alone: 85 to 90
+
+
+# -- what becomes of it ----------------------------------------------------------------------------------------------
+
+
+def test_the_steady_phase_is_exact_and_the_whole_run_stays_whole():
+    ticks = [3000 * MS, *([10 * MS] * 3), *([11 * MS, 9 * MS] * 8)]
+    profile = record(ticks)
+    loop = profile.loops["loop"]
+    assert (loop.ticks, loop.warmup_ticks) == (20, 4)
+    for path in ("loop", "loop/work"):
+        told = profile.root.at(path)
+        assert told.steady == Stats.of(ticks[4:])
+        assert told.warmup == Stats.of(ticks[:4])
+        assert told.total_ns == sum(ticks)
+    assert loop.first_ticks.durations_ns == tuple(ticks)
+
+
+def test_what_was_set_aside_twice_adds_up():
+    ticks = [3000 * MS, *([30 * MS] * 11), *([10 * MS] * 28)]
+    profile = record(ticks, hz=50)
+    loop = profile.loops["loop"]
+    assert loop.warmup_ticks == set_aside(ticks) == 24
+    assert profile.root.at("loop/work").warmup == Stats.of(ticks[:24])
+    assert (loop.missed, loop.longest_miss_run, loop.missed_ns) == (0, 0, 0)
+    assert (loop.lateness.sum_ns, loop.lateness.histogram, loop.missed_breakdown) == (0, Histogram(), {})
+    assert (loop.jitter.count, loop.jitter.histogram) == (15, Histogram({0: 15}))
+    assert {worst.duration_ns for worst in loop.worst} == {10 * MS}
+
+
+def test_boundaries_of_somebody_elses_loop_warm_up_too(recorder):
+    with recorder.section("main"):
+        for tick in range(21):
+            recorder.tick("env")
+            recorder.advance((500 if tick == 0 else 10) * MS)
+    assert recorder.snapshot().loops["main/env"].warmup_ticks == 4
+
+
+def test_the_warm_up_of_somebody_elses_loop_may_be_said(recorder):
+    for name, warmup in (("none", 0), ("two", 2)):
+        with recorder.section("main"):
+            for tick in range(21):
+                recorder.tick(name, warmup=warmup)
+                recorder.advance((500 if tick == 0 else 10) * MS)
+        assert recorder.snapshot().loops[f"main/{name}"].warmup_ticks == warmup
+
+
+def test_what_is_said_by_hand_holds():
+    ticks = [500 * MS, *([10 * MS] * 20)]
+    assert found(ticks) == 4
+    assert found(ticks, warmup=0) == 0
+    assert found(ticks, warmup=1) == 1
+
+
+def test_loops_inside_begin_their_steady_phase_with_the_loop_around_them(recorder):
+    for episode in recorder.loop("episode", range(10)):
+        for _ in recorder.loop("step", range(5), hz=100, warmup=0):
+            recorder.advance((400 if episode == 0 else 11) * MS)
+    profile = recorder.snapshot()
+    assert profile.loops["episode"].warmup_ticks == 4
+    step = profile.loops["episode/step"]
+    assert (step.ticks, step.warmup_ticks, step.stats.count) == (50, 20, 30)
+    assert (step.missed, step.missed_ns, step.lateness.max_ns) == (30, 330 * MS, MS)
+    assert step.stats.max_ns == node(recorder, "episode/step").steady.max_ns == 11 * MS
+
+
+def test_after_a_reset_it_is_looked_for_again(recorder):
+    for tick in recorder.loop("loop", range(30)):
+        recorder.advance((500 if tick in (0, 10) else 10) * MS)
+        if tick == 9:
+            recorder.reset()
+    loop = recorder.snapshot().loops["loop"]
+    assert (loop.ticks, loop.warmup_ticks) == (21, 4)  # the tick that was open at the reset counts from there
+
+
+def test_ticks_cut_short_are_none_of_the_first_ticks(recorder):
+    for episode in range(4):
+        for tick in recorder.loop("step", range(9)):
+            recorder.advance((500 if (episode, tick) == (0, 0) else 10) * MS)
+            if tick == 2:
+                break
+    loop = recorder.snapshot().loops["step"]
+    assert (loop.ticks, loop.incomplete, loop.warmup_ticks) == (8, 4, 4)
