@@ -34,7 +34,11 @@ def _reading(name: str, side: Side, of: Callable[[Gauge], float | None], q: floa
 
 def _zeros(subject: Subject, unit: Unit) -> float:
     gauge = _gauge(subject)
-    return gauge.zeros / gauge.count if unit == "share" else gauge.zeros
+    if unit == "count":
+        return gauge.zeros
+    if gauge.zero_share is None:
+        raise NotMeasuredError("no reading is filed")
+    return gauge.zero_share
 
 
 def _readings(subject: Subject, _unit: Unit) -> float:
