@@ -34,11 +34,7 @@ def _reading(name: str, side: Side, of: Callable[[Gauge], float | None], q: floa
 
 def _zeros(subject: Subject, unit: Unit) -> float:
     gauge = _gauge(subject)
-    if unit == "count":
-        return gauge.zeros
-    if gauge.zero_share is None:
-        raise NotMeasuredError("no reading is filed")
-    return gauge.zero_share
+    return gauge.zeros / gauge.count if unit == "share" else gauge.zeros
 
 
 def _readings(subject: Subject, _unit: Unit) -> float:
