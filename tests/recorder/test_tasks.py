@@ -142,6 +142,28 @@ def test_a_task_that_begins_after_its_section_was_left_still_hangs_there(recorde
 
 
 @both
+def test_a_context_run_in_a_task_whose_section_was_left_covers_nobody_either(recorder, kind):
+    """With nothing open in the task, what it runs synchronously is where the task is: beside the run, not in it."""
+
+    def inside():
+        with recorder.section("inner"):
+            recorder.advance(1)
+
+    async def task():
+        contextvars.copy_context().run(inside)
+
+    async def main():
+        with recorder.section("maker"):
+            made = asyncio.create_task(task())
+        await made
+
+    run(kind, main())
+    assert counts(recorder) == {"maker": 1, "maker/inner": 1}
+    assert node(recorder, "maker").total_ns == 0
+    assert node(recorder, "maker/inner").concurrent_ns == 1
+
+
+@both
 def test_a_task_made_by_a_task_hangs_under_that_one(recorder, kind):
     async def parent():
         with recorder.section("parent"):

@@ -83,26 +83,29 @@ static void tt_origin_claim(tt_recorder *recorder, tt_origin *origin, PyObject *
     origin->context = own;
 }
 
+/* Where a task was made. That call may be over: then the task's sections hang there still, and cover nobody. */
+static void tt_stack_hang_at_origin(tt_stack *stack)
+{
+    stack->parent = stack->origin->frame;
+    stack->parent_serial = stack->origin->serial;
+    stack->home = stack->origin->node;
+}
+
 /* A context seen for the first time: a task's own (its origin is unclaimed), a copy made inside that task and run
- * there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs synchronously. */
+ * there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs synchronously. With no
+ * section open in the task, a copy is where the task is. */
 static void tt_stack_place(tt_thread *thread, tt_stack *stack, tt_pyframe *now)
 {
     tt_origin *origin = stack->origin;
+    tt_frame *open = NULL;
     if (origin && !origin->context) tt_origin_claim(thread->recorder, origin, stack->context);
-    if (origin && origin->context == stack->context) {
-        stack->parent = origin->frame;
-        stack->parent_serial = origin->serial;
-        stack->home = origin->node;
-        return;
-    }
-    tt_frame *open = tt_frame_beneath(stack, now);
+    if (!origin || origin->context != stack->context) open = tt_frame_beneath(stack, now);
     if (!open && origin) {
         tt_stack *task = tt_stack_of_context(thread, origin->context);
-        if (task && task->top) open = task->top;
-        else if (origin->frame && origin->frame->serial == origin->serial) open = origin->frame;
+        if (task) open = task->top;
     }
-    tt_stack_hang(stack, open);
-    if (!open && origin) stack->home = origin->node;
+    if (open || !origin) tt_stack_hang(stack, open);
+    else tt_stack_hang_at_origin(stack);
 }
 
 /* The origin set for this context's task, where that task belongs to this thread. */
