@@ -1,16 +1,23 @@
-"""Ceilings: what the machine of a run can do at most."""
+"""Ceilings: what the machine of a run can do at most.
+
+A profile may be of runs on several machines, and does not say what was done on which. So who calls a number impossible
+asks for the fastest of them, and who calls one slow for the slowest: either may then be silent, but not wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ticktree.profile import Profile
+
+_Choice: TypeAlias = Callable[[Iterable[float]], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
-    """What the machine can do at most; of several machines in one profile, the fastest. None where not known.
+    """What a machine can do at most. None where not known.
 
     Attributes:
         memcpy_bytes_per_s: bytes copied a second by one thread, too many to be in a cache, onto memory that is
@@ -39,26 +46,43 @@ class Ceilings:
     clock_read_ns: float | None = None
 
 
-def ceilings(profile: Profile) -> Ceilings | None:
-    """Return the ceilings that a run carries in its metadata; None where it carries none."""
+def fastest_machine(profile: Profile) -> Ceilings | None:
+    """Return what no machine of a profile exceeds; None where it carries no ceilings."""
+    return _ceilings(profile, max, min)
+
+
+def slowest_machine(profile: Profile) -> Ceilings | None:
+    """Return what every machine of a profile can do; None where it carries no ceilings."""
+    return _ceilings(profile, min, max)
+
+
+def _ceilings(profile: Profile, of_speed: _Choice, of_cost: _Choice) -> Ceilings | None:
+    """Return the ceilings in a profile's metadata, of several values of a key the one that is chosen.
+
+    Args:
+        profile: of one machine or several.
+        of_speed: chooses among rates and sizes, of which more is faster.
+        of_cost: chooses among times, of which less is.
+    """
     facts = profile.metadata
     if not any(key.startswith("ceiling.") for key in facts):
         return None
 
-    def most(key: str) -> float | None:
-        return max(_positive(facts.get(key, ())), default=None)
+    def one(key: str, of: _Choice = of_speed) -> float | None:
+        known = _positive(facts.get(key, ()))
+        return of(known) if known else None
 
     return Ceilings(
-        memcpy_bytes_per_s=most("ceiling.memcpy_bytes_per_s"),
-        cache_copy_bytes_per_s=most("ceiling.cache_copy_bytes_per_s"),
-        cache_bytes=_whole(most("ceiling.cache_bytes")),
-        flops_per_s_thread=most("ceiling.flops_per_s_thread"),
-        flops_per_s=most("ceiling.flops_per_s"),
+        memcpy_bytes_per_s=one("ceiling.memcpy_bytes_per_s"),
+        cache_copy_bytes_per_s=one("ceiling.cache_copy_bytes_per_s"),
+        cache_bytes=_whole(one("ceiling.cache_bytes")),
+        flops_per_s_thread=one("ceiling.flops_per_s_thread"),
+        flops_per_s=one("ceiling.flops_per_s"),
         is_measured=facts.get("ceiling.source") == frozenset({"measured"}),
-        low_precision_factor=max(1.0, most("ceiling.low_precision_factor") or 1.0),
-        cores=_whole(most("cores_usable") or most("cores")) or 1,
-        gpus=_whole(most("gpus")) or 0,
-        clock_read_ns=min(_positive(facts.get("ceiling.clock_read_ns", ())), default=None),
+        low_precision_factor=max(1.0, one("ceiling.low_precision_factor") or 1.0),
+        cores=_whole(one("cores_usable") or one("cores")) or 1,
+        gpus=_whole(one("gpus", max)) or 0,  # a part of no speed: there is one, or there is none
+        clock_read_ns=one("ceiling.clock_read_ns", of_cost),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.ceilings import Ceilings, ceilings
+from ticktree.analysis.ceilings import Ceilings, fastest_machine
 from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.visible import visible
@@ -54,7 +54,7 @@ class Row:
 def tree_rows(profile: Profile, options: ViewOptions) -> list[Row]:
     """Return the rows of the whole tree, top to bottom; none when nothing was recorded."""
     rows: list[Row] = []
-    here = ceilings(profile)
+    here = fastest_machine(profile)
     # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
     top = _below(profile.root, options, here)
     if not profile.root.own_ns:  # nobody measured what went on outside all sections

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 import ticktree
 from ticktree.analysis.finding import Finding
@@ -14,6 +15,9 @@ from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 MS = 1_000_000
+
+# What is known of one machine, or what of each of several.
+Known: TypeAlias = float | str | tuple[float | str, ...]
 
 
 class Program:
@@ -50,16 +54,20 @@ class Program:
     def gauge(self, name: str, value: float) -> None:
         self.recorder.gauge(name, value)
 
-    def profile(self, **metadata: float | str) -> Profile:
-        """What was recorded, of a machine of which so much is known."""
+    def profile(self, **metadata: Known) -> Profile:
+        """What was recorded, of a machine of which so much is known, or of several."""
         profile = self.recorder.snapshot()
         profile.check()
-        known = {key.replace("__", "."): frozenset({value}) for key, value in metadata.items()}
+        known = {key.replace("__", "."): _values(value) for key, value in metadata.items()}
         return replace(profile, metadata={**profile.metadata, **known})
 
-    def found(self, rule: Rule, settings: Settings | None = None, **metadata: float | str) -> list[Finding]:
+    def found(self, rule: Rule, settings: Settings | None = None, **metadata: Known) -> list[Finding]:
         """What `rule` finds in it."""
         return list(rule.find(Survey(self.profile(**metadata), settings)))
+
+
+def _values(known: Known) -> frozenset[float | str]:
+    return frozenset(known if isinstance(known, tuple) else {known})
 
 
 def robot_tick(

@@ -58,6 +58,12 @@ def test_a_convolution_that_may_have_taken_so_long_is_not(program, conv1_ms):
     assert program.found(RULE, **HERE) == []
 
 
+def test_of_several_machines_the_fastest_says_what_cannot_be(program):
+    train(program, conv1_ms=0.05)
+    both = {**HERE, "ceiling__flops_per_s": (187_000_000_000, 90_000_000_000_000)}
+    assert program.found(RULE, **both) == []
+
+
 def test_just_above_the_margin_it_is_told(program):
     train(program, conv1_ms=1e3 * CONV1 / (1.26 * 196e9))
     assert len(program.found(RULE, **HERE)) == 1

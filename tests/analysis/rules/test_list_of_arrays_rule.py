@@ -49,6 +49,12 @@ def test_a_speed_that_was_only_reckoned_is_none_to_hold_it_against(program):
     assert found.evidence["at_stake_share"] == pytest.approx(16.6 / 47.6)
 
 
+def test_of_several_machines_it_is_held_against_the_slowest(program):
+    train(program, ms=4.5)
+    both = {**COPIES, "ceiling__memcpy_bytes_per_s": (10e9, 60e9)}
+    assert program.found(RULE, **both) == []
+
+
 def test_as_fast_as_the_machine_copies_is_not_spoken_of(program):
     train(program, ms=4.5)
     assert program.found(RULE, **COPIES) == []

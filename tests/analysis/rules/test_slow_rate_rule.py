@@ -52,6 +52,12 @@ def test_of_a_machine_that_nobody_measured_nothing_is_said(program):
     assert program.found(RULE, ceiling__source="reckoned", ceiling__flops_per_s=1_250_000_000_000) == []
 
 
+def test_of_several_machines_the_slowest_says_what_is_slow(program):
+    train(program, 40, bytes=STATES)
+    both = {**HERE, "ceiling__memcpy_bytes_per_s": (4_000_000_000, 40_000_000_000)}
+    assert program.found(RULE, **both) == []
+
+
 def test_what_is_waited_for_is_not_slow(program):
     train(program, 40, wait=True, bytes=STATES)
     assert program.found(RULE, **HERE) == []

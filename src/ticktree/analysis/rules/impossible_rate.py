@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.ceilings import Ceilings, ceilings
+from ticktree.analysis.ceilings import Ceilings, fastest_machine
 from ticktree.analysis.finding import Evidence, Finding
 from ticktree.analysis.places import Place
 from ticktree.analysis.survey import Survey
@@ -50,7 +50,7 @@ class ImpossibleRateRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each group of siblings that are too fast, about the one that is so by the most."""
-        here = ceilings(seen.profile)
+        here = fastest_machine(seen.profile)
         if here is None:
             return
         groups: dict[tuple[str, bool], list[_Excess]] = {}

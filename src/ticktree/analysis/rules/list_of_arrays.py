@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.ceilings import ceilings
+from ticktree.analysis.ceilings import slowest_machine
 from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.kinds import makes_an_array
@@ -29,7 +29,7 @@ class ListOfArraysRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied."""
-        known = ceilings(seen.profile)
+        known = slowest_machine(seen.profile)
         memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None
         for cycle in seen.cycles:
             for batch, made in _batches(cycle.spots).values():

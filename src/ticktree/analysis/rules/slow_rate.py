@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.ceilings import Ceilings, ceilings
+from ticktree.analysis.ceilings import Ceilings, slowest_machine
 from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.machine import Machine
@@ -60,7 +60,7 @@ class SlowRateRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each cycle and kind of work, about the section in which most could be saved."""
-        here = ceilings(seen.profile)
+        here = slowest_machine(seen.profile)
         if here is None:
             return
         # What others took from it is not its own slowness; another rule tells who they were.
