@@ -7,6 +7,7 @@ import json
 import pytest
 
 import ticktree
+from ticktree.profile.machine import programs_own, threads
 from ticktree.run.directory import RunDirectory
 
 ONE = """
@@ -48,6 +49,27 @@ def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
     outer, inner = profile.root.at("outer"), profile.root.at("outer/inner")
     assert 0 < outer.recorder_ns <= outer.own_ns
     assert 0 <= inner.recorder_ns <= inner.own_ns
+
+
+def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_session):
+    profile, _ = run_session(
+        """
+        import os, sys, types
+        sys.modules["torch"] = types.SimpleNamespace(get_num_threads=lambda: threads)
+        ticktree.enable()
+        with ticktree.section("x"):
+            threads = 3
+        child = os.fork()
+        threads = 5 if child == 0 else 2  # a worker's are not the program's
+        if child == 0:
+            with ticktree.section("y"):
+                sys.exit()
+        os.waitpid(child, 0)
+        """
+    )
+    assert counts(profile) == {"x": 1, "y": 1}
+    assert threads(profile.gauges) == {"torch": 2}
+    assert programs_own(profile.gauges) == {}
 
 
 def test_a_program_that_never_enables_leaves_nothing(run_python, tmp_path):

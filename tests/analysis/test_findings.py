@@ -41,20 +41,28 @@ def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rul
     assert [found.message for found in findings(Profile.empty(), rules=[first, second])] == list("abcde")
 
 
-def test_who_says_why_takes_the_place_of_who_says_how_much():
-    def about(path, rule="says"):
-        return Finding(rule, "info", path, f"{rule} of {path}")
+def about(path, rule="says", **evidence):
+    return Finding(rule, "info", path, f"{rule} of {path}", evidence)
 
-    found = [
-        about("a"),
-        about("a", "slow"),
-        about("a", "memory"),
-        about("b", "critical"),
-        about("", "slow"),
-        about(""),
-    ]
-    kept = [finding.message for finding in findings(Profile.empty(), rules=[Says(*found)])]
-    assert kept == ["says of a", "critical of b", "slow of ", "says of "]
+
+def kept(*found):
+    return [finding.message for finding in findings(Profile.empty(), rules=[Says(*found)])]
+
+
+def test_who_says_why_takes_the_place_of_who_says_how_much():
+    specific = about("a", at_stake_share=0.2)
+    generic = (about("a", "slow", at_stake_share=0.3), about("a", "memory"), about("b", "critical"))
+    assert kept(*generic, specific) == ["says of a", "critical of b"]
+
+
+def test_who_explains_little_of_it_does_not():
+    generic = about("a", "critical", at_stake_share=0.4)
+    assert kept(about("a", at_stake_share=0.1), generic) == ["critical of a", "says of a"]
+    assert kept(about("a"), generic) == ["critical of a", "says of a"]  # it says nothing of what is at stake
+    assert kept(about("", at_stake_share=1), about("", "slow")) == [
+        "says of ",
+        "slow of ",
+    ]  # of the whole run
 
 
 def test_every_rule_that_only_says_how_much_is_one_of_those_there_are():

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import threading
+
 from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from virtual_programs import Program
 
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.survey import Survey
@@ -96,3 +99,22 @@ def test_the_evidence_adds_up():
         "known_for_whom_share": 0.9,
     }
     assert (one.severity, one.path) == ("info", "recv")
+
+
+def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():
+    def told(**options):
+        program = Program()
+
+        def work():
+            program.work("camera", 1)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        for _ in program.loop("control", range(50), **options):
+            program.work("act", 2)
+            program.work("sleep", 8, wait=True)
+        return said(program.profile())
+
+    assert told(hz=100) == []
+    assert len(told()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from commandline import assert_one_clear_line
@@ -13,7 +14,8 @@ noise = random.Random(sys.argv[2])
 slower = float(sys.argv[1])
 recorder = ticktree.Recorder(virtual_clock=True)
 for tick in recorder.loop("train", range(300)):
-    with recorder.section("sample"):
+    with recorder.section("sample") as sample:
+        sample.work(bytes=1_000_000, items=4)
         recorder.advance(int(1_000_000 * slower * noise.uniform(0.95, 1.05)))
     with recorder.section("update"):
         recorder.advance(int(9_000_000 * noise.uniform(0.98, 1.02)))
@@ -38,6 +40,31 @@ def test_it_says_what_is_slower_and_what_is_no_different(profiles):
     assert "no difference" in lines["update"]
 
 
+def test_loops_stand_side_by_side_with_mean_extremes_and_throughput_whatever_the_width(profiles):
+    done = profiles.ticktree("compare", "base.json", "new.json", "--width", "70")
+    sides = re.findall(
+        r"^ +(?:base|new): mean \S+ ms · min \S+ ms · max \S+ ms · (\S+) ticks/s$", done.stdout, re.MULTILINE
+    )
+    assert [float(rate) for rate in sides] == [
+        pytest.approx(100, rel=0.02),  # ticks of 10 ms
+        pytest.approx(95, rel=0.02),  # of 10.5 ms
+    ]
+
+
+def test_what_was_worked_on_is_shown_as_a_rate_of_both_sides(profiles):
+    done = profiles.ticktree("compare", "base.json", "new.json", "--all")
+    assert re.search(
+        r"(1\.0\d G|99\d M)B/s, (4\.0|3\.9)\d k items/s -> 6\d\d MB/s, 2\.[67]\d k items/s", done.stdout
+    )
+    document = json.loads(profiles.ticktree("compare", "base.json", "new.json", "--format", "json").stdout)
+    entries = {(entry["kind"], entry["path"]): entry for entry in document["entries"]}
+    sample = entries["node", "train/sample"]
+    assert sample["base"]["items_per_s"] == pytest.approx(4000, rel=0.02)
+    assert sample["new"]["bytes_per_s"] == pytest.approx(667e6, rel=0.02)
+    assert "ticks_per_s" not in sample["base"]
+    assert entries["loop", "train"]["base"]["ticks_per_s"] == pytest.approx(100, rel=0.02)
+
+
 def test_the_json_has_an_entry_a_node_and_loop(profiles):
     done = profiles.ticktree("compare", "base.json", "new.json", "--format", "json")
     document = json.loads(done.stdout)
@@ -56,7 +83,10 @@ def test_it_can_fail_on_a_verdict(profiles):
 def test_markdown_goes_to_a_file(profiles):
     done = profiles.ticktree("compare", "base.json", "new.json", "--format", "markdown", "-o", "pr.md")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "| slower |" in (profiles.directory / "pr.md").read_text()
+    document = (profiles.directory / "pr.md").read_text()
+    assert document.startswith("# ticktree compare\n")
+    assert "| slower |" in document
+    assert "- base: mean " in document
 
 
 def test_a_directory_of_runs_is_repeats(here):
@@ -72,11 +102,16 @@ def test_a_directory_of_runs_is_repeats(here):
 def test_unlike_machines_are_not_compared_unless_asked_for(profiles):
     new = profiles.directory / "new.json"
     profile = json.loads(new.read_text())
-    profile["metadata"]["version.torch"] = "2.13.0"
+    profile["metadata"] = {**profile["metadata"], "version.torch": "2.13.0", "command": "there"}
     new.write_text(json.dumps(profile))
+    base = profiles.directory / "base.json"
+    profile = json.loads(base.read_text())
+    profile["metadata"]["command"] = "here"
+    base.write_text(json.dumps(profile))
     done = profiles.ticktree("compare", "base.json", "new.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert "version.torch: - -> 2.13.0" in done.stderr
+    assert "command: here -> there" in done.stderr  # what else differs is said as well
     assert "--allow-different" in done.stderr
     allowed = profiles.ticktree("compare", "base.json", "new.json", "--allow-different")
     assert allowed.returncode == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "analysis"))
 
-from invented_profiles import control, training
+from invented_profiles import control, robot, training
 from invented_trainers import crowded_trainer, straggling_trainer
 
 from ticktree.outputs import OUTPUTS, ViewOptions
@@ -23,6 +23,9 @@ CASES = {
     "control-100.txt": (control, "terminal", ViewOptions(width=100)),
     "control-100-color.txt": (control, "terminal", ViewOptions(width=100, color=True)),
     "control.md": (control, "markdown", ViewOptions()),
+    "robot-60.txt": (robot, "terminal", ViewOptions(width=60)),
+    "robot-100.txt": (robot, "terminal", ViewOptions(width=100)),
+    "robot.md": (robot, "markdown", ViewOptions()),
     "trainer-60.txt": (straggling_trainer, "terminal", ViewOptions(width=60)),
     "trainer-100.txt": (straggling_trainer, "terminal", ViewOptions(width=100)),
     "trainer-100-color.txt": (straggling_trainer, "terminal", ViewOptions(width=100, color=True)),

@@ -1,9 +1,10 @@
-"""Profiles as they could have been recorded, all numbers invented: a training loop, and a control loop."""
+"""Profiles as they could have been recorded, all numbers invented: a training loop, control loops."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 from ticktree.profile import (
     CallSite,
@@ -244,6 +245,69 @@ def control() -> Profile:
             "threads": frozenset({1}),
         },
         losses={"unwound": 2},
+    )
+
+
+def robot() -> Profile:
+    """A 30 Hz robot on a bad day: every chunk of actions comes late, and once the bus to the motors was slow."""
+    count, budget = 900, 33_333_333
+    camera = spread(4 * MS, count, 1, 0.4)
+    observe = spread(7 * MS, count, 2, 0.15)
+    predict = [each if tick % 20 == 19 else 0 for tick, each in enumerate(spread(31 * MS, count, 3, 0.25))]
+    send = [
+        each * (14 if 412 <= tick < 421 else 1) for tick, each in enumerate(spread(2 * MS, count, 4, 0.2))
+    ]
+    work = [sum(parts) + 400 * US for parts in zip(observe, predict, send, strict=True)]
+    awake = [worked + waited for worked, waited in zip(work, camera, strict=True)]
+    durations = [max(budget, each) for each in awake]
+    sleep = [took - each for took, each in zip(durations, awake, strict=True)]
+    missed = [max(0, each - budget) for each in work]
+    late = [each for each in missed if each]
+    steps = [abs(after - before) for before, after in pairwise(durations)]
+    ages = [spread(each + 18 * MS, 1, tick, 0.2)[0] for tick, each in enumerate(awake)]
+    age = node("sensor to action: wrist camera", ages)
+    control = node(
+        "control",
+        durations,
+        node("camera", camera, wait=True),
+        node("observe", observe),
+        node("predict", [each for each in predict if each]),
+        node("send", send),
+        node("sleep", [each for each in sleep if each], wait=True),
+        replace(age, concurrent_ns=age.total_ns),
+    )
+    worst = max(range(count), key=durations.__getitem__)
+    breakdown = {"camera": camera, "observe": observe, "predict": predict, "send": send}
+    loop = Loop(
+        path="control",
+        ticks=count,
+        incomplete=1,
+        hz=frozenset({30.0}),
+        missed=len(late),
+        longest_miss_run=9,
+        stats=control.steady,
+        lateness=Lateness(len(late), sum(late), max(late), Histogram.of(late)),
+        jitter=Jitter(len(steps), sum(steps), Histogram.of(steps)),
+        busy_ns=sum(durations),
+        waited_ns=sum(camera) + sum(sleep),
+        missed_ns=sum(took for took, over in zip(durations, missed, strict=True) if over),
+        worst=(
+            WorstTick(
+                durations[worst],
+                "77/77",
+                worst,
+                sum(durations[:worst]),
+                {f"control/{name}": took[worst] for name, took in breakdown.items()},
+                {"involuntary_switches": 2},
+            ),
+        ),
+    )
+    depth = [float(max(0, 17 - tick % 20)) for tick in range(count)]
+    return Profile(
+        root=Node(name="root", own_ns=120 * MS, children={"control": control}),
+        loops={"control": loop},
+        gauges={"action queue depth": gauge_of("action queue depth", depth)},
+        metadata={"name": frozenset({"robot"}), "command": frozenset({"robot.py"})},
     )
 
 

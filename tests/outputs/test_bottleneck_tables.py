@@ -69,6 +69,13 @@ def test_five_are_shown_and_the_rest_together_unless_it_is_one():
     assert "1 smaller" not in rows(table_of(ticks(*names[:-1])))
 
 
+def test_what_hardly_takes_time_is_shown_on_demand_and_a_table_of_one_row_not_at_all():
+    sections = (("env", 600), ("model", 400), ("tiny", 0.2), ("tinier", 0.1))
+    assert list(rows(table_of(ticks(*sections)))) == ["env", "model", "2 smaller"]
+    assert len(rows(table_of(ticks(*sections), ALL))) == 4
+    assert table_of(ticks(("env", 600), ("tiny", 0.2))) is None
+
+
 def test_waits_slack_loops_and_what_runs_beside_are_marked():
     program = Program()
     for _ in program.loop("loop", range(4), hz=10):

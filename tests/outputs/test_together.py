@@ -7,6 +7,7 @@ from dataclasses import replace
 from invented_crews import crew, ids, stepping
 from invented_profiles import control, training
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from virtual_programs import Program
 
 from ticktree.analysis import Finding
 from ticktree.analysis.survey import Survey
@@ -46,7 +47,11 @@ def test_what_there_is_nothing_to_say_of_has_no_part():
     assert sections(shown(quiet))[:3] == ["processes", "loops", "bottlenecks of train"]
     for make in (control, training):
         assert not {"processes", "why idle", "critical path"} & set(sections(shown(make())))
-    assert "Worth doing\n 1" not in sections(shown(control()))
+    even = Program()
+    for _ in even.loop("loop", range(300)):
+        for name in "abcd":
+            even.work(name, 10)
+    assert sections(shown(even.profile())) == ["loops", "bottlenecks of loop"]
 
 
 def test_each_role_has_a_row_of_what_it_did_with_its_time():

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from invented_profiles import MS, control, node
+from invented_profiles import MS, node
 
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.worst import pace, worst_ticks
-from ticktree.profile import Loop, Node, Profile, Stats, WorstTick
+from ticktree.outputs.worst import worst_ticks
+from ticktree.profile import Loop, Node, Profile, WorstTick
 
 PLAIN = ViewOptions()
 
@@ -64,14 +64,3 @@ def test_beside_the_longest_only_ticks_out_of_the_ordinary_are_shown():
 def test_names_in_a_breakdown_cannot_move_the_cursor():
     profile, loop = loop_with({"loop/\x1b[2J": MS})
     assert worst_ticks(profile, loop, PLAIN)[0][1] == r"\x1b[2J 1.00 ms"
-
-
-def test_the_pace_of_a_loop_is_said_in_one_line():
-    [loop] = control().loops.values()
-    assert pace(loop) == [
-        "when late, by 120 us on average, 35.0 ms at most",
-        "jitter 42.0 us",
-        "up to 3 missed in a row",
-        "1 cut short",
-    ]
-    assert pace(Loop(path="x", stats=Stats())) == []

@@ -30,6 +30,8 @@ class Finding:
             in `_share`, how many times as much in `_factor`. Names are such that they can follow their number:
             "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most; of the loop's,
             where `loop` is the path of one.
+        is_wrong_number: whether it says that a number of this profile cannot be. It comes before all advice, which
+            rests on numbers.
     """
 
     rule: str
@@ -37,6 +39,7 @@ class Finding:
     path: str
     message: str
     evidence: Evidence = field(default_factory=dict)
+    is_wrong_number: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as `report --format json` writes it."""

@@ -10,23 +10,32 @@ from ticktree.analysis.ordering import ordered
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.allocation import AllocationRule
 from ticktree.analysis.rules.buffer_copies import BufferCopiesRule
+from ticktree.analysis.rules.contended import ContendedRule
 from ticktree.analysis.rules.copied_twice import CopiedTwiceRule
 from ticktree.analysis.rules.critical import CriticalRule
+from ticktree.analysis.rules.drift import DriftRule
+from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
 from ticktree.analysis.rules.gpu_memory import GpuMemoryRule
 from ticktree.analysis.rules.guidance import GuidanceRule
 from ticktree.analysis.rules.horizon import HorizonRule
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.analysis.rules.imbalance import ImbalanceRule
+from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
+from ticktree.analysis.rules.late_compilation import LateCompilationRule
 from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
 from ticktree.analysis.rules.memory import MemoryRule
 from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
 from ticktree.analysis.rules.no_compilation import NoCompilationRule
+from ticktree.analysis.rules.oversubscribed import OversubscribedRule
+from ticktree.analysis.rules.phase_change import PhaseChangeRule
 from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.rules.slow import SlowRule
+from ticktree.analysis.rules.slow_rate import SlowRateRule
 from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.rules.throttled import ThrottledRule
 from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
 from ticktree.analysis.rules.unused_gradients import UnusedGradientsRule
 from ticktree.analysis.settings import Settings
@@ -53,17 +62,26 @@ RULES: Sequence[Rule] = (
     RoundTripRule(),
     NoCompilationRule(),
     TooFewTicksRule(),
+    ImpossibleRateRule(),
+    SlowRateRule(),
     CriticalRule(),
     SlowRule(),
     MemoryRule(),
     GpuMemoryRule(),
+    OversubscribedRule(),
+    ContendedRule(),
+    ThrottledRule(),
+    LateCompilationRule(),
+    GarbageCollectionRule(),
+    PhaseChangeRule(),
+    DriftRule(),
 )
 
 
 def findings(
     profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
 ) -> list[Finding]:
-    """Return what there is to say of `profile`, the most severe first, then what has most at stake.
+    """Return what there is to say of `profile`: numbers that cannot be, the most severe, what has most at stake.
 
     Args:
         profile: what is judged.

@@ -27,7 +27,7 @@ def gain(frame: Frame, ceiling: Ceiling) -> str:
         return f"the run would take {duration(ceiling.free_ns)} instead of {duration(ceiling.now_ns)}"
     name = paths.name_of(frame.path)
     if ceiling.hz is None or ceiling.free_hz is None:
-        return f"nothing would be left of {name}"
+        return f"{name} would have nothing left to do"
     return f"{name} would go from {number(ceiling.hz)} to {number(ceiling.free_hz)} Hz"
 
 

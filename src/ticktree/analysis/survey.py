@@ -49,6 +49,11 @@ class Survey:
         return [step for frame in self.frames for step in frame.steps]
 
     @cached_property
+    def slack(self) -> frozenset[str]:
+        """Paths of the sleeps that hold a loop's rate: time to spare."""
+        return frozenset(step.path for step in self.steps if step.is_slack)
+
+    @cached_property
     def bottlenecks(self) -> Sequence[Bottleneck]:
         """The same with what each costs its loop, loop by loop, the dearest first."""
         return [one for frame in self.frames for one in bottlenecks(frame, self.settings.weights)]

@@ -33,6 +33,14 @@ def duration(ns: float) -> str:
     return f"{_three_digits(ns / 1e9)} s"
 
 
+def amount(value: float, unit: str) -> str:
+    """Return `value` of `unit` with three significant digits and a prefix, such as "44.4 TFLOP/s"."""
+    prefixes = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+    # At 999.5 three digits round to 1000, which is 1 of the next prefix.
+    of, prefix = next((entry for entry in prefixes if value >= 0.9995 * entry[0]), (1.0, ""))
+    return f"{_three_digits(value / of)} {prefix}{unit}"
+
+
 def size(number_of_bytes: float) -> str:
     """Return an amount of memory, such as "37.7 MB" (a megabyte is 1,000,000 bytes)."""
     for limit, of, unit in ((999.5, 1, "B"), (999.5e3, 1e3, "kB"), (999.5e6, 1e6, "MB")):

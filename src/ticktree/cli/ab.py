@@ -68,6 +68,8 @@ def command(
         raise TicktreeError("no pair was completed")
     view = replace(view_options(sys.stdout), all=everything)
     show(COMPARISONS[format_name](compared, differences(*sides), view), sys.stdout)
+    if len(sides[0]) < pairs:
+        note(f"stopped before {pairs} pairs: nothing is left open about any loop")
     note(f"{len(sides[0])} pairs kept in {place}")
 
 

@@ -36,7 +36,7 @@ def refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
     """
     grounds = [difference for difference in apart if difference.is_ground]
     if grounds and not allowed:
-        for difference in grounds:
+        for difference in apart:
             note(f"{difference.key}: {difference.base or '-'} -> {difference.new or '-'}")
         raise TicktreeError(
             "the sides differ in more than the program, as said above; --allow-different compares them all the same"

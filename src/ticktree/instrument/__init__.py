@@ -20,6 +20,7 @@ _MODULES = {
     "waits": "ticktree.instrument.waits",
     "gymnasium": "ticktree.instrument.gymnasium",
     "torch": "ticktree.instrument.torch",
+    "torch-compile": "ticktree.instrument.torch_compile",
 }
 KNOWN = tuple(_MODULES)
 

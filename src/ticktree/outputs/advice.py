@@ -19,6 +19,8 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "_ns": formatting.time,
     "_share": formatting.share,
     "_bytes": formatting.size,
+    "_bytes_per_s": lambda rate: formatting.scaled(rate, "B/s"),
+    "_flops_per_s": lambda rate: formatting.scaled(rate, "FLOP/s"),
     "_factor": lambda factor: f"{formatting.significant(factor)} x",
 }
 

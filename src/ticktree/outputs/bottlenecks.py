@@ -17,17 +17,21 @@ from ticktree.profile import path as paths
 SHOWN = 5
 # Of what runs beside a loop: enough to see that it does.
 BESIDE_SHOWN = 2
+# What takes less of a tick is shown only where all is asked for.
+LEAST_SHARE = 0.001
 _BAR_RANK = 6
 
 
-def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table:
-    """Return what the time of a loop, or of the run, goes to, the dearest first."""
+def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table | None:
+    """Return what the time of a loop, or of the run, goes to, the dearest first; None where it is all of one."""
     found = [one for one in seen.bottlenecks if one.frame is frame]
     on_path = [one for one in found if not one.step.is_parallel]
     beside = [one for one in found if one.step.is_parallel]
-    shown = on_path if options.all or len(on_path) == SHOWN + 1 else on_path[:SHOWN]
+    if sum(one.share >= LEAST_SHARE for one in on_path) < 2:
+        return None
+    shown = _shown(on_path, options)
     entries = [_entry(one) for one in shown]
-    if shown != on_path:
+    if len(shown) < len(on_path):
         entries.append(_folded(on_path[len(shown) :]))
     entries += [_entry(one) for one in (beside if options.all else beside[:BESIDE_SHOWN])]
     heads = [column.head for column in columns.BOTTLENECKS if _has_any(column, entries)]
@@ -41,6 +45,15 @@ def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table:
         bar_rank=_BAR_RANK,
         remark=_slack(frame),
     )
+
+
+def _shown(on_path: Sequence[Bottleneck], options: ViewOptions) -> Sequence[Bottleneck]:
+    if options.all:
+        return on_path
+    large = [one for one in on_path if one.share >= LEAST_SHARE]
+    count = len(large) if len(large) <= SHOWN + 1 else SHOWN
+    # One row that is folded is no shorter than itself.
+    return on_path if len(on_path) == count + 1 else large[:count]
 
 
 def of(frame: Frame) -> str:

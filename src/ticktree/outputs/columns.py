@@ -94,7 +94,9 @@ def _if_free(one: Bottleneck) -> str:
     if ceiling is None:
         return ""
     if one.frame.loop is None:
-        return formatting.change(formatting.time(ceiling.now_ns), formatting.time(ceiling.free_ns))
+        return formatting.change(
+            formatting.time(round(ceiling.now_ns)), formatting.time(round(ceiling.free_ns))
+        )
     return formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
 
 
@@ -170,7 +172,7 @@ WAITS: tuple[Column[Waiting], ...] = (
 )
 
 BOTTLENECKS: tuple[Column[Bottleneck], ...] = (
-    Column("share", lambda one: formatting.share(one.share), 0),
+    Column("share", lambda one: "" if one.step.is_parallel else formatting.share(one.share), 0),
     Column("own a call", lambda one: "" if one.call_ns is None else formatting.time(one.call_ns), 1),
     Column("calls", _calls, 5),
     Column("if free", _if_free, 0),

@@ -5,20 +5,21 @@ from __future__ import annotations
 from ticktree.outputs import columns
 from ticktree.outputs.document import Entry, Table
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.pace import pace
 from ticktree.outputs.visible import visible
-from ticktree.outputs.worst import pace, worst_ticks
+from ticktree.outputs.worst import worst_ticks
 from ticktree.profile import Loop, Profile
 
 
 def loops(profile: Profile, options: ViewOptions) -> Table:
-    """Return the loops of `profile`, each with how steadily it ran and its worst ticks."""
+    """Return the loops of `profile`, each with how it kept to its time and its worst ticks."""
     ordered = sorted(profile.loops.values(), key=lambda loop: (-loop.busy_ns, loop.path))
     heads = [column.head for column in columns.LOOPS]
     return Table("loops", "loop", heads, [_entry(profile, loop, options) for loop in ordered])
 
 
 def _entry(profile: Profile, loop: Loop, options: ViewOptions) -> Entry:
-    said = (pace(loop), *worst_ticks(profile, loop, options))
+    said = (*pace(profile, loop), *worst_ticks(profile, loop, options))
     return Entry(
         name=visible(loop.path),
         cells=[column.text(loop) for column in columns.LOOPS],

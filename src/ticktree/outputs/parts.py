@@ -53,12 +53,9 @@ def _judged(seen: Survey, options: ViewOptions) -> Iterator[Part]:
     """Yield where the time of the loops that matter goes, what to do about it, and what not."""
     frames = seen.frames if options.all else seen.chief_frames
     for frame in frames:
-        table = bottlenecks(seen, frame, options)
-        if table.entries:
-            yield table
-        by_category = categories(frame, options)
-        if by_category is not None:
-            yield by_category
+        for table in (bottlenecks(seen, frame, options), categories(frame, options)):
+            if table is not None:
+                yield table
     worth_doing = advice(seen, options)
     if worth_doing.findings:
         yield worth_doing

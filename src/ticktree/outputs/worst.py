@@ -1,4 +1,4 @@
-"""What else there is to say of a loop: how late it ran, and where the time of its worst ticks went."""
+"""Where the time of a loop's worst ticks went."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ _CAUSES = {
 }
 
 
-def pace(loop: Loop) -> list[str]:
-    """Return how steadily `loop` ran, piece by piece; nothing where nothing was measured."""
-    return list(_pace(loop))
-
-
 def worst_ticks(profile: Profile, loop: Loop, options: ViewOptions) -> list[list[str]]:
     """Return the worst ticks of `loop`, the longest first, each piece by piece: when, how long, and why.
 
@@ -40,19 +35,6 @@ def worst_ticks(profile: Profile, loop: Loop, options: ViewOptions) -> list[list
     ticks = [tick for place, tick in enumerate(loop.worst) if not place or tick.duration_ns > limit_ns]
     shown = loop.worst if options.all else ticks[:TICKS_SHOWN]
     return [[_when(tick), *_parts(profile, loop, tick, options), *_causes(tick)] for tick in shown]
-
-
-def _pace(loop: Loop) -> Iterator[str]:
-    late = loop.lateness
-    if late is not None and late.mean_ns is not None:
-        mean, most = formatting.time(late.mean_ns), formatting.time(late.max_ns)
-        yield f"when late, by {mean} on average, {most} at most"
-    if loop.jitter is not None and loop.jitter.mean_ns is not None:
-        yield f"jitter {formatting.time(loop.jitter.mean_ns)}"
-    if loop.longest_miss_run > 1:
-        yield f"up to {formatting.count(loop.longest_miss_run)} missed in a row"
-    if loop.incomplete:
-        yield f"{formatting.count(loop.incomplete)} cut short"
 
 
 def _when(tick: WorstTick) -> str:

@@ -22,9 +22,25 @@ FREQUENCY = "machine/frequency"
 # How often a second these cores were slowed down because they were too hot.
 THROTTLED = "machine/throttled"
 
+# How many threads a library of the program has for one operation, by its name, as they were at the program's end.
+THREADS_PREFIX = "machine/threads/"
+
 MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED)
 
 
 def programs_own(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
     """Return those of `gauges` that the program itself reported."""
-    return {name: gauge for name, gauge in gauges.items() if name not in MACHINE_GAUGES}
+    return {
+        name: gauge
+        for name, gauge in gauges.items()
+        if name not in MACHINE_GAUGES and not name.startswith(THREADS_PREFIX)
+    }
+
+
+def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
+    """Return how many threads each library that said so had for one operation, by its name."""
+    return {
+        name[len(THREADS_PREFIX) :]: int(gauge.last)
+        for name, gauge in gauges.items()
+        if name.startswith(THREADS_PREFIX)
+    }

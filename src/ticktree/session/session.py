@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # What a program may spend at its end on what others left.
 _SWEEP_WITHIN_S = 0.25
 
+# As the profile has it; what it is made of is imported only where there is something to show.
+_THREADS_OF_TORCH = "machine/threads/torch"
+
 
 class Session:
     """The program's own recorder and the run it writes to."""
@@ -35,6 +38,7 @@ class Session:
         self._pid = 0
         self._finishes = False
         self._unsaved = False
+        self._is_first = False
         self._announced = False
         self._lock = threading.Lock()
 
@@ -116,6 +120,7 @@ class Session:
             if run is not None and self._is_child(run, parent):
                 self._begin_later(run)
                 return
+            self._is_first = True
             self._open(self.run)
         except Exception as error:
             say(f"{error}; recording in private memory, nothing will be saved")
@@ -170,6 +175,8 @@ class Session:
         if os.getpid() != self._pid:
             self._fold()  # a forked child that ends in good order: the run is its parent's
             return
+        if self._is_first:
+            _note_threads(self.recorder)
         self.disable()
         if self.run is None:
             return
@@ -221,6 +228,17 @@ def _describe(run: RunDirectory) -> None:
     from ticktree.run.facts import describe_program
 
     run.describe(describe_program())
+
+
+def _note_threads(recorder: native.Recorder) -> None:
+    """How many threads do the work of an operation: two runs that differ in it are of unlike machines, as it were.
+
+    The program may set it in itself, so that only the program knows, and only of what it has imported.
+    """
+    torch = sys.modules.get("torch")
+    with suppress(Exception):  # it is another's module, at the end of another's program
+        if torch is not None:
+            recorder.gauge(_THREADS_OF_TORCH, torch.get_num_threads())
 
 
 def _sweep() -> None:

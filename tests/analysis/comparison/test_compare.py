@@ -69,6 +69,19 @@ def test_what_only_one_side_has_is_said_and_a_new_name_guessed(run):
     )
 
 
+def test_of_two_that_could_be_the_same_under_a_new_name_the_one_that_takes_as_long_is_meant(run):
+    def renamed(**new):
+        compared = compare([run(1)], [run(2, **new)])
+        return {
+            entry.path: entry.renamed for entry in compared.entries if entry.kind == "node" and entry.renamed
+        }
+
+    # `log` took 0.5 ms.
+    far, near = ("draw", 1.1e6), ("draw", 0.52e6)
+    assert renamed(log="write", extra=[far]) == {"train/log": "train/write", "train/write": "train/log"}
+    assert renamed(log="write", extra=[near]) == {}
+
+
 def test_nothing_measured_on_one_side_is_an_error_and_no_difference(run):
     with pytest.raises(TicktreeError, match="nothing was measured in new"):
         compare([run(1)], [Profile.empty()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ticktree
 from ticktree.analysis.comparison import differences
 from ticktree.profile import Profile
 
@@ -34,3 +35,27 @@ def test_what_ticktree_knows_of_the_machines_ceilings_is_no_difference():
     measured = of(**{"ceiling.source": "measured", "ceiling.flops_per_s": 10**11})
     assert differences([unmeasured], [measured]) == []
     assert differences([unmeasured], [of(x=1)])[0].key == "x"
+
+
+def with_threads(*counts):
+    gauges = {"machine/threads/torch": gauge("machine/threads/torch", *counts)} if counts else {}
+    return Profile(gauges=gauges)
+
+
+def gauge(name, *values):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for value in values:
+        recorder.gauge(name, value)
+    found = recorder.snapshot().gauges[name]
+    recorder.disable()
+    return found
+
+
+def test_how_many_threads_a_library_had_is_a_ground():
+    (found,) = differences([with_threads(1)], [with_threads(2)])
+    assert found == ("threads.torch", "1", "2", True)
+    assert differences([with_threads(2)], [with_threads(2)]) == []
+
+
+def test_a_program_that_did_not_come_to_say_its_threads_differs_in_nothing():
+    assert differences([with_threads(2)], [with_threads()]) == []

@@ -50,14 +50,14 @@ class Program:
     def gauge(self, name: str, value: float) -> None:
         self.recorder.gauge(name, value)
 
-    def profile(self, **metadata: float) -> Profile:
+    def profile(self, **metadata: float | str) -> Profile:
         """What was recorded, of a machine of which so much is known."""
         profile = self.recorder.snapshot()
         profile.check()
         known = {key.replace("__", "."): frozenset({value}) for key, value in metadata.items()}
         return replace(profile, metadata={**profile.metadata, **known})
 
-    def found(self, rule: Rule, settings: Settings | None = None, **metadata: float) -> list[Finding]:
+    def found(self, rule: Rule, settings: Settings | None = None, **metadata: float | str) -> list[Finding]:
         """What `rule` finds in it."""
         return list(rule.find(Survey(self.profile(**metadata), settings)))
 

@@ -54,6 +54,15 @@ def test_a_queue_of_actions_tells_that_there_are_chunks(program):
     assert found.evidence["actions_used_of_each_inference"] == 4
 
 
+def test_any_other_queue_does_not(program):
+    for tick in program.ticks(120, hz=10):
+        if tick % 4 == 0:
+            program.spend("policy", 60)
+        program.gauge("replay buffer", tick)
+        program.spend("send_action", 5)
+    assert program.found(RULE) == []
+
+
 def test_a_cheap_inference_needs_no_horizon(program):
     chunked(program, horizon=2, inference=1)
     assert program.found(RULE) == []

@@ -6,7 +6,7 @@ from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
 
 RULE = ListOfArraysRule()
 STATES = 256 * 4 * 96 * 96 * 4
-COPIES = {"ceiling__memcpy_bytes_per_s": 10e9}
+COPIES = {"ceiling__memcpy_bytes_per_s": 10e9, "ceiling__source": "measured"}
 
 
 def train(program, name="np.array", ms=8.3, update=30, items=256):
@@ -40,6 +40,12 @@ def test_arrays_made_of_lists_for_each_batch_are_told(program):
 def test_without_the_machines_speed_all_of_it_is_at_stake(program):
     train(program)
     (found,) = program.found(RULE)
+    assert found.evidence["at_stake_share"] == pytest.approx(16.6 / 47.6)
+
+
+def test_a_speed_that_was_only_reckoned_is_none_to_hold_it_against(program):
+    train(program)
+    (found,) = program.found(RULE, ceiling__memcpy_bytes_per_s=400e9, ceiling__source="reckoned")
     assert found.evidence["at_stake_share"] == pytest.approx(16.6 / 47.6)
 
 

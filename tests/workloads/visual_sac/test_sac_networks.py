@@ -27,7 +27,7 @@ def test_operations_are_counted_per_image():
     encoder = Encoder(4, 96, NATURE)
     with FlopCounterMode(display=False) as counter:
         encoder(torch.zeros(3, 4, 96, 96))
-    assert counter.get_total_flops() == 3 * sum(encoder._flops)
+    assert counter.get_total_flops() == 3 * sum(encoder.flops)
 
 
 def test_an_image_too_small_for_the_convolutions_is_refused():

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 import ticktree
 
-from .encoder import Encoder
+from .encoder import Encoder, flops_of
 
 LOG_STD_RANGE = (-20.0, 2.0)
 
@@ -28,8 +28,9 @@ class VisualActor(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and logarithm of the standard deviation, each (batch, actions), before squashing."""
         features = self.encoder(images)
-        with ticktree.section("fc"):
+        with ticktree.section("fc") as section:
             x = functional.relu(self.fc1(features))
+            section.work(flops=flops_of(self.fc1, self.mean, self.log_std) * len(images))
             return self.mean(x), self.log_std(x).clamp(*LOG_STD_RANGE)
 
     def sample(self, images: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 import ticktree
 
-from .encoder import Encoder
+from .encoder import Encoder, flops_of
 
 
 class VisualCritic(nn.Module):
@@ -23,7 +23,8 @@ class VisualCritic(nn.Module):
     def forward(self, images: Tensor, actions: Tensor) -> Tensor:
         """Value each action in the state that its images show."""
         features = self.encoder(images)
-        with ticktree.section("fc"):
+        with ticktree.section("fc") as section:
             x = torch.cat([features, actions], dim=1)
             value: Tensor = self.fc2(functional.relu(self.fc1(x)))
+            section.work(flops=flops_of(self.fc1, self.fc2) * len(images))
         return value

@@ -40,14 +40,19 @@ class Encoder(nn.Module):
             channels = convolution.channels
         self.layers = nn.ModuleList(layers)
         self.features = channels * side**2
-        self._names = [f"conv{number}" for number in range(1, len(layers) + 1)]
-        self._flops = flops  # of one image, layer by layer
+        self.names = [f"conv{number}" for number in range(1, len(layers) + 1)]
+        self.flops = flops  # of one image, layer by layer
 
     def forward(self, images: Tensor) -> Tensor:
         """Run every convolution, each followed by a ReLU."""
         x = images
-        for layer, name, flops in zip(self.layers, self._names, self._flops, strict=True):
+        for layer, name, flops in zip(self.layers, self.names, self.flops, strict=True):
             with ticktree.section(name) as section:
                 x = functional.relu(layer(x))
                 section.work(flops=flops * len(images))
         return torch.flatten(x, start_dim=1)
+
+
+def flops_of(*layers: nn.Linear) -> int:
+    """Floating-point operations of fully connected layers, for one row: a multiplication and an addition a weight."""
+    return sum(2 * layer.in_features * layer.out_features for layer in layers)

@@ -29,6 +29,7 @@ HELP = {
     "device": "cpu, cuda or cuda:N (default: %(default)s)",
     "sync": "wait for a GPU after each phase, so that each phase carries its own time",
     "freeze_critics": "skip the gradients that the actor's step computes and nobody uses",
+    "declare_breakdown": "also record the times that a published breakdown claims, to see what becomes of them",
     "seed": "of everything random (default: %(default)s)",
     "verbose_every": "print the time budget every N updates (default: never)",
     "save": "write the networks' weights there at the end",
@@ -47,6 +48,7 @@ class Options(NamedTuple):
     device: torch.device
     sync: bool
     freeze_critics: bool
+    declare_breakdown: bool
     seed: int
     verbose_every: int
     save: Path | None
@@ -94,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu", help=HELP["device"])
     switch("sync")
     switch("freeze_critics")
+    switch("declare_breakdown")
     number("seed", 0, 0)
     number("verbose_every", 0, 0)
     parser.add_argument("--save", type=Path, metavar="FILE", help=HELP["save"])

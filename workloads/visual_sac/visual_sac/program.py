@@ -11,6 +11,7 @@ import torch
 import ticktree
 
 from .agent import Metrics, SacAgent, Settings, seed_everything
+from .breakdown import declare_breakdown
 from .budget import Budget
 from .buffers import BUFFERS, make_buffer
 from .environment import make_environment
@@ -38,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         agent = SacAgent(options.room.shape, options.room.actions, options.device, settings)
         environment = make_environment(normalize=buffer.normalized)
         episodes = Episodes(environment, buffer, options.seed)
+    if options.declare_breakdown:
+        declare_breakdown(agent.actor.encoder, options.room)
     print(_describe(options))
 
     began = time.perf_counter()

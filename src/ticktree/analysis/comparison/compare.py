@@ -97,9 +97,10 @@ class _Judge:
 
     def _entry(self, kind: Literal["node", "loop"], path: str) -> Entry:
         old, young = self._stats(kind, path)
+        rates = self.old.rates(kind, path), self.young.rates(kind, path)
         if not old.count or not young.count:
             verdict: Literal["only in new", "only in base"] = "only in new" if young.count else "only in base"
-            return Entry(path=path, kind=kind, verdict=verdict, shift=None, base=old, new=young)
+            return Entry(path=path, kind=kind, verdict=verdict, shift=None, base=old, new=young, rates=rates)
         before, after = self._values(path)
         moved = self._shift(before, after, old, young)
         return Entry(
@@ -110,6 +111,7 @@ class _Judge:
             base=old,
             new=young,
             units=(len(before), len(after)),
+            rates=rates,
         )
 
     def _stats(self, kind: Literal["node", "loop"], path: str) -> tuple[Stats, Stats]:

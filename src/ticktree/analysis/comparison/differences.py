@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ticktree.profile import Profile
+from ticktree.profile.machine import threads
 from ticktree.profile.metadata import Value, ordered
 
 # What changes how long anything takes, whatever the program does: unlike in these, two runs say nothing of it.
@@ -21,7 +22,8 @@ _GROUNDS = (
     "implementation",
     "clock",
 )
-_GROUND_PREFIXES = ("version.", "env.")
+_THREADS = "threads."
+_GROUND_PREFIXES = ("version.", "env.", _THREADS)
 # What is of the run itself, or of ticktree: different in any two runs.
 _OF_THE_RUN = ("name", "unfinished", "times_enabled", "section_cost_ns")
 # What ticktree knows of the machine's ceilings changes when it measures them; the machine does not.
@@ -56,6 +58,8 @@ def differences(base: Sequence[Profile], new: Sequence[Profile]) -> list[Differe
         Difference(key, _text(old.get(key, set())), _text(young.get(key, set())), _is_ground(key))
         for key in sorted(old.keys() | young.keys())
         if not _is_of_the_run(key) and old.get(key) != young.get(key)
+        # A program that was killed did not come to say how many threads it had.
+        if not key.startswith(_THREADS) or (key in old and key in young)
     ]
     return sorted(found, key=lambda difference: not difference.is_ground)
 
@@ -65,6 +69,8 @@ def _facts(runs: Sequence[Profile]) -> dict[str, set[Value]]:
     for run in runs:
         for key, values in run.metadata.items():
             facts.setdefault(key, set()).update(values)
+        for library, count in threads(run.gauges).items():
+            facts.setdefault(f"{_THREADS}{library}", set()).add(count)
     return facts
 
 

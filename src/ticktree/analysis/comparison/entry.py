@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
 
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.comparison.verdict import Verdict
 from ticktree.profile import Stats
+
+Rates: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,7 @@ class Entry:
         base: its steady calls on that side, over all its runs.
         new: its steady calls on this side.
         units: how many independent values each side gave: runs, or blocks of one run.
+        rates: what got done a second on each side: `ticks` of a loop, declared `bytes`, `flops` and `items`.
         renamed: the path of what seems to be the same node under another name, on the other side; "" where there is
             none.
     """
@@ -34,6 +39,7 @@ class Entry:
     base: Stats
     new: Stats
     units: tuple[int, int] = (0, 0)
+    rates: tuple[Rates, Rates] = (MappingProxyType({}), MappingProxyType({}))
     renamed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,8 +54,8 @@ class Entry:
             "high_percent": _percent(shift.high) if shift else None,
             "base_mean_ns": self.base.mean_ns,
             "new_mean_ns": self.new.mean_ns,
-            "base": _side(self.base, self.units[0]),
-            "new": _side(self.new, self.units[1]),
+            "base": _side(self.base, self.units[0], self.rates[0]),
+            "new": _side(self.new, self.units[1], self.rates[1]),
         }
         return {**fields, "renamed": self.renamed} if self.renamed else fields
 
@@ -58,5 +64,6 @@ def _percent(part: float) -> float | None:
     return round(100 * part, 4) if math.isfinite(part) else None
 
 
-def _side(stats: Stats, units: int) -> dict[str, int | None]:
-    return {"count": stats.count, "min_ns": stats.min_ns, "max_ns": stats.max_ns, "units": units}
+def _side(stats: Stats, units: int, rates: Rates) -> dict[str, int | float | None]:
+    a_second = {f"{what}_per_s": round(rate, 4) for what, rate in rates.items()}
+    return {"count": stats.count, "min_ns": stats.min_ns, "max_ns": stats.max_ns, "units": units, **a_second}

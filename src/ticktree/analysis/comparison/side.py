@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from operator import add
+from typing import Literal
 
 from ticktree.analysis.comparison.blocks import block_means
 from ticktree.profile import Node, Profile, Stats
+
+_SECOND_NS = 10**9
+_WORK = ("bytes", "flops", "items")
 
 
 class Side:
@@ -42,6 +46,24 @@ class Side:
     def loop_stats(self, path: str) -> Stats:
         """The steady ticks of a loop over all runs."""
         return reduce(add, (run.loops[path].stats for run in self.runs if path in run.loops), Stats())
+
+    def rates(self, kind: Literal["node", "loop"], path: str) -> dict[str, float]:
+        """What got done a second: of a loop its steady ticks, of a node the work it declared, by what was done.
+
+        Work is counted over the whole run, and so is the time it took.
+        """
+        found = [nodes[path] for nodes in self._nodes if path in nodes]
+        spent_ns = sum(node.total_ns for node in found if node.work)
+        rates = {}
+        if kind == "loop":
+            stats = self.loop_stats(path)
+            if stats.sum_ns:
+                rates["ticks"] = stats.count * _SECOND_NS / stats.sum_ns
+        for what in _WORK:
+            done = sum(getattr(node.work, what) for node in found if node.work)
+            if done and spent_ns > 0:
+                rates[what] = done * _SECOND_NS / spent_ns
+        return rates
 
     def run_means(self, path: str) -> list[float]:
         """A node's mean steady call in each run that has it, in ns; at least 1, for there is no ratio to nothing."""

@@ -36,6 +36,7 @@ class BufferCopiesRule:
         moved = _moved(spot)
         evidence: dict[str, str | int | float] = {
             "at_stake_share": spot.share,
+            "loop": spot.cycle.path,
             "a_call_ns": spot.mean_ns,
             "calls": spot.calls,
         }

@@ -51,6 +51,7 @@ class CopiedTwiceRule:
             ),
             evidence={
                 "at_stake_share": at_stake,
+                "loop": dearest.cycle.path,
                 "each_time_bytes": moved,
                 "copies": len(passes),
                 "in_the_dearest_ns": dearest.mean_ns,

@@ -39,8 +39,13 @@ class CriticalRule:
 
 
 def is_critical(one: Bottleneck, thresholds: Thresholds) -> bool:
-    """Tell whether `one` is work whose own time is a critical part of the tick, and would be saved."""
-    return is_work(one) and one.share > thresholds.critical_share and one.at_stake_share >= LEAST_SHARE
+    """Tell whether `one` is work whose own time is a critical part of the tick, and would be saved.
+
+    Where it is all of it, nobody is told anything new.
+    """
+    is_part = one.ceiling is not None and one.ceiling.speedup is not None
+    is_large = one.share > thresholds.critical_share and one.at_stake_share >= LEAST_SHARE
+    return is_work(one) and is_part and is_large
 
 
 def is_work(one: Bottleneck) -> bool:
@@ -64,9 +69,12 @@ def at_stake(one: Bottleneck, seen: Survey) -> tuple[float, dict[str, str | int 
 
 def timing(one: Bottleneck) -> dict[str, str | int | float]:
     """Return the evidence of how long a bottleneck takes."""
-    said: dict[str, str | int | float] = {"a_tick_ns" if one.frame.loop else "in_all_ns": one.step.own_ns}
+    said: dict[str, str | int | float] = {
+        "a_tick_ns" if one.frame.loop else "in_all_ns": round(one.step.own_ns)
+    }
     if one.call_ns is not None and one.call_ns != one.step.own_ns:
-        said["a_call_ns"] = one.call_ns
-    if one.step.calls:
-        said["calls"] = round(one.step.calls * one.frame.ticks)
+        said["a_call_ns"] = round(one.call_ns)
+    calls = round(one.step.calls * one.frame.ticks)
+    if calls > 1:
+        said["calls"] = calls
     return said

@@ -79,6 +79,7 @@ class GuidanceRule:
         at_stake = cycle.share(guided.ns)
         evidence: dict[str, str | int | float] = {
             "at_stake_share": at_stake,
+            "loop": cycle.path,
             "guidance_each_time_ns": round(each_ns),
             "inference_ns": round(guided.latency_ns),
             "readings_at_0": depth.zeros,

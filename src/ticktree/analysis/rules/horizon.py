@@ -46,6 +46,7 @@ class HorizonRule:
             ),
             evidence={
                 "at_stake_share": at_stake,
+                "loop": cycle.path,
                 "actions_used_of_each_inference": used,
                 "a_call_ns": chief.mean_ns,
                 "of_the_loop_share": chief.share,

@@ -61,7 +61,12 @@ class IdleWorkerRule:
 
 def _wait(role: Role, seen: Survey) -> Waiting | None:
     """Return where the idle ones of `role` wait most; None where none of them is idle."""
-    return next(iter(waitings_of(Role(role.name, tuple(_idle(role, seen))), seen)), None)
+    return next(iter(_waits(Role(role.name, tuple(_idle(role, seen))), seen)), None)
+
+
+def _waits(role: Role, seen: Survey) -> list[Waiting]:
+    """Return what `role` waits for, the longest first; a loop that sleeps to hold its rate waits for nobody."""
+    return [wait for wait in waitings_of(role, seen) if wait.path not in seen.slack]
 
 
 def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
@@ -79,7 +84,7 @@ def _explained(waits: Sequence[Waiting], seen: Survey) -> set[str]:
 def _idle(role: Role, seen: Survey) -> dict[Unit, int]:
     """Return those of `role` who wait for more than half of their time, and for how long, in their order."""
     waited: dict[Unit, int] = {}
-    for wait in waitings_of(role, seen):
+    for wait in _waits(role, seen):
         if wait.calls >= LEAST_CALLS * wait.count:
             for unit, ns in wait.each:
                 waited[unit] = waited.get(unit, 0) + ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.ceiling import memcpy_bytes_per_s
+from ticktree.analysis.ceilings import ceilings
 from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.kinds import makes_an_array
@@ -29,7 +29,8 @@ class ListOfArraysRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied."""
-        memcpy = memcpy_bytes_per_s(seen.profile)
+        known = ceilings(seen.profile)
+        memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None
         for cycle in seen.cycles:
             for batch, made in _batches(cycle.spots).values():
                 one = _judged(batch, made, memcpy)
@@ -52,6 +53,7 @@ class ListOfArraysRule:
             ),
             evidence={
                 "at_stake_share": at_stake,
+                "loop": batch.cycle.path,
                 "in_it_ns": took_ns // batch.calls,
                 "a_batch_ns": batch.mean_ns,
                 "a_batch_bytes": sum((spot.bytes_a_call or 0) * spot.calls for spot in made) / batch.calls,

@@ -50,6 +50,7 @@ class NoCompilationRule:
             ),
             evidence={
                 "at_stake_share": at_stake,
+                "loop": cycle.path,
                 "inference_each_time_ns": cycle.a_trip_ns(took_ns),
                 "each_time_ns": cycle.mean_ns,
                 "a_typical_gain_factor": TYPICAL_FACTOR,

@@ -35,7 +35,7 @@ class PreprocessingRule:
             model_ns = together_ns(model) - inside_ns
             if model_ns > 0 and took_ns > OF_INFERENCE_SHARE * model_ns:
                 yield self._finding(cycle, spots, took_ns, model_ns)
-            elif model_ns <= 0 and cycle.work_share(took_ns) >= DOMINATES_SHARE:
+            elif model_ns <= 0 and _dominates(cycle, took_ns):
                 yield self._finding(cycle, spots, took_ns, None)
 
     def _finding(self, cycle: Cycle, spots: Sequence[Spot], took_ns: int, model_ns: int | None) -> Finding:
@@ -43,6 +43,7 @@ class PreprocessingRule:
         at_stake = cycle.share(took_ns)
         evidence: dict[str, str | int | float] = {
             "at_stake_share": at_stake,
+            "loop": cycle.path,
             "of_it_in_the_longest_ns": cycle.a_trip_ns(chief.ns),
             "preprocessing_each_time_ns": cycle.a_trip_ns(took_ns),
         }
@@ -55,6 +56,11 @@ class PreprocessingRule:
             message=_said(cycle, chief, took_ns, model_ns),
             evidence={**evidence, **_rate(chief), "calls": chief.calls},
         )
+
+
+def _dominates(cycle: Cycle, took_ns: int) -> bool:
+    # A section that is no loop may be a helper whose only task is to prepare, beside whoever uses what it gives.
+    return cycle.loop is not None and cycle.work_share(took_ns) >= DOMINATES_SHARE
 
 
 def _said(cycle: Cycle, chief: Spot, took_ns: int, model_ns: int | None) -> str:

@@ -43,6 +43,7 @@ class QueueMergeRule:
         grown = growth(spot.place.node)
         evidence: dict[str, str | int | float] = {
             "at_stake_share": spot.share,
+            "loop": spot.cycle.path,
             "a_call_ns": spot.mean_ns,
             "calls": spot.calls,
         }

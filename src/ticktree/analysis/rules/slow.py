@@ -36,7 +36,7 @@ class SlowRule:
 
 
 def _gain(one: Bottleneck) -> str:
-    """Return what would be gained; nothing where that is time to sleep."""
-    if one.ceiling is None or one.at_stake_share <= 0:
+    """Return what would be gained; nothing where that is time to sleep, or all there is."""
+    if one.ceiling is None or one.ceiling.speedup is None or one.at_stake_share <= 0:
         return ""
     return f"; were it free, {gain(one.frame, one.ceiling)}"

@@ -33,6 +33,7 @@ class UnusedGradientsRule:
     def _finding(self, spot: Spot, unused: Gauge | None) -> Finding:
         evidence: dict[str, str | int | float] = {
             "at_stake_share": spot.share,
+            "loop": spot.cycle.path,
             "a_call_ns": spot.mean_ns,
             "calls": spot.calls,
         }

@@ -15,7 +15,7 @@ from ticktree.outputs.options import ViewOptions
 
 _HEADS = (
     Head("verdict", 0, words=True),
-    Head("measured", 0),
+    Head("measured", 1),
     Head("budget", 0, words=True),
     Head("margin", 2),
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ticktree.analysis.comparison import Comparison, Difference
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.comparison.parts import parts
+from ticktree.outputs.document import Heading
 from ticktree.outputs.options import ViewOptions
 
 
@@ -16,7 +17,8 @@ def _terminal(comparison: Comparison, apart: Sequence[Difference], options: View
 
 
 def _markdown(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:
-    return markdown.draw(parts(comparison, apart, options))
+    # A comment among others on a pull request: it says whose it is.
+    return markdown.draw([Heading("ticktree compare", ()), *parts(comparison, apart, options)])
 
 
 def _json(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:

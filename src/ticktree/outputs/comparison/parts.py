@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ticktree.analysis.comparison import Comparison, Difference, Entry, Verdict
 from ticktree.outputs import document, formatting
@@ -11,19 +11,25 @@ from ticktree.outputs.columns import Head
 from ticktree.outputs.document import Part, Table, Tone
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.visible import visible
+from ticktree.profile import Stats
 from ticktree.profile import path as paths
 
-_HEADS = (
+_VERDICT = (
     Head("verdict", 0, words=True),
     Head("shift", 0),
     Head("interval", 1),
     Head("base", 0),
     Head("new", 0),
-    Head("base min", 6),
-    Head("new min", 6),
-    Head("base max", 5),
-    Head("new max", 5),
-    Head("calls", 4),
+)
+# Of a loop the rest is said below it, side by side, whatever the width.
+_OF_LOOPS = (*_VERDICT, Head("ticks", 4))
+_OF_NODES = (
+    *_VERDICT,
+    Head("base min", 4),
+    Head("new min", 4),
+    Head("base max", 3),
+    Head("new max", 3),
+    Head("calls", 5),
 )
 _SIDES = (Head("base", 0, words=True), Head("new", 0, words=True))
 
@@ -36,6 +42,9 @@ _TONES: dict[Verdict, Tone] = {
     "only in new": "strong",
 }
 _TELLING = ("slower", "faster", "only in base", "only in new")
+
+_COUNTED = ("ticks", "items")
+_UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
 
 UNITS = {
     "runs": "Each run is one value.",
@@ -56,11 +65,11 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
         yield different(apart)
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     if loops:
-        yield Table("loops", "loop", _HEADS, [_entry(entry, visible(entry.path)) for entry in loops])
+        yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
     nodes = [entry for entry in comparison.entries if entry.kind == "node"]
     shown = nodes if options.all else _telling(nodes)
     remark = " ".join(_remarks(comparison, len(nodes) - len(shown)))
-    yield Table("sections", "section", _HEADS, [_node(entry) for entry in shown], remark=remark)
+    yield Table("sections", "section", _OF_NODES, [_node(entry) for entry in shown], remark=remark)
 
 
 def different(apart: Sequence[Difference]) -> Table:
@@ -97,15 +106,43 @@ def _telling(nodes: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in nodes if entry.path in shown]
 
 
+def _loop(entry: Entry) -> document.Entry:
+    cells = (entry.verdict, *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
+    about = [
+        _side("base", entry.base, entry.rates[0]),
+        _side("new", entry.new, entry.rates[1]),
+    ]
+    return document.Entry(visible(entry.path), cells, _TONES[entry.verdict], about=about)
+
+
+def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
+    """How long the ticks of one side took, and how many there were a second."""
+    if not stats.count:
+        return [f"{name}: no ticks"]
+    times = (formatting.time(time) for time in (stats.mean_ns, stats.min_ns, stats.max_ns))
+    mean, least, most = times
+    return [f"{name}: mean {mean}", f"min {least}", f"max {most}", *_done(rates)]
+
+
+def _done(rates: Mapping[str, float]) -> Iterator[str]:
+    for what, rate in rates.items():
+        if what in _COUNTED:
+            yield f"{formatting.scaled(rate, '').rstrip()} {what}/s"
+        else:
+            yield formatting.scaled(rate, _UNITS_OF_WORK[what])
+
+
 def _node(entry: Entry) -> document.Entry:
     names = paths.split(entry.path)
-    return _entry(entry, visible(names[-1]) or '""', "  " * (len(names) - 1))
-
-
-def _entry(entry: Entry, name: str, guide: str = "") -> document.Entry:
-    cells = (entry.verdict, *_shift(entry), *_times(entry), _calls(entry))
-    notes = (f"like {visible(entry.renamed)}: renamed?",) if entry.renamed else ()
-    return document.Entry(name, cells, _TONES[entry.verdict], notes=notes, guide=guide, trunk=guide)
+    guide = "  " * (len(names) - 1)
+    cells = (entry.verdict, *_shift(entry), *_times(entry, "mean_ns", "min_ns", "max_ns"), _calls(entry))
+    done = [", ".join(_done(rates)) or formatting.ABSENT for rates in entry.rates]
+    notes = [f"{done[0]} -> {done[1]}"] if any(entry.rates) else []
+    if entry.renamed:
+        notes.append(f"like {visible(entry.renamed)}: renamed?")
+    return document.Entry(
+        visible(names[-1]) or '""', cells, _TONES[entry.verdict], notes=notes, guide=guide, trunk=guide
+    )
 
 
 def _shift(entry: Entry) -> tuple[str, str]:
@@ -116,8 +153,8 @@ def _shift(entry: Entry) -> tuple[str, str]:
     return signed(entry.shift.estimate), f"{signed(entry.shift.low)} to {signed(entry.shift.high)}"
 
 
-def _times(entry: Entry) -> Iterator[str]:
-    for name in ("mean_ns", "min_ns", "max_ns"):
+def _times(entry: Entry, *names: str) -> Iterator[str]:
+    for name in names:
         for stats in (entry.base, entry.new):
             yield formatting.time(getattr(stats, name))
 

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from steady_loops import MS, loop_of, sections
+
+from ticktree.analysis.rules.drift import DriftRule
+from ticktree.analysis.rules.phase_change import PhaseChangeRule
+from ticktree.analysis.survey import Survey
+
+
+def found(rule, took_ns, ticks=400, **options):
+    return list(rule.find(Survey(loop_of(ticks, sections(took_ns, **options)))))
+
+
+def steady(n):
+    return 6 * MS
+
+
+def test_a_program_that_keeps_a_growing_list_drifts():
+    kept: list[int] = []
+
+    def log(n):
+        kept.append(n)
+        return 2 * MS + len(kept) * MS // 100
+
+    (one,) = found(DriftRule(), {"act": steady, "log": log})
+    assert (one.rule, one.path) == ("drift", "train/log")
+    assert one.message.startswith("train becomes slower all along: 8")
+    assert "of it in log" in one.message
+    assert 0.1 < one.evidence["at_stake_share"] < 0.25
+    assert one.severity == "warning"
+    assert one.evidence["a_tick_after_ns"] == pytest.approx(12 * MS, rel=0.05)
+
+
+def test_a_program_that_becomes_faster_is_told_as_well():
+    (one,) = found(DriftRule(), {"act": lambda n: 10 * MS * (1 - n / 1000)})
+    assert "becomes faster all along" in one.message
+
+
+def test_a_steady_program_does_not_drift():
+    assert found(DriftRule(), {"act": steady, "log": steady}) == []
+
+
+def test_a_step_is_no_drift_and_a_drift_is_no_step():
+    stepping = {"act": lambda n: (6 if n < 250 else 9) * MS}
+    rising = {"act": lambda n: 6 * MS * (1 + n / 500)}
+    assert found(DriftRule(), stepping) == []
+    assert found(PhaseChangeRule(), rising) == []
+
+
+def test_when_no_section_explains_it_that_is_said():
+    rising = {name: lambda n: 6 * MS * (1 + n / 500) for name in ("a", "b", "c")}
+    (one,) = found(DriftRule(), rising)
+    assert one.path == "train"
+    assert "in no one section of it" in one.message

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from steady_loops import MS, US, loop_of
+
+import ticktree
+from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
+from ticktree.analysis.survey import Survey
+from ticktree.profile.causes import Causes
+
+
+def found(profile):
+    return list(GarbageCollectionRule().find(Survey(profile)))
+
+
+def ticking(pauses_ns, ticks=100, **options):
+    """A loop whose tick `n` takes a millisecond and a collection of `pauses_ns(n)`."""
+
+    def tick(recorder: ticktree.Recorder, n: int) -> None:
+        recorder.advance(MS)
+        if pauses_ns(n):
+            recorder.gc_pause(True)
+            recorder.advance(pauses_ns(n))
+            recorder.gc_pause(False)
+
+    return loop_of(ticks, tick, **options)
+
+
+def test_a_program_with_a_collection_every_tick_spends_its_time_there():
+    profile = ticking(lambda n: 100 * US)
+    loop = replace(profile.loops["train"], causes=Causes(100, 100 * 100 * US))
+    (one,) = found(replace(profile, loops={"train": loop}))
+    assert one.message.startswith("the garbage collector takes 9% of train: gc.freeze()")
+    assert one.evidence["of_the_ticks_share"] == pytest.approx(0.1 / 1.1)
+    assert (one.rule, one.path) == ("garbage-collection", "train")
+
+
+def test_a_program_whose_worst_ticks_are_collections_is_told():
+    (one,) = found(ticking(lambda n: 3 * MS if n % 250 == 249 else 0, 1000))
+    assert one.message.startswith(
+        "the garbage collector makes 4 of the 8 worst ticks of train, with pauses of up to 3 ms"
+    )
+    assert one.evidence["longest_pause_in_a_tick_ns"] == 3 * MS
+
+
+def test_a_program_that_is_hardly_ever_stopped_is_not_spoken_of():
+    assert found(ticking(lambda n: 0)) == []
+    assert found(ticking(lambda n: 10 * US)) == []
+    profile = ticking(lambda n: 10 * US)
+    loop = replace(profile.loops["train"], causes=Causes(100, 100 * 10 * US))
+    assert found(replace(profile, loops={"train": loop})) == []
+    assert found(ticking(lambda n: 3 * MS if n == 500 else 0, 1000)) == []
+
+
+def test_a_loop_of_whose_collections_nothing_is_known_is_not_spoken_of():
+    profile = ticking(lambda n: 100 * US)
+    loop = replace(profile.loops["train"], causes=None, worst=())
+    assert found(replace(profile, loops={"train": loop})) == []
+    loop = replace(loop, causes=Causes(0))
+    assert found(replace(profile, loops={"train": loop})) == []

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from profile_strategies import profiles
+
+import ticktree
+from ticktree.analysis import Finding, findings
+from ticktree.analysis.registry import RULES
+from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
+from ticktree.analysis.rules.slow_rate import SlowRateRule
+from ticktree.profile import Node, Profile, Stats, Work
+
+RULE = ImpossibleRateRule()
+# Two cores of a virtual machine, as they were measured.
+HERE = {
+    "ceiling__source": "measured",
+    "ceiling__memcpy_bytes_per_s": 10_200_000_000,
+    "ceiling__cache_copy_bytes_per_s": 52_000_000_000,
+    "ceiling__cache_bytes": 32 << 20,
+    "ceiling__flops_per_s_thread": 98_000_000_000,
+    "ceiling__flops_per_s": 187_000_000_000,
+    "cores_usable": 2,
+}
+RECKONED = {"ceiling__source": "reckoned", "ceiling__flops_per_s": 1_250_000_000_000, "cores_usable": 2}
+# The first convolution of a batch of 256 pictures of 96 x 96 x 4: 32 kernels of 8 x 8, stride 4.
+CONV1 = 256 * 2 * 4 * 8 * 8 * 32 * 23 * 23
+
+
+def train(program, conv1_ms: float, items: int = 256, ticks: int = 20) -> None:
+    for _ in program.ticks(ticks, "train"):
+        program.spend("sample", 17)
+        program.spend("conv1", conv1_ms, flops=CONV1, items=items)
+
+
+def test_a_convolution_that_no_processor_could_do_in_that_time_is_called_impossible(program):
+    train(program, conv1_ms=0.05)
+    (found,) = program.found(RULE, **HERE)
+    assert (found.path, found.severity, found.is_wrong_number) == ("train/conv1", "critical", True)
+    assert found.message == (
+        "conv1 is faster than this machine can be: 2.22 GFLOP in 50 us is 44.4 TFLOP/s, 226 x the 196 GFLOP/s it can "
+        "do at most: probably an asynchronous call timed without waiting, or a wrong batch size (1 instead of 256)"
+    )
+    assert found.evidence["declared_flops_per_s"] == pytest.approx(CONV1 / 50e-6)
+    assert found.evidence["items_would_fit"] == pytest.approx(256 / (CONV1 / 50e-6 / 196e9))
+    assert found.evidence["ceiling"] == "measured"
+
+
+@pytest.mark.parametrize("conv1_ms", [30, 15, 9.1])
+def test_a_convolution_that_may_have_taken_so_long_is_not(program, conv1_ms):
+    train(program, conv1_ms=conv1_ms)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_just_above_the_margin_it_is_told(program):
+    train(program, conv1_ms=1e3 * CONV1 / (1.26 * 196e9))
+    assert len(program.found(RULE, **HERE)) == 1
+
+
+def test_on_a_machine_that_nobody_measured_it_is_told_by_what_can_be_reckoned(program):
+    train(program, conv1_ms=0.05)
+    (found,) = program.found(RULE, **RECKONED)
+    assert "36 x the 1.25 TFLOP/s it can do at most" in found.message
+    assert "(7 instead of 256)" in found.message
+    assert found.evidence["ceiling"] == "reckoned"
+
+
+def test_of_a_machine_of_which_nothing_is_known_nothing_is_said(program):
+    train(program, conv1_ms=0.05)
+    assert program.found(RULE) == []
+
+
+def test_a_duration_measured_elsewhere_is_judged_as_well_and_outside_a_loop_it_is_a_warning(program):
+    with program.inside("claimed"):
+        program.recorder.record("conv1", 0.05e-3, flops=CONV1, items=256)
+    (found,) = program.found(RULE, **HERE)
+    assert (found.path, found.severity, found.is_wrong_number) == ("claimed/conv1", "warning", True)
+
+
+def test_of_several_side_by_side_the_one_that_is_most_so_is_told_and_the_others_are_named(program):
+    with program.inside("claimed"):
+        for name, seconds in (("conv3", 40e-6), ("conv1", 20e-6), ("conv2", 50e-6)):
+            program.recorder.record(name, seconds, flops=CONV1)
+        program.recorder.record("fc", 20e-3, flops=CONV1)
+    (found,) = program.found(RULE, **HERE)
+    assert found.path == "claimed/conv1"
+    assert found.message.endswith("or a wrong batch size; so are conv3, conv2 beside it")
+
+
+def test_a_batch_of_less_than_one_is_called_that(program):
+    train(program, conv1_ms=0.05, items=2, ticks=1)
+    (found,) = program.found(RULE, **HERE)
+    assert "(less than 1 instead of 2)" in found.message
+
+
+def test_what_a_device_was_asked_for_is_not_judged_by_the_processor(program):
+    with program.recorder.section("conv", device="cuda") as section:
+        program.recorder.advance(50_000)
+        section.work(flops=CONV1)
+        program.spend("kernel", 0.01, flops=CONV1)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_where_there_is_a_gpu_it_is_only_asked_whether_it_was_waited_for(program):
+    train(program, conv1_ms=0.05)
+    (found,) = program.found(RULE, **HERE, gpus=1)
+    assert (found.severity, found.is_wrong_number) == ("warning", False)
+    assert found.message.startswith("conv1 is faster than this machine's processor can be: ")
+    assert found.message.endswith("; if a GPU did it, was it waited for?")
+
+
+def test_what_may_be_right_in_narrower_numbers_is_not_called_wrong(program):
+    train(program, conv1_ms=1e3 * CONV1 / (5 * 196e9))
+    (found,) = program.found(RULE, **HERE, ceiling__low_precision_factor=16)
+    assert (found.severity, found.is_wrong_number) == ("warning", False)
+    assert found.message.endswith("; right only in bfloat16 or float16")
+
+
+def test_beyond_narrower_numbers_it_is_wrong(program):
+    train(program, conv1_ms=0.05)
+    (found,) = program.found(RULE, **HERE, ceiling__low_precision_factor=16)
+    assert found.is_wrong_number
+
+
+def copy(program, ms: float, size: int) -> list[Finding]:
+    program.spend("copy", ms, bytes=size)
+    return program.found(RULE, **HERE)
+
+
+def test_memory_that_no_core_could_have_moved_is_called_impossible(program):
+    (found,) = copy(program, 1.0, 1_000_000_000)
+    assert found.severity == "warning"
+    assert found.message == (
+        "copy is faster than this machine can be: 1 GB in 1 ms is 1 TB/s, 16 x the 61.2 GB/s it can do at most: "
+        "probably nothing was copied (a view, shared memory), or a call was timed without waiting for its end"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ms", "size"),
+    [
+        (100, 1_000_000_000),  # as fast as memcpy
+        (14, 1_000_000_000),  # read by two threads at once
+        (0.2, 40_000_000),  # may lie in the caches
+        (0.00001, 1000),  # a few bytes in no time
+    ],
+)
+def test_memory_that_caches_or_more_threads_could_have_moved_is_not(program, ms, size):
+    assert copy(program, ms, size) == []
+
+
+def test_work_in_no_time_at_all_is_impossible_where_there_is_much_of_it(program):
+    program.recorder.record("sync", 0, flops=CONV1)
+    (found,) = program.found(RULE, **HERE)
+    assert found.is_wrong_number
+
+
+def test_a_number_that_cannot_be_comes_before_all_advice(program):
+    for _ in program.ticks(20, "train"):
+        with program.inside("sample", bytes=75_500_000, items=256):
+            program.spend("np.array", 400, bytes=75_500_000)
+    program.recorder.record("claimed", 0.05e-3, flops=CONV1)
+    found = findings(program.profile(**HERE))
+    assert (found[0].rule, found[0].severity) == ("impossible-rate", "warning")
+    assert any(each.severity == "critical" for each in found[1:])
+
+
+PROGRAM = """
+import time, ticktree
+for _ in ticktree.loop("train", range(12)):
+    with ticktree.section("conv1") as section:
+        future = "an asynchronous call has returned"
+        section.work(flops={flops}, items=256)
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.parametrize(("flops", "expected"), [(10**15, ["impossible-rate"]), (1000, [])])
+def test_a_program_that_times_a_call_without_waiting_is_found_out_on_any_machine(tmp_path, flops, expected):
+    (tmp_path / "program.py").write_text(PROGRAM.format(flops=flops))
+    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=100)
+    profile = ticktree.load(tmp_path / "ticktree-runs")
+    if "ceiling.flops_per_s" not in profile.metadata:
+        pytest.skip("nothing is known of this processor")
+    assert [found.rule for found in findings(profile, rules=[RULE])] == expected
+
+
+@settings(max_examples=60)
+@given(profiles(), st.sampled_from([0, 1, 1e9, 1e30, 1e299]), st.booleans())
+def test_no_work_is_too_strange_to_be_judged(profile, ceiling, measured):
+    known = {key.replace("__", "."): frozenset({ceiling}) for key in HERE}
+    known["ceiling.source"] = frozenset({"measured" if measured else "reckoned"})
+    found = findings(replace(profile, metadata=known), rules=[RULE, SlowRateRule()])
+    assert all(profile.root.at(each.path) for each in found)
+    assert json.dumps([each.to_dict() for each in found], allow_nan=False)
+
+
+def test_more_than_any_machine_will_ever_do_is_left_out():
+    node = Node(name="x", own_ns=1, steady=Stats.of([1]), work=Work(flops=10**400))
+    profile = Profile(root=Node(name="root", children={"x": node}))
+    known = {key.replace("__", "."): frozenset({value}) for key, value in HERE.items()}
+    assert findings(replace(profile, metadata=known), rules=[RULE]) == []
+
+
+def test_it_is_one_of_the_rules_and_has_nothing_to_say_of_nothing():
+    assert RULE.name in {rule.name for rule in RULES}
+    assert findings(Profile.empty(), rules=[RULE]) == []

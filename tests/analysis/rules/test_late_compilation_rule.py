@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+from steady_loops import MS, S, loop_of
+
+import ticktree
+from ticktree.analysis.rules.late_compilation import COMPILING, LateCompilationRule
+from ticktree.analysis.survey import Survey
+
+
+def found(profile):
+    return list(LateCompilationRule().find(Survey(profile)))
+
+
+def compiling(when, ticks=100, **options):
+    """A loop that compiles for 200 ms in the ticks for which `when` says so."""
+
+    def tick(recorder: ticktree.Recorder, n: int) -> None:
+        with recorder.section("model"):
+            recorder.advance(10 * MS)
+            if when(n):
+                with recorder.section(COMPILING):
+                    recorder.advance(200 * MS)
+
+    return loop_of(ticks, tick, **options)
+
+
+def test_compiling_once_more_after_the_warm_up_is_told():
+    (one,) = found(compiling(lambda n: n in (0, 60, 70), warmup=5))
+    assert (one.rule, one.path) == ("late-compilation", "train/model/torch compile")
+    assert one.message.startswith(
+        "torch.compile compiles 2 more times after the warm-up of train, in model, for 400 ms in all"
+    )
+    assert "dynamic=True" in one.message
+    assert one.evidence["at_stake_share"] == pytest.approx(0.4 / 1.6)
+    assert one.evidence["most_of_the_worst_ticks"] == "25%"
+
+
+def test_compiling_in_the_warm_up_is_what_it_is_for():
+    assert found(compiling(lambda n: n in (0, 3), warmup=5)) == []
+
+
+def test_without_a_warm_up_the_first_ticks_may_compile_and_later_ones_may_not():
+    assert found(compiling(lambda n: n in (0, 2), warmup=0)) == []
+    (one,) = found(compiling(lambda n: n in (0, 60), warmup=0))
+    assert one.evidence["recompilations"] == 1
+
+
+def test_what_happens_in_an_inner_loop_is_said_of_that():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for _ in recorder.loop("epoch", range(3), warmup=0):
+        for n in recorder.loop("batch", range(40), warmup=4):
+            recorder.advance(10 * MS)
+            if n == 20:
+                with recorder.section(COMPILING):
+                    recorder.advance(S)
+    recorder.disable()
+    (one,) = found(recorder.snapshot())
+    assert one.path == "epoch/batch/torch compile"
+    assert "after the warm-up of batch, in batch" in one.message
+
+
+def test_a_program_that_compiles_nothing_is_not_spoken_of():
+    assert found(compiling(lambda n: False, warmup=5)) == []

@@ -1,0 +1,129 @@
+"""The rules that rest on what the machine did: oversubscribed, contended, throttled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from steady_loops import MS, loop_of, sections, watched
+
+from ticktree.analysis.rules.contended import ContendedRule
+from ticktree.analysis.rules.oversubscribed import OversubscribedRule
+from ticktree.analysis.rules.throttled import ThrottledRule
+from ticktree.analysis.survey import Survey
+
+LOOP = loop_of(20, sections({"act": lambda n: MS}))
+
+
+def found(rule, cores=2, **readings):
+    return list(rule.find(Survey(watched(LOOP, cores, **readings))))
+
+
+def test_two_threads_beside_a_busy_process_on_two_cores_are_oversubscribed():
+    (one,) = found(
+        OversubscribedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9, steal=[0.0] * 9
+    )
+    assert one.message.startswith(
+        "oversubscription: 2.0 busy threads share 2 cores that others use 0.7 of, and wait for one 33% of the time"
+    )
+    assert "torch.set_num_threads(1)" in one.message
+    assert "OMP_WAIT_POLICY=PASSIVE" in one.message
+    assert one.severity == "critical"
+    assert one.evidence["busy_threads"] == pytest.approx(1.985, abs=0.02)
+    assert one.evidence["readings"] == 9
+    assert found(ContendedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9) == []
+
+
+def test_a_run_with_more_threads_than_cores_is_oversubscribed_by_itself():
+    (one,) = found(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    assert "others" not in one.message
+
+
+def test_what_the_environment_says_of_threads_is_in_the_sentence():
+    profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    profile = replace(profile, metadata={**profile.metadata, "env.OMP_NUM_THREADS": frozenset({"8"})})
+    (one,) = OversubscribedRule().find(Survey(profile))
+    assert "OMP_NUM_THREADS is 8 now" in one.message
+
+
+@pytest.mark.parametrize(
+    ("cores", "used", "others", "waiting"),
+    [
+        (2, 1.0, 0.0, 0.02),  # one thread on a machine of its own
+        (2, 2.0, 0.0, 0.05),  # two threads for two cores
+        (8, 2.0, 1.0, 0.15),  # they wait, and there are cores enough: pinned, or moved about
+        (2, 0.7, 1.3, 0.3),  # one thread, whose core others take: that is contention
+    ],
+)
+def test_a_run_with_a_core_for_each_thread_is_not_oversubscribed(cores, used, others, waiting):
+    found_here = found(
+        OversubscribedRule(), cores, used=[used] * 9, others=[others] * 9, waiting=[waiting] * 9
+    )
+    assert found_here == []
+
+
+def test_without_readings_or_with_those_of_several_machines_nothing_is_said():
+    for rule in (OversubscribedRule(), ContendedRule(), ThrottledRule()):
+        assert list(rule.find(Survey(LOOP))) == []
+        profile = watched(
+            LOOP,
+            host=("a", "b"),
+            used=[2.0] * 9,
+            others=[1.0] * 9,
+            waiting=[0.6] * 9,
+            steal=[0.5] * 9,
+            throttled=[9.0] * 9,
+        )
+        assert list(rule.find(Survey(profile))) == []
+
+
+def test_one_thread_whose_cores_others_take_is_in_contention():
+    (one,) = found(ContendedRule(), used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9)
+    assert one.message.startswith(
+        "other processes use 1.3 of 2 cores, and the run waits for one 30% of the time"
+    )
+    assert one.evidence["cores_used_by_others"] == pytest.approx(1.3)
+
+
+def test_a_quarter_of_the_seconds_is_enough():
+    waiting, others = [0.0] * 6 + [0.4] * 3, [0.1] * 6 + [1.5] * 3
+    assert len(found(ContendedRule(), used=[0.9] * 9, others=others, waiting=waiting)) == 1
+    waiting, others = [0.0] * 8 + [0.4], [0.1] * 8 + [1.5]
+    assert found(ContendedRule(), used=[0.9] * 9, others=others, waiting=waiting) == []
+
+
+def test_who_waits_for_nobody_else_is_not_in_contention():
+    assert found(ContendedRule(), used=[1.0] * 9, others=[0.05] * 9, waiting=[0.3] * 9) == []
+    assert found(ContendedRule(), used=[1.0] * 9, others=[0.9] * 9, waiting=[0.01] * 9) == []
+
+
+def test_time_that_the_hypervisor_takes_is_told():
+    (one,) = found(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.12] * 9)
+    assert one.message.startswith("the hypervisor gives 12% of this virtual machine's time to others")
+    assert found(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.01] * 9) == []
+
+
+def test_cores_that_became_slow_are_told():
+    (one,) = found(ThrottledRule(), frequency=[3400] * 12 + [2100] * 8, throttled=[0.0] * 20)
+    assert one.message.startswith("for 40% of the time the busy cores ran at 2,1")
+    assert one.evidence["at_stake_share"] == pytest.approx(0.4 * (1 - 2100 / 3400), abs=0.02)
+    assert one.evidence["MHz_at_best"] == pytest.approx(3400, rel=0.02)
+
+
+def test_slow_downs_for_heat_are_told_whatever_the_frequency():
+    (one,) = found(ThrottledRule(), throttled=[0.0] * 5 + [3.0] * 5)
+    assert "slowed cores down for their heat 3.0 times a second" in one.message
+    assert one.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        {"frequency": [3400] * 10 + [3100] * 10},
+        {"frequency": [3400] * 18 + [2000] * 2},
+        {"frequency": [3400] * 3 + [1200] * 3},
+        {"throttled": [0.0] * 20},
+    ],
+)
+def test_cores_that_kept_their_speed_are_not_spoken_of(readings):
+    assert found(ThrottledRule(), **readings) == []

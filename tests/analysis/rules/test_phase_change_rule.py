@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+from steady_loops import MS, S, loop_of, sections
+
+from ticktree.analysis.rules.phase_change import PhaseChangeRule
+from ticktree.analysis.survey import Survey
+
+
+def found(took_ns, ticks=400, **options):
+    return list(PhaseChangeRule().find(Survey(loop_of(ticks, sections(took_ns, **options)))))
+
+
+def act(n):
+    return 5 * MS
+
+
+def test_a_buffer_that_leaves_the_cache_is_a_phase_of_its_own():
+    (one,) = found({"act": act, "sample": lambda n: (5 if n < 250 else 10) * MS})
+    assert (one.rule, one.path) == ("phase-change", "train/sample")
+    assert one.message.startswith("train is slower from 2.")
+    assert "s of the run on: 1" in one.message
+    assert one.evidence["after_the_run_began_ns"] == pytest.approx(2.5 * S, abs=0.2 * S)
+    assert one.evidence["a_tick_before_ns"] == pytest.approx(10 * MS, rel=0.03)
+    assert one.evidence["a_tick_after_ns"] == pytest.approx(15 * MS, rel=0.03)
+    assert one.evidence["at_stake_share"] == pytest.approx(150 * 5 / (400 * 10 + 150 * 5), rel=0.1)
+
+
+def test_a_neighbour_that_comes_and_goes_is_told_with_its_end():
+    (one,) = found({"act": lambda n: (9 if 150 <= n < 250 else 5) * MS})
+    assert " to " in one.message
+    assert " else" in one.message
+
+
+def test_a_loop_that_becomes_faster_at_once_is_told():
+    (one,) = found({"act": lambda n: (9 if n < 200 else 5) * MS})
+    assert "is faster from" in one.message
+
+
+def test_a_steady_program_with_a_warm_up_and_bursts_has_no_phases():
+    def took(n):
+        return (40 if n < 20 else 15 if n % 97 < 3 else 5) * MS
+
+    profile = loop_of(400, sections({"act": took}), warmup=20)
+    assert list(PhaseChangeRule().find(Survey(profile))) == []
+
+
+def test_a_noisy_steady_program_has_no_phases():
+    assert found({"act": act}, noise=0.3) == []

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis import findings
+from ticktree.analysis.rules.slow_rate import SlowRateRule
+
+RULE = SlowRateRule()
+HERE = {
+    "ceiling__source": "measured",
+    "ceiling__memcpy_bytes_per_s": 10_000_000_000,
+    "ceiling__flops_per_s_thread": 100_000_000_000,
+    "ceiling__flops_per_s": 190_000_000_000,
+    "cores_usable": 2,
+}
+MANY_CORES = {**HERE, "ceiling__flops_per_s": 5_000_000_000_000, "cores_usable": 64}
+STATES = 37_700_000
+
+
+def train(program, ms: float, rest: float = 20, name: str = "float", **options) -> None:
+    for _ in program.ticks(20, "train"):
+        program.spend(name, ms, **options)
+        program.spend("backward", rest)
+
+
+def test_bytes_converted_into_fresh_memory_are_told_with_what_would_be_saved(program):
+    train(program, 40, bytes=STATES)
+    (found,) = program.found(RULE, **HERE)
+    assert (found.path, found.severity) == ("train/float", "critical")
+    assert found.message == (
+        "float moves 37.7 MB in 40 ms: 942 MB/s, 11 x slower than memory is copied here (10 GB/s); perhaps fresh "
+        "memory, a list of arrays, or every so many bytes of a larger array: write into memory that is used again, "
+        "in its order"
+    )
+    assert found.evidence["at_stake_share"] == pytest.approx((40 - 3.77) / 60)
+
+
+@pytest.mark.parametrize("ms", [3.7, 8.3, 18.8])
+def test_a_fifth_of_memcpy_is_fast_enough(program, ms):
+    train(program, ms, bytes=STATES)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_beside_an_update_of_ten_seconds_it_is_not_worth_a_word(program):
+    train(program, 40, rest=10_000, bytes=STATES)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_of_a_machine_that_nobody_measured_nothing_is_said(program):
+    train(program, 40, bytes=STATES, flops=1000)
+    assert program.found(RULE) == []
+    assert program.found(RULE, ceiling__source="reckoned", ceiling__flops_per_s=1_250_000_000_000) == []
+
+
+def test_what_is_waited_for_is_not_slow(program):
+    train(program, 40, wait=True, bytes=STATES)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_a_section_in_a_wait_is_not_slow(program):
+    for _ in program.ticks(20, "train"):
+        with program.recorder.section("receive", wait=True):
+            program.spend("read", 40, bytes=STATES)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_what_the_sections_in_it_take_is_theirs(program):
+    for _ in program.ticks(20, "train"):
+        with program.inside("step", bytes=STATES):
+            program.spend("backward", 40)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_one_that_computes_fast_on_what_it_reads_slowly_is_not_slow(program):
+    train(program, 40, bytes=STATES, flops=4_000_000_000)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_one_whose_computing_cannot_be_judged_is_not_judged_by_its_bytes(program):
+    train(program, 40, bytes=STATES, flops=4_000_000_000)
+    only_memory = {key: value for key, value in HERE.items() if "flops" not in key}
+    assert program.found(RULE, **only_memory) == []
+
+
+def test_what_a_device_does_is_not_slow(program):
+    for _ in program.ticks(20, "train"):
+        with program.recorder.section("copy", device="cuda") as section:
+            program.recorder.advance(40_000_000)
+            section.work(bytes=STATES)
+    assert program.found(RULE, **HERE) == []
+
+
+@pytest.mark.parametrize(("waiting", "told"), [(0.3, 1), (0.6, 0), (1.0, 0)])
+def test_what_others_took_from_it_is_not_its_own_slowness(program, waiting, told):
+    train(program, 30, bytes=STATES)  # at an eighth of memcpy
+    program.gauge("machine/waiting", waiting)
+    assert len(program.found(RULE, **HERE)) == told
+
+
+def test_few_bytes_a_call_want_more_of_them(program):
+    train(program, 1, rest=1, bytes=4000)
+    (found,) = program.found(RULE, **HERE)
+    assert found.message.endswith("it is so little a call that calling takes longer: move more at a time")
+
+
+def test_a_product_on_one_of_many_cores_wants_more_threads(program):
+    train(program, 30, flops=2_200_000_000, name="conv1")
+    (found,) = program.found(RULE, **MANY_CORES)
+    assert found.message.startswith(
+        "conv1 does 2.2 GFLOP in 30 ms: 73.3 GFLOP/s, 68 x slower than this machine"
+    )
+    assert found.message.endswith(
+        "it is what one thread does (100 GFLOP/s): let it use more, if cores are free"
+    )
+    train(program, 30, flops=2_200_000_000, name="conv1")
+    assert program.found(RULE, **HERE) == []
+
+
+def test_a_product_slower_than_one_thread_is_small_or_oddly_laid_out(program):
+    train(program, 30, flops=1_000_000)
+    (found,) = program.found(RULE, **MANY_CORES)
+    assert found.message.endswith("it is so little a call that it fills no core: larger batches, fewer calls")
+
+
+def test_large_products_that_are_slow_have_other_reasons(program):
+    train(program, 1000, flops=2_200_000_000)
+    (found,) = program.found(RULE, **HERE)
+    assert found.message.endswith("perhaps small batches, float64, or a layout that has to be copied first")
+
+
+def test_of_several_in_one_loop_the_one_with_most_to_save_is_told_and_the_others_are_counted(program):
+    for _ in program.ticks(20, "train"):
+        program.spend("float", 20, bytes=STATES)
+        program.spend("divide", 40, bytes=STATES)
+        program.spend("stack", 20, bytes=STATES)
+    (found,) = program.found(RULE, **HERE)
+    assert found.path == "train/divide"
+    assert found.message.endswith("; so are 2 more sections there")
+    assert found.evidence["at_stake_share"] == pytest.approx(1 - 3 * 3.77 / 80)
+
+
+def test_too_few_ticks_say_nothing(program):
+    for _ in program.ticks(9, "train"):
+        program.spend("float", 40, bytes=STATES)
+    assert program.found(RULE, **HERE) == []
+
+
+def test_it_is_among_what_a_report_says(program):
+    train(program, 40, bytes=STATES)
+    assert "slow-rate" in {found.rule for found in findings(program.profile(**HERE))}

@@ -1,0 +1,111 @@
+"""torch.compile is a section while it compiles: with torch's own handler made up, and (slow) with torch."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from types import ModuleType
+
+import pytest
+
+import ticktree
+from ticktree.analysis.rules.late_compilation import LateCompilationRule
+from ticktree.analysis.survey import Survey
+from ticktree.instrument import torch_compile
+
+
+@pytest.fixture
+def handler():
+    """What torch calls its compilations with, wrapped for a recorder; and that recorder."""
+
+    class CompilationCallbackHandler:
+        @contextmanager
+        def install_callbacks(self, trigger, compile_id):
+            assert (trigger, compile_id) == ("DYNAMO", "0/0")
+            yield "torch's own"
+
+    module = ModuleType("torch._dynamo.callback")
+    module.CompilationCallbackHandler = CompilationCallbackHandler
+    recorder = ticktree.Recorder(virtual_clock=True)
+    torch_compile._wrap(recorder, module)
+    yield recorder, CompilationCallbackHandler()
+    torch_compile.uninstall()
+    recorder.disable()
+
+
+def test_a_compilation_is_a_section_under_whatever_is_open(handler):
+    recorder, compiler = handler
+    with recorder.section("model"), compiler.install_callbacks("DYNAMO", "0/0") as given:
+        recorder.advance(7)
+    assert given == "torch's own"
+    node = recorder.snapshot().root.at("model/torch compile")
+    assert (node.count, node.total_ns) == (1, 7)
+
+
+def test_a_compilation_inside_another_is_part_of_it(handler):
+    recorder, compiler = handler
+    with compiler.install_callbacks("DYNAMO", "0/0"), compiler.install_callbacks("DYNAMO", "0/0"):
+        recorder.advance(7)
+    node = recorder.snapshot().root.at("torch compile")
+    assert (node.count, node.children) == (1, {})
+
+
+def test_threads_compile_each_for_themselves(handler):
+    recorder, compiler = handler
+
+    def work():
+        with compiler.install_callbacks("DYNAMO", "0/0"):
+            pass
+
+    with compiler.install_callbacks("DYNAMO", "0/0"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    nodes = [node for _, _, node in recorder.snapshot().root.walk() if node.name == "torch compile"]
+    assert sum(node.count for node in nodes) == 2
+    assert not recorder.snapshot().losses
+
+
+def test_an_error_of_the_compiler_is_the_programs_and_ends_the_section(handler):
+    recorder, compiler = handler
+    with pytest.raises(ZeroDivisionError), compiler.install_callbacks("DYNAMO", "0/0"):
+        raise ZeroDivisionError
+    with pytest.raises(TypeError):
+        compiler.install_callbacks()
+    with compiler.install_callbacks("DYNAMO", "0/0"):
+        pass
+    root = recorder.snapshot().root
+    assert root.at("torch compile").count == 2
+    assert root.at("torch compile").open is None
+
+
+def test_another_version_of_torch_is_left_as_it_is():
+    module = ModuleType("torch._dynamo.callback")
+    module.CompilationCallbackHandler = type("CompilationCallbackHandler", (), {})
+    torch_compile._wrap(ticktree.Recorder(virtual_clock=True), module)
+    assert not hasattr(module.CompilationCallbackHandler, "install_callbacks")
+    torch_compile.uninstall()
+
+
+PROGRAM = """
+def main():
+    import torch
+
+    model = torch.compile(lambda x: (x * 2).sin().sum(), backend="eager", dynamic=False)
+    for n in ticktree.loop("train", range(40), warmup=5):
+        with ticktree.section("model"):
+            model(torch.ones({shape}))
+    torch._dynamo.reset()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "recompiles"), [("4 if n < 30 else 4 + n % 3", True), ("4", False)])
+def test_a_program_whose_shapes_change_late_is_found_and_one_whose_do_not_is_not(recorded, shape, recompiles):
+    pytest.importorskip("torch")
+    profile = recorded(PROGRAM.format(shape=shape))
+    found = list(LateCompilationRule().find(Survey(profile)))
+    assert profile.root.at("train/model/torch compile").warmup.count == 1
+    assert [one.path for one in found] == (["train/model/torch compile"] if recompiles else [])
+    if recompiles:
+        assert found[0].evidence["recompilations"] == 2

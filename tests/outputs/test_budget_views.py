@@ -1,0 +1,144 @@
+"""What `ticktree check` and `ticktree compare` show, in each form."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+from rich.cells import cell_len
+
+import ticktree
+from ticktree.analysis.budgets import Plan, budget_of, check
+from ticktree.analysis.comparison import Difference, compare
+from ticktree.outputs import ViewOptions
+from ticktree.outputs.budgets import CHECKS
+from ticktree.outputs.comparison import COMPARISONS
+
+# What markdown, HTML, a table or the place where it is shown could take for something else.
+HOSTILE = [
+    "a|b",
+    "</details>",
+    "`x`",
+    "**x**",
+    "_x_",
+    "@somebody",
+    "[a](b)",
+    "x\ny",
+    "\x1b[31m",
+    "$x$",
+    "\\|",
+    "~~x~~",
+]
+
+
+def profile(names, factor=1.0):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for _ in recorder.loop("loop", range(50), warmup=0):
+        for name in names:
+            with recorder.section(name):
+                recorder.advance(int(40_000_000 * factor))
+    found = recorder.snapshot()
+    recorder.disable()
+    return found
+
+
+@pytest.fixture(scope="module")
+def checked():
+    """A check of sections with hostile names, some budgets of which are broken and some are held."""
+    budgets = ("loop/* mean <= 1 ms", "loop/* mean >= 1 ms", "loop missed <= 1%", "loop slower = 50%")
+    base, new = profile(HOSTILE), profile(HOSTILE, 1.01)
+    return check([new], Plan(tuple(map(budget_of, budgets)), slower=0.5), [base])
+
+
+def tables(document):
+    """The cells' texts, as markdown says them, of each table in it."""
+    page = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(document)
+    rows = [
+        re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+        for table in re.findall(r"<table>(.*?)</table>", page, re.DOTALL)
+    ]
+    cells = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
+    plain = re.compile(r"<!-- -->|</?(?:strong|em)>")
+    return [
+        [[html.unescape(plain.sub("", cell)) for cell in cells.findall(row)] for row in table]
+        for table in rows
+    ]
+
+
+def shown(name):
+    return name.replace("\n", r"\n").replace("\x1b", r"\x1b")
+
+
+def test_markdown_of_a_check_is_tables_whose_cells_say_the_names_literally(checked):
+    document = CHECKS["markdown"](checked, [], ViewOptions(all=True)).decode()
+    open_, held = tables(document)
+    assert open_[0][:5] == held[0][:5] == ["budget", "verdict", "measured", "budget", "margin"]
+    paths = [result.path for result in checked.results if result.budget.bound.most == 1e6]
+    assert [row[0] for row in open_[1 : 1 + len(HOSTILE)]] == [f"{shown(path)} mean" for path in paths]
+    assert {row[1] for row in open_[1 : 1 + len(HOSTILE)]} == {"broken"}
+    assert {row[1] for row in held[1:]} == {"held"}
+    assert all(len(row) == len(table[0]) for table in (open_, held) for row in table)
+
+
+def test_what_held_is_folded_and_nothing_else(checked):
+    document = CHECKS["markdown"](checked, [], ViewOptions()).decode()
+    before, _, after = document.partition("<details>")
+    assert document.count("<details>") == document.count("\n</details>") == 1
+    assert "| held |" not in before
+    assert "| broken |" not in after
+    assert document.startswith("# ")
+
+
+def test_what_differs_from_the_baselines_runs_comes_first(checked):
+    apart = [Difference("command", "a --x", "a --y", False)]
+    document = CHECKS["markdown"](checked, apart, ViewOptions()).decode()
+    assert document.index("a --x") < document.index("| broken |")
+
+
+@pytest.mark.parametrize("width", [40, 60, 100, 200])
+def test_nothing_is_wider_than_the_terminal(checked, width):
+    for line in CHECKS["terminal"](checked, [], ViewOptions(width=width)).decode().splitlines():
+        assert cell_len(line) <= width
+        assert line.isprintable()
+
+
+def test_the_json_of_a_check_has_these_fields_and_no_others(checked):
+    document = json.loads(CHECKS["json"](checked, [], ViewOptions()))
+    counts = ("broken", "not_measured", "cannot_tell", "held")
+    assert list(document) == ["schema", "runs", "unit", *counts, "budgets", "differences"]
+    assert sum(document[count] for count in counts) == len(document["budgets"])
+    fields = [
+        "path",
+        "kind",
+        "measure",
+        "unit",
+        "status",
+        "measured",
+        "at_least",
+        "at_most",
+        "margin_percent",
+        "note",
+        "source",
+    ]
+    shift = ["low_percent", "high_percent"]
+    for budget in document["budgets"]:
+        assert list(budget) == fields + (shift if budget["measure"] == "slower" else [])
+
+
+def test_markdown_of_a_comparison_is_tables_whose_cells_say_the_names_literally():
+    compared = compare([profile(HOSTILE)], [profile(HOSTILE, 1.5)])
+    document = COMPARISONS["markdown"](compared, [], ViewOptions(all=True)).decode()
+    assert document.startswith("# ticktree compare\n")
+    loops, sections = tables(document)
+    assert [row[0] for row in loops[1:]] == ["loop"]
+    names = {row[0].strip().replace("\u00a0", "") for row in sections[2:]}
+    assert names == {shown(name) for name in HOSTILE}
+    assert all(len(row) == len(table[0]) for table in (loops, sections) for row in table)
+
+
+def test_the_same_check_gives_the_same_bytes_every_time(checked):
+    for form in CHECKS.values():
+        assert form(checked, [], ViewOptions()) == form(checked, [], ViewOptions())

@@ -1,0 +1,67 @@
+"""The published breakdown's times, declared as a user would, and what ticktree says of them unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from visual_sac.breakdown import NODE, declare_breakdown
+from visual_sac.buffers import Room
+from visual_sac.encoder import Encoder
+from visual_sac.options import parse
+
+import ticktree
+from ticktree.analysis import findings
+from ticktree.profile import Profile
+
+ROOM = Room(4000, (4, 96, 96), 2)
+
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Profile]:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    monkeypatch.setattr(ticktree, "section", recorder.section)
+    monkeypatch.setattr(ticktree, "record", recorder.record)
+    declare_breakdown(Encoder(4, 96), ROOM)
+    yield recorder.snapshot()
+    recorder.disable()
+
+
+def on(profile: Profile, **facts: str | float) -> Profile:
+    known = {key.replace("__", "."): frozenset({value}) for key, value in facts.items()}
+    return replace(profile, metadata={**profile.metadata, **known})
+
+
+def test_the_claims_are_recorded_with_the_work_of_this_program_and_take_no_time_of_its_own(declared):
+    declared.check()
+    claims = declared.root.at(NODE)
+    assert claims.total_ns == declared.root.total_ns == 0
+    assert set(claims.children) == {"sample", "conv1", "conv2", "conv3"}
+    conv1 = claims.at("conv1")
+    assert (conv1.total_ns, conv1.concurrent_ns) == (50_000, 50_000)
+    assert (conv1.work.flops, conv1.work.items) == (256 * 2 * 4 * 8 * 8 * 32 * 23 * 23, 256)
+    assert claims.at("sample").work.bytes == 2 * 256 * 4 * 96 * 96 * 4
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"ceiling__source": "measured", "ceiling__flops_per_s": 187e9, "ceiling__memcpy_bytes_per_s": 10e9},
+        {"ceiling__source": "reckoned", "ceiling__flops_per_s": 1.25e12, "ceiling__low_precision_factor": 2},
+    ],
+    ids=["measured", "reckoned"],
+)
+def test_the_claimed_time_of_the_first_convolution_is_called_impossible_unasked(declared, facts):
+    first, *others = findings(on(declared, cores_usable=2, **facts))
+    assert (first.rule, first.path) == ("impossible-rate", f"{NODE}/conv1")
+    assert first.message.startswith(
+        "conv1 is faster than this machine can be: 2.22 GFLOP in 50 us is 44.4 TFLOP/s"
+    )
+    assert "so are conv2, conv3 beside it" in first.message
+    assert all(found.rule != "impossible-rate" for found in others), "20 ms for the batch may be true"
+
+
+def test_nothing_is_declared_unless_that_is_asked_for():
+    assert not parse([]).declare_breakdown
+    assert parse(["--declare-breakdown"]).declare_breakdown
