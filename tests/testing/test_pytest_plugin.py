@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 from pathlib import Path
 
 import pytest
 
 import ticktree
+
+# pytester makes this process forget what a test imports, and numpy cannot be imported twice.
+from ticktree.run.reading import image, reader  # noqa: F401
 
 pytest_plugins = ["pytester"]
 
@@ -199,44 +203,52 @@ def test_the_tree_of_a_check_that_held_is_shown_where_more_is_asked_for(outcome)
     done.stdout.fnmatch_lines(["*ticktree: test_it.py::test_holds*", "all 2 budgets held", "*act*"])
 
 
-SLEEPS = """
+# What was recorded is what the test says was: on a clock of its own no machine is too slow.
+AS_SAID = """
+from ticktree.testing.recording import current
+
+current.snapshot = lambda: ticktree.load("said.json")
+
 def test_it(ticktree_check):
     with ticktree_check({"act": {"calls": ">= 1"}}):
-        run(ticks=20, busy_ms=20)
+        pass
 """
 
 
-def as_fast_as_no_machine(path):
-    """Puts into a saved profile what the same program would have recorded, had it slept for no time at all."""
+def say(pytester, ms):
+    """Write what the inner test will have recorded: ticks of so many milliseconds."""
+    noise = random.Random(ms)
     recorder = ticktree.Recorder(virtual_clock=True)
-    for _ in recorder.loop("control", range(200_000), warmup=0):
+    for _ in recorder.loop("control", range(200), warmup=0):
         with recorder.section("act"):
-            recorder.advance(1000)
-    metadata = json.loads(path.read_text())["metadata"]
-    path.write_text(json.dumps({**json.loads(recorder.snapshot().to_json()), "metadata": metadata}))
+            recorder.advance(int(ms * 1_000_000 * noise.uniform(0.98, 1.02)))
+    (pytester.path / "said.json").write_text(recorder.snapshot().to_json())
     recorder.disable()
 
 
 def test_saved_profiles_are_baselines_for_later(outcome, pytester):
-    outcome(SLEEPS, "--ticktree-save", "base").assert_outcomes(passed=1)
+    say(pytester, 20)
+    outcome(AS_SAID, "--ticktree-save", "base").assert_outcomes(passed=1)
     (saved,) = (pytester.path / "base").iterdir()
     assert saved.name == "test_it.py-test_it.json"
     profile = json.loads(saved.read_text())
     assert profile["schema"] == "ticktree-profile/1"
     assert "python" in profile["metadata"]
-    as_fast_as_no_machine(saved)
-    done = outcome(SLEEPS, "--ticktree-baseline", "base")
+    outcome(AS_SAID, "--ticktree-baseline", "base").assert_outcomes(passed=1)
+    say(pytester, 24)
+    done = outcome(AS_SAID, "--ticktree-baseline", "base")
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["E*broken: control slower: +*, budget <= 5.0%"])
+    done.stdout.fnmatch_lines(["E*broken: control slower: +20*, budget <= 5.0%"])
 
 
 def test_a_baseline_of_another_machine_is_refused(outcome, pytester):
-    outcome(SLEEPS, "--ticktree-save", "base").assert_outcomes(passed=1)
+    say(pytester, 20)
+    outcome(AS_SAID, "--ticktree-save", "base").assert_outcomes(passed=1)
     (saved,) = (pytester.path / "base").iterdir()
     profile = json.loads(saved.read_text())
     profile["metadata"]["cpu"] = "another"
     saved.write_text(json.dumps(profile))
-    done = outcome(SLEEPS, "--ticktree-baseline", "base")
+    done = outcome(AS_SAID, "--ticktree-baseline", "base")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(
         ["E*TicktreeError: the baseline differs in more than the program (cpu: another -> *"]

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=True
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
-One module in several files, each with one noun: recorder.pxi (a memory file and what writes it), section.pxi,
-timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi (who unblocks
-whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other processes), devices.pxi (whose
-memory others read), copying.pxi (for readers).
+One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
+what writes it), section.pxi, timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act
+on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other
+processes), devices.pxi (whose memory others read), copying.pxi (for readers).
 """
 
 cimport cython
@@ -21,6 +21,7 @@ import threading
 import time
 
 include "native/names.pxi"
+include "native/arguments.pxi"
 include "native/section.pxi"
 include "native/recorder.pxi"
 include "native/signals.pxi"

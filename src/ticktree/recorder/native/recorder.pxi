@@ -475,13 +475,6 @@ cdef class Recorder:
 cdef uint64_t gc_began = 0
 
 
-cdef double as_double(object value):
-    try:
-        return float(value)
-    except Exception:  # whatever the value's own conversion raises
-        return float("nan")
-
-
 cdef tt_recorder* tt_recorders_head():
     return tt_recorders
 
