@@ -48,7 +48,8 @@ class NoCompilationRule:
             message=(
                 f"{chief.name} ({duration(chief.mean_ns)} a call) is inference, that is "
                 f"{percent(cycle.work_share(took_ns))} of the work of {cycle.name}, and nothing was given to "
-                "torch.compile: if it is torch that infers, compile the policy, and leave the first ticks, which compile, out of what is compared"
+                "torch.compile: if it is torch that infers, compile the policy, and leave the first ticks, which "
+                "compile, out of what is compared"
             ),
             evidence={
                 "at_stake_share": at_stake,
