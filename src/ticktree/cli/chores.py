@@ -27,8 +27,8 @@ LOOK_EVERY_S = 2.0
 SAMPLE_EVERY_S = 1.0
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_CHORE = 4
-# Who reads how busy the cores are must not make them so. A reading takes less than a thousandth of a core; where there
-# are thousands of threads to ask it is taken less often.
+# Who reads how busy the cores are must not make them so: at most a tenth of one, in CPU time. A reading takes less
+# than a thousandth, and is not put off where it took long because all cores were busy: then it is needed most.
 REST_PER_SAMPLE = 9
 
 
@@ -38,6 +38,7 @@ class _Chore:
     every_s: float
     due_s: float
     rest: int = REST_PER_CHORE
+    cost: Callable[[], float] | None = None
 
 
 class Chores:
@@ -63,7 +64,7 @@ class Chores:
         self._began_s = clock()
         self._watch: Watch | None = None
         self._chores = [
-            _Chore(self._sample, SAMPLE_EVERY_S, self._began_s, REST_PER_SAMPLE),
+            _Chore(self._sample, SAMPLE_EVERY_S, self._began_s, REST_PER_SAMPLE, time.process_time),
             _Chore(self._describe, math.inf, self._began_s),
             _Chore(self._prepare, math.inf, self._began_s),
             _Chore(self._fold_finished, LOOK_EVERY_S, self._began_s + LOOK_EVERY_S),
@@ -79,10 +80,12 @@ class Chores:
             if chore.due_s <= began_s:
                 # Whatever goes wrong here, a mistake of ours included, the program goes on. What cannot be
                 # saved now may be at the end, and if it still cannot be then, that is said.
+                cost = chore.cost or self._clock
+                before_s = cost()
                 with suppress(Exception):
                     chore.do()
-                now_s = self._clock()
-                chore.due_s = max(began_s + chore.every_s, now_s + chore.rest * (now_s - began_s))
+                spent_s = cost() - before_s
+                chore.due_s = max(began_s + chore.every_s, self._clock() + chore.rest * spent_s)
         return max(0.0, min(chore.due_s for chore in self._chores) - self._clock())
 
     def ended(self, used: resource.struct_rusage) -> None:

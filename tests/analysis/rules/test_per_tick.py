@@ -15,9 +15,16 @@ def loop(causes=None, worst=(), ticks=20):
 
 
 def test_sums_over_the_steady_ticks_are_what_a_usual_one_has():
-    known = loop(Causes(20, voluntary_switches=40, minor_faults=5000), worst=[(10, {"minor_faults": 9})])
+    known = loop(Causes(20, voluntary_switches=40, minor_faults=5000), worst=[(10, {"minor_faults": 900})])
     assert a_tick(known, "minor_faults") == 250
     assert a_tick(known, "voluntary_switches") == 2
+
+
+def test_a_few_ticks_with_very_many_are_not_what_is_usual():
+    known = loop(
+        Causes(20, minor_faults=100_000), worst=[(90, {"minor_faults": 99_000}), (11, {"minor_faults": 50})]
+    )
+    assert a_tick(known, "minor_faults") == 50
 
 
 def test_without_them_it_is_the_median_of_the_kept_ticks_that_are_not_much_longer():

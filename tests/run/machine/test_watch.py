@@ -35,11 +35,10 @@ def at(seconds: float, used_s: float, ran_ns: int = 0, waited_ns: int = 0) -> Re
 
 
 def watched(folder, *readings, end=None):
-    watch = Watch(folder, "50-7-1", Scripted(*readings, end=end))
+    watch = Watch(folder, "50-7-1", Scripted(*readings, end=end or readings[-1]))
     for _ in readings:
         watch.sample()
-    if end is not None:
-        watch.end(0)
+    watch.end(0)
     return kept(folder)
 
 
@@ -62,6 +61,15 @@ def test_a_run_of_less_than_a_second_has_one_reading_at_its_end(tmp_path):
 def test_a_last_moment_does_not_count_as_much_as_a_second(tmp_path):
     assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.01, 1.03))[USED].count == 1
     assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.5, 1.5))[USED].count == 2
+
+
+def test_readings_are_kept_at_once_and_then_every_few_seconds(tmp_path):
+    watch = Watch(tmp_path, "50-7-1", Scripted(*(at(second, second) for second in range(9))))
+    counts = []
+    for _ in range(9):
+        watch.sample()
+        counts.append(kept(tmp_path)[USED].count if kept(tmp_path) else 0)
+    assert counts == [0, 1, 1, 1, 1, 1, 6, 6, 6]
 
 
 def test_what_cannot_be_written_now_is_written_with_the_next(tmp_path):

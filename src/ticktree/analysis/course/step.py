@@ -41,7 +41,7 @@ CRITICAL: dict[int, float] = {
     32: 3.737,
 }
 # The step must also be so many standard errors, which know of autocorrelation. Chosen by benchmarks/steadiness.py.
-LEAST_ERRORS = 6.0
+LEAST_ERRORS = 8.0
 # So many autocorrelation times each level must last: in less a slow wave of noise looks like a level. Where one lasts
 # for less, the step must be so much larger.
 LEAST_TIMES = 8.0

@@ -1,6 +1,6 @@
 """Where readings of the machine are kept while a run goes on.
 
-    MEMORY DIRECTORY/machine.json    the gauges so far; replaced in one step at each reading
+    MEMORY DIRECTORY/machine.json    the gauges so far; replaced in one step every few readings
 
 It lies beside the memory files, on tmpfs, and goes with them: whoever reads the run finds it, be its supervisor alive
 or killed, and writing it stalls nobody.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # A last stretch shorter than this says little, and of no second.
 LEAST_S = 0.2
+# To keep readings costs more than to take one: whoever is killed loses a few seconds of them at most.
+KEEP_EVERY = 5
 
 
 class Watch:
@@ -32,6 +34,7 @@ class Watch:
         self._system = system or System()
         self._last: Reading | None = None
         self._gauges: dict[str, Gauge] = {}
+        self._until_kept = 0
 
     def sample(self) -> None:
         """Take a reading; from the second one on it is known what the machine did since the one before."""
@@ -54,20 +57,28 @@ class Watch:
         # Of a run that was too short for any other reading a rough one is better than none.
         if not self._gauges or last.at_ns - self._last.at_ns >= LEAST_S * NS:
             self._go_on(last)
+        self._keep()
 
     def _go_on(self, reading: Reading) -> None:
         before, self._last = self._last, reading
         if before is not None:
             self._note(before, reading)
+            if self._until_kept <= 0:
+                self._keep()
+            self._until_kept -= 1
 
     def _note(self, before: Reading, reading: Reading) -> None:
         from ticktree.run.machine.change import between, gauge_of
-        from ticktree.run.machine.kept import keep
 
         now_ns = time.time_ns()
         for name, value in between(before, reading).items():
             one = gauge_of(name, value, now_ns, self._writer)
             self._gauges[name] = self._gauges[name] + one if name in self._gauges else one
+
+    def _keep(self) -> None:
+        from ticktree.run.machine.kept import keep
+
         if self._gauges:
             with suppress(OSError):  # a full tmpfs: what is missing now may be kept with the next
                 keep(self._folder, self._gauges)
+                self._until_kept = KEEP_EVERY
