@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from commandline import CommandLine
@@ -63,9 +64,12 @@ def test_each_process_has_a_column_named_by_what_it_does(trained: CommandLine) -
 
 
 def test_the_slow_one_is_what_is_worth_doing_and_whose_signals_ended_the_wait(trained: CommandLine) -> None:
-    assert "Worth doing\n 1  env worker 3 takes" in (trained.directory / "printed").read_text()
-    found = json.loads(trained.ticktree("report", "--format", "json").stdout)["findings"][0]
-    assert (found["rule"], found["path"]) == ("straggler", "make envs/env step")
+    worth_doing = (trained.directory / "printed").read_text().partition("\nWorth doing\n")[2]
+    # Not always the first: on a busy machine it is also worth a word that the run had to wait for a core.
+    assert re.search(r"^ \d  env worker 3 takes", worth_doing, re.MULTILINE)
+    everything = json.loads(trained.ticktree("report", "--format", "json").stdout)["findings"]
+    (found,) = (each for each in everything if each["rule"] == "straggler")
+    assert found["path"] == "make envs/env step"
     assert "of what learner waits in step_wait is for it" in found["message"]
     assert found["evidence"]["known_by"] == "signals"
     assert found["evidence"]["a_call_ns"] > 2 * found["evidence"]["a_call_by_its_peers_ns"]

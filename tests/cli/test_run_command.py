@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -346,5 +347,7 @@ def test_nested_runs_are_two_runs(here: CommandLine) -> None:
 def test_what_is_worth_doing_is_printed_last(here: CommandLine) -> None:
     here.write("train.py", STRAGGLES)
     done = here.ticktree("run", "train.py")
-    assert "Worth doing\n 1  worker 2 takes" in done.stderr
+    worth_doing = done.stderr.partition("\nWorth doing\n")[2]
+    # On a busy machine not the first: then it is also worth a word that the run had to wait for a core.
+    assert re.search(r"^ \d  worker 2 takes", worth_doing, re.MULTILINE)
     assert "rule: straggler" in done.stderr

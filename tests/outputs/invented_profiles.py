@@ -291,6 +291,10 @@ def robot() -> Profile:
         busy_ns=sum(durations),
         waited_ns=sum(camera) + sum(sleep),
         missed_ns=sum(took for took, over in zip(durations, missed, strict=True) if over),
+        missed_breakdown={
+            f"control/{name}": sum(ns for ns, over in zip(took, missed, strict=True) if over)
+            for name, took in breakdown.items()
+        },
         worst=(
             WorstTick(
                 durations[worst],

@@ -120,5 +120,6 @@ def test_a_gauge_that_counts_is_shown_in_whole_numbers():
         "2",
         "7",
         "7",
+        "20%",
         "5",
     ]

@@ -339,3 +339,28 @@ def test_a_private_recorder_goes_on_in_a_child_with_a_copy(run_python):
         assert os.waitpid(pid, 0)[1] == 0
         """
     )
+
+
+def test_what_a_child_acts_on_in_its_parents_tick_is_not_recorded_and_in_its_own_is(run_session):
+    profile, _ = run_session(
+        WORK
+        + """
+ticktree.enable()
+for tick in ticktree.loop("control", hz=1000, pace=True):
+    tick.origin(time.monotonic())
+    if tick == 2:
+        pid = os.fork()
+        if not pid:
+            tick.acted()
+            tick.origin(time.monotonic())
+            continue
+        wait(pid)
+    if tick == 4:
+        break
+if not pid:
+    os._exit(0)
+"""
+    )
+    found = {path: count for path, count in counts(profile).items() if path.endswith("sensor to action")}
+    # The parent's ticks 0 to 3, and the child's tick 3.
+    assert found == {"control/sensor to action": 4, "control/control/sensor to action": 1}

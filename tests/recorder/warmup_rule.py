@@ -30,8 +30,8 @@ def mser(ticks: Sequence[float]) -> int:
     return errors.index(least)
 
 
-def is_unlike(ticks: Sequence[float], first: int, tick: float) -> bool:
-    """Whether the `first` ticks are unlike the second half, of ticks that take `tick`."""
+def unlike(ticks: Sequence[float], first: int, tick: float) -> int:
+    """How many of the `first` ticks are a warm-up, being unlike the second half, of ticks that take `tick`."""
     half = ticks[len(ticks) // 2 :]
     mean = fmean(half)
     margin = STUDENT[len(half) - 1] * stdev(half) * math.sqrt(1 + 1 / len(half))
@@ -42,15 +42,16 @@ def is_unlike(ticks: Sequence[float], first: int, tick: float) -> bool:
     above = sum(x > mean + margin for x in ticks[:first])
     below = sum(x < mean - margin for x in ticks[:first])
     if 2 * max(above, below) >= first:
-        return True
+        return first
     far = bounds[-1]
-    return sum(x > far for x in ticks[:first]) >= 3 and max(half) <= far
+    single = [at for at, x in enumerate(ticks[:first]) if x > far]
+    return single[-1] + 1 if len(single) >= 3 and max(half) <= far else 0
 
 
 def warm(ticks: Sequence[float], tick: float) -> int:
     """How many of these ticks are warm-up."""
     first = mser(ticks)
-    return first if first and is_unlike(ticks, first, tick) else 0
+    return unlike(ticks, first, tick) if first else 0
 
 
 def set_aside(durations: Sequence[int], waited: Sequence[int] | None = None) -> int:

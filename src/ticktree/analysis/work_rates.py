@@ -12,6 +12,9 @@ from ticktree.profile import Node
 
 Kind: TypeAlias = Literal["bytes", "flops"]
 
+# More than that no machine will ever do; with it, a rate would be no number any more.
+_BEYOND_SENSE = 10**100
+
 UNITS: dict[Kind, str] = {"bytes": "B", "flops": "FLOP"}
 
 # A measured ceiling may be exceeded by so much: the best round of a second is within some percent of the best there
@@ -87,7 +90,7 @@ def work_rates(place: Place) -> Iterator[WorkRate]:
     if work is None or place.node.total_ns < 0:
         return
     for kind, amount in (("flops", work.flops), ("bytes", work.bytes)):
-        if 0 < amount < 10**300:
+        if 0 < amount < _BEYOND_SENSE:
             yield WorkRate(
                 place, "flops" if kind == "flops" else "bytes", amount, max(1, place.node.total_ns)
             )

@@ -6,7 +6,7 @@ import pytest
 
 import ticktree
 from ticktree.analysis.budgets import BudgetError, Plan, budget_of, check, plan_of
-from ticktree.profile import Memory, Profile
+from ticktree.profile import Histogram, Jitter, Lateness, Memory, Profile
 
 MS = 1_000_000
 
@@ -47,6 +47,32 @@ def test_deadlines_of_a_loop_can_be_budgeted(results):
     statuses = [result.status for result in found]
     assert statuses[:8] == ["held", "broken"] * 4
     assert statuses[8:] == ["held", "held", "held", "held", "broken"]
+
+
+def test_percentiles_of_lateness_and_jitter_have_limits_where_each_is_known(run, results):
+    late, apart = [11 * MS] * 15 + [13 * MS] * 5, [1 * MS] * 150 + [18 * MS] * 49
+    each = (
+        Lateness(len(late), sum(late), max(late), Histogram.of(late)),
+        Jitter(len(apart), sum(apart), Histogram.of(apart)),
+    )
+    together = (Lateness(len(late), sum(late), max(late)), Jitter(len(apart), sum(apart)))
+    limits = (
+        "control lateness_p50 = 10 to 12 ms",
+        "control lateness_p99 <= 12 ms",
+        "control jitter_p99 = 17 to 20 ms",
+        "control jitter_p50 <= 2 ms",
+        "control lateness_max = 13 ms",
+    )
+
+    def statuses(lateness, jitter):
+        profile = run()
+        loop = replace(profile.loops["control"], lateness=lateness, jitter=jitter)
+        return [
+            result.status for result in results(*limits, profile=replace(profile, loops={"control": loop}))
+        ]
+
+    assert statuses(*each) == ["held", "broken", "held", "held", "held"]
+    assert statuses(*together) == ["not measured"] * 4 + ["held"]
 
 
 def test_rates_come_from_the_work_that_was_declared(results):

@@ -43,6 +43,24 @@ def test_pairs_see_what_their_common_weather_hides(run):
     assert verdicts(compare(base, new, paired=True))["train/update"] == "slower"
 
 
+def test_a_loop_and_its_node_are_one_question():
+    """Counted as two, what ten pairs say here would not stand out: it would be p = 0.037, where 0.025 is asked for."""
+
+    def looped(tick_ns):
+        recorder = ticktree.Recorder(virtual_clock=True)
+        for _ in recorder.loop("train", range(8)):
+            recorder.advance(tick_ns)
+        profile = recorder.snapshot()
+        recorder.disable()
+        return profile
+
+    slower_percent = [-1, -2, 3, 4, 5, 6, 7, 8, 12, 36]
+    base = [looped(1_000_000) for _ in slower_percent]
+    new = [looped(1_000_000 + 10_000 * percent) for percent in slower_percent]
+    compared = compare(base, new, paired=True)
+    assert verdicts(compared) == verdicts(compared, "loop") == {"train": "slower"}
+
+
 def test_two_runs_a_side_tell_nothing(run):
     compared = compare([run(1), run(2)], [run(3, update=2), run(4, update=2)])
     assert set(verdicts(compared).values()) == {"cannot tell"}

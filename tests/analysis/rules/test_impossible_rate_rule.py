@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from profile_strategies import profiles
 
 import ticktree
 from ticktree.analysis import Finding, findings
 from ticktree.analysis.registry import RULES
 from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
-from ticktree.profile import Profile
+from ticktree.analysis.rules.slow_rate import SlowRateRule
+from ticktree.profile import Node, Profile, Stats, Work
 
 RULE = ImpossibleRateRule()
 # Two cores of a virtual machine, as they were measured.
@@ -184,6 +190,23 @@ def test_a_program_that_times_a_call_without_waiting_is_found_out_on_any_machine
     if "ceiling.flops_per_s" not in profile.metadata:
         pytest.skip("nothing is known of this processor")
     assert [found.rule for found in findings(profile, rules=[RULE])] == expected
+
+
+@settings(max_examples=60)
+@given(profiles(), st.sampled_from([0, 1, 1e9, 1e30, 1e299]), st.booleans())
+def test_no_work_is_too_strange_to_be_judged(profile, ceiling, measured):
+    known = {key.replace("__", "."): frozenset({ceiling}) for key in HERE}
+    known["ceiling.source"] = frozenset({"measured" if measured else "reckoned"})
+    found = findings(replace(profile, metadata=known), rules=[RULE, SlowRateRule()])
+    assert all(profile.root.at(each.path) for each in found)
+    assert json.dumps([each.to_dict() for each in found], allow_nan=False)
+
+
+def test_more_than_any_machine_will_ever_do_is_left_out():
+    node = Node(name="x", own_ns=1, steady=Stats.of([1]), work=Work(flops=10**400))
+    profile = Profile(root=Node(name="root", children={"x": node}))
+    known = {key.replace("__", "."): frozenset({value}) for key, value in HERE.items()}
+    assert findings(replace(profile, metadata=known), rules=[RULE]) == []
 
 
 def test_it_is_one_of_the_rules_and_has_nothing_to_say_of_nothing():

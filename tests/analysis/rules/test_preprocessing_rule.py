@@ -39,6 +39,14 @@ def test_without_inference_it_must_be_half_of_the_work_and_sleep_is_none(program
     assert "60% of its work, most of it in resize (30 ms a call for 900 kB)" in found.message
 
 
+def test_a_helper_that_is_there_to_prepare_may_do_so(program):
+    for _ in range(20):
+        with program.inside("helper"):
+            program.spend("decode", 20)
+            program.spend("enqueue", 5)
+    assert program.found(RULE) == []
+
+
 def test_a_third_of_the_work_without_inference_is_not_spoken_of(program):
     for _ in program.ticks(20):
         program.spend("resize", 10)

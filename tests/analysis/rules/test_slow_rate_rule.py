@@ -90,6 +90,13 @@ def test_what_a_device_does_is_not_slow(program):
     assert program.found(RULE, **HERE) == []
 
 
+@pytest.mark.parametrize(("waiting", "told"), [(0.3, 1), (0.6, 0), (1.0, 0)])
+def test_what_others_took_from_it_is_not_its_own_slowness(program, waiting, told):
+    train(program, 30, bytes=STATES)  # at an eighth of memcpy
+    program.gauge("machine/waiting", waiting)
+    assert len(program.found(RULE, **HERE)) == told
+
+
 def test_few_bytes_a_call_want_more_of_them(program):
     train(program, 1, rest=1, bytes=4000)
     (found,) = program.found(RULE, **HERE)

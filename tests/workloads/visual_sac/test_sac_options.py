@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 from visual_sac.options import parse
 
+from ticktree.cli import demo
+
 
 def test_the_defaults_are_the_reference_s_batch_and_buffer_on_one_thread():
     options = parse([])
@@ -12,6 +14,12 @@ def test_the_defaults_are_the_reference_s_batch_and_buffer_on_one_thread():
 def test_quick_is_a_preset_that_other_options_override():
     assert (parse(["--quick"]).updates, parse(["--quick"]).fill) == (8, 300)
     assert parse(["--quick", "--updates", "3"])[1:3] == (3, 300)
+
+
+def test_the_demo_asks_for_what_there_is_and_declares_what_the_breakdown_claims():
+    options = parse(list(demo._ABOUT_A_MINUTE["visual_sac"]))
+    assert options.declare_breakdown
+    assert options.fill >= options.batch
 
 
 def test_help_names_every_option(capsys):

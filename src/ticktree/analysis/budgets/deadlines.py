@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from ticktree.analysis.budgets.errors import NotMeasuredError
 from ticktree.analysis.budgets.measure import LOOPS, Measure
 from ticktree.analysis.budgets.subject import Subject
@@ -54,17 +57,8 @@ def _hz(subject: Subject, _unit: Unit) -> float:
 def _lateness(subject: Subject) -> Lateness:
     lateness = _with_rate(subject).lateness
     if lateness is None:
-        raise NotMeasuredError("when its ticks should have begun is not known")
+        raise NotMeasuredError("when its ticks should have ended is not known")
     return lateness
-
-
-def _latest(subject: Subject, _unit: Unit) -> float:
-    return _lateness(subject).max_ns
-
-
-def _mean_lateness(subject: Subject, _unit: Unit) -> float:
-    """Of the ticks that were late: 0 where none was, which is as measured as any other."""
-    return _lateness(subject).mean_ns or 0
 
 
 def _jitter(subject: Subject) -> Jitter:
@@ -74,9 +68,39 @@ def _jitter(subject: Subject) -> Jitter:
     return jitter
 
 
-def _mean_jitter(subject: Subject, _unit: Unit) -> float:
-    return _jitter(subject).mean_ns or 0
+def quantiles(name: str, q: float) -> Measure | None:
+    """The percentile `q` of what a name such as "lateness_p99" is of; None where that is nothing here."""
+    of = _SPREADS.get(name.partition("_")[0])
+    if of is None:
+        return None
 
+    def take(subject: Subject, _unit: Unit) -> float:
+        return _known(of(subject), lambda spread: spread.quantile_ns(q))
+
+    return Measure(name, LOOPS, ("ns",), "most", take)
+
+
+def _known(spread: Lateness | Jitter, of: Callable[[Any], int | None]) -> float:
+    """A number of the ticks that were late, or that differed: 0 where none was, which is as measured as any other."""
+    value = of(spread) if spread.count else 0
+    if value is None:
+        raise NotMeasuredError("only their sum is known, not each")
+    return value
+
+
+def _latest(subject: Subject, _unit: Unit) -> float:
+    return _lateness(subject).max_ns
+
+
+def _mean_lateness(subject: Subject, _unit: Unit) -> float:
+    return _known(_lateness(subject), lambda lateness: lateness.mean_ns)
+
+
+def _mean_jitter(subject: Subject, _unit: Unit) -> float:
+    return _known(_jitter(subject), lambda jitter: jitter.mean_ns)
+
+
+_SPREADS: Mapping[str, Callable[[Subject], Lateness | Jitter]] = {"lateness": _lateness, "jitter": _jitter}
 
 MEASURES = (
     Measure("missed", LOOPS, ("count", "share"), "most", _missed),

@@ -11,7 +11,7 @@ from ticktree.analysis.budgets.measure import NODES, Measure
 from ticktree.analysis.budgets.subject import Subject
 from ticktree.analysis.budgets.unit import Unit
 
-_QUANTILE = re.compile(r"p(?P<percent>\d{1,2}(?:\.\d+)?)")
+_QUANTILE = re.compile(r"(?P<of>(?:lateness|jitter)_)?p(?P<percent>\d{1,2}(?:\.\d+)?)")
 
 
 def _no_baseline(_subject: Subject, _unit: Unit) -> float:
@@ -22,7 +22,14 @@ def _no_baseline(_subject: Subject, _unit: Unit) -> float:
 SLOWER = Measure("slower", NODES, ("share",), "most", _no_baseline)
 
 MEASURES = (*durations.MEASURES, *deadlines.MEASURES, *readings.MEASURES, SLOWER)
-NAMES = (*dict.fromkeys(measure.name for measure in MEASURES), "p50", "p90", "p99")
+NAMES = (
+    *dict.fromkeys(measure.name for measure in MEASURES),
+    "p50",
+    "p90",
+    "p99",
+    "lateness_p99",
+    "jitter_p99",
+)
 
 
 def measures(name: str) -> Sequence[Measure]:
@@ -34,6 +41,9 @@ def measures(name: str) -> Sequence[Measure]:
     match = _QUANTILE.fullmatch(name)
     if match:
         q = float(match["percent"]) / 100
+        spread = deadlines.quantiles(name, q)
+        if spread is not None:
+            return (spread,)
         return durations.quantile(name, q), readings.quantile(name, q)
     found = [measure for measure in MEASURES if measure.name == name]
     if not found:

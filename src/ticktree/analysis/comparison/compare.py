@@ -156,13 +156,16 @@ def _named(nodes: list[Entry], old: Side, young: Side) -> list[Entry]:
 
 
 def _held_to_account(entries: list[Entry], judge: _Judge) -> list[Entry]:
-    """Takes back what could be chance, among so many entries: all alarms together are wrong in 5% of comparisons."""
-    alarmed = [entry for entry in entries if entry.shift is not None]
-    kept = welch.stand_out([judge.surprise(entry.path) for entry in alarmed], 1 - judge.confidence)
-    sound = {(entry.kind, entry.path) for entry, stands in zip(alarmed, kept, strict=True) if stands}
+    """Takes back what could be chance, among so many entries: all alarms together are wrong in 5% of comparisons.
+
+    A loop's ticks are the calls of its node: the two entries are one question, and are counted once.
+    """
+    paths = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
+    kept = welch.stand_out([judge.surprise(path) for path in paths], 1 - judge.confidence)
+    sound = {path for path, stands in zip(paths, kept, strict=True) if stands}
     return [
         replace(entry, verdict="cannot tell")
-        if entry.verdict in ("faster", "slower") and (entry.kind, entry.path) not in sound
+        if entry.verdict in ("faster", "slower") and entry.path not in sound
         else entry
         for entry in entries
     ]

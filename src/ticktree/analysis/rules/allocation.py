@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 from typing import ClassVar
 
 from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.per_tick import a_tick
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
-from ticktree.profile import Loop
 
 # What a page costs when it is touched for the first time: the kernel finds one and fills it with zeros. Here, on a
 # virtual machine, 64 MiB in 16,384 pages were copied onto used memory in 6 to 10 ms and into fresh memory in 39 to
@@ -36,7 +35,7 @@ class AllocationRule:
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each loop in which page faults cost a twentieth of a tick."""
         for cycle in seen.cycles:
-            faults = _faults_a_tick(cycle.loop) if cycle.loop is not None else None
+            faults = a_tick(cycle.loop, "minor_faults") if cycle.loop is not None else None
             if faults is None or cycle.trips < LEAST_TRIPS or faults < LEAST_FAULTS:
                 continue
             at_stake = min(1.0, faults * FAULT_NS / max(1, cycle.mean_ns))
@@ -68,13 +67,6 @@ class AllocationRule:
                 "each_time_ns": cycle.mean_ns,
             },
         )
-
-
-def _faults_a_tick(loop: Loop) -> float | None:
-    """Return how many minor page faults a tick of `loop` has; None where it is not known."""
-    usual = [tick for tick in loop.worst if tick.duration_ns <= USUAL_FACTOR * (loop.stats.mean_ns or 0)]
-    known = [tick.causes["minor_faults"] for tick in usual if "minor_faults" in tick.causes]
-    return median(known) if known else None
 
 
 def _where(cycle: Cycle, faults: float) -> Spot | None:

@@ -35,7 +35,7 @@ class PreprocessingRule:
             model_ns = together_ns(model) - inside_ns
             if model_ns > 0 and took_ns > OF_INFERENCE_SHARE * model_ns:
                 yield self._finding(cycle, spots, took_ns, model_ns)
-            elif model_ns <= 0 and cycle.work_share(took_ns) >= DOMINATES_SHARE:
+            elif model_ns <= 0 and _dominates(cycle, took_ns):
                 yield self._finding(cycle, spots, took_ns, None)
 
     def _finding(self, cycle: Cycle, spots: Sequence[Spot], took_ns: int, model_ns: int | None) -> Finding:
@@ -56,6 +56,11 @@ class PreprocessingRule:
             message=_said(cycle, chief, took_ns, model_ns),
             evidence={**evidence, **_rate(chief), "calls": chief.calls},
         )
+
+
+def _dominates(cycle: Cycle, took_ns: int) -> bool:
+    # A section that is no loop may be a helper whose only task is to prepare, beside whoever uses what it gives.
+    return cycle.loop is not None and cycle.work_share(took_ns) >= DOMINATES_SHARE
 
 
 def _said(cycle: Cycle, chief: Spot, took_ns: int, model_ns: int | None) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 from typing import ClassVar
 
 from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
+from ticktree.analysis.per_tick import a_tick
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 
@@ -17,8 +17,6 @@ from ticktree.analysis.wording import duration, percent
 DOMINATES_SHARE = 0.5
 # So much of a trip is waited, where waits or CPU time were measured: who is on the CPU computes, whatever the name.
 WAITS_SHARE = 0.5
-# What the system tells of a tick: how often the thread gave up its core, because it had to wait for something.
-SWITCHES = "voluntary_switches"
 
 
 class RoundTripRule:
@@ -81,10 +79,9 @@ def _idle_share(spot: Spot) -> float | None:
 def _blocks(spot: Spot) -> bool:
     """Tell whether the loop's thread gave up its core as often as it must to wait in each call of `spot`."""
     cycle = spot.cycle
-    worst = cycle.loop.worst if cycle.loop is not None else ()
-    switches = [tick.causes[SWITCHES] for tick in worst if SWITCHES in tick.causes]
+    switches = a_tick(cycle.loop, "voluntary_switches") if cycle.loop is not None else None
     sleeps = sum(each.calls for each in cycle.spots if each.is_sleep)
-    return bool(switches) and median(switches) * cycle.trips >= spot.calls + sleeps
+    return switches is not None and switches * cycle.trips >= spot.calls + sleeps
 
 
 def _said(cycle: Cycle, spots: list[Spot], chief: Spot, took_ns: int) -> str:

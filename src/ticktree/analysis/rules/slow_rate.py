@@ -9,6 +9,7 @@ from typing import ClassVar
 from ticktree.analysis.ceilings import Ceilings, ceilings
 from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import amount, duration, times
 from ticktree.analysis.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates
@@ -22,6 +23,8 @@ SLOW_SHARE = 0.2
 LEAST_OWN_SHARE = 0.5
 # Who has the processor for less of the time waits for something else: a disk, a network, a lock. Our own choice.
 LEAST_CPU_SHARE = 0.5
+# The time that a run's threads waited for a core counts as nobody's, but never all of it.
+MOST_WAITING_SHARE = 0.95
 # A call of numpy's or torch's takes a microsecond or several, in which memory copies some 50 kB.
 SMALL_BYTES = 50_000
 # A product of two matrices of 128 x 128 is 4.2 MFLOP; smaller ones do not fill a core, let alone several.
@@ -36,16 +39,18 @@ class _Slow:
         spot: the section.
         rate: of the kind of work in which it is least slow.
         ceiling: what the machine does a second.
+        kept_share: what part of the time it is not known to have waited for a core.
     """
 
     spot: Spot
     rate: WorkRate
     ceiling: float
+    kept_share: float
 
     @property
     def saved_ns(self) -> float:
-        """How much shorter it would be at the ceiling, over all its calls after warm-up."""
-        return self.spot.ns * (1 - self.rate.per_s / self.ceiling)
+        """How much shorter it would be at the ceiling, with cores as busy, over all its calls after warm-up."""
+        return self.spot.ns * (self.kept_share - self.rate.per_s / self.ceiling)
 
 
 class SlowRateRule:
@@ -58,10 +63,12 @@ class SlowRateRule:
         here = ceilings(seen.profile)
         if here is None:
             return
+        # What others took from it is not its own slowness; another rule tells who they were.
+        kept_share = 1 - min(MOST_WAITING_SHARE, Machine(seen.profile).typical("waiting") or 0.0)
         judged = {id(place) for place in on_the_processor(seen.found)}
         for cycle in seen.cycles:
             spots = [spot for spot in cycle.spots if id(spot.place) in judged]
-            slow = [found for spot in spots if (found := _slow(spot, here)) is not None]
+            slow = [found for spot in spots if (found := _slow(spot, here, kept_share)) is not None]
             for kind in ("bytes", "flops"):
                 group = [each for each in slow if each.rate.kind == kind]
                 share = cycle.share(sum(each.saved_ns for each in group))
@@ -87,7 +94,7 @@ class SlowRateRule:
         )
 
 
-def _slow(spot: Spot, here: Ceilings) -> _Slow | None:
+def _slow(spot: Spot, here: Ceilings, kept_share: float) -> _Slow | None:
     """Return how slow `spot` is; None where it is not, or where its rate is not its own."""
     place, node = spot.place, spot.place.node
     waits = node.wait or place.is_in_wait
@@ -102,7 +109,8 @@ def _slow(spot: Spot, here: Ceilings) -> _Slow | None:
         return None
     # What computes on what it reads is as fast as it can be where either is.
     rate, ceiling = max(known, key=lambda each: each[0].per_s / each[1])
-    return _Slow(spot, rate, ceiling) if rate.per_s < SLOW_SHARE * ceiling else None
+    is_slow = rate.per_s < SLOW_SHARE * ceiling * kept_share
+    return _Slow(spot, rate, ceiling, kept_share) if is_slow else None
 
 
 def _ceiling(kind: Kind, here: Ceilings) -> float | None:

@@ -5,8 +5,8 @@
  *   2  who a process is and who started it: incarnations, its name and role, roles of trees. All new fields lie where
  *      a file of format 1 has zeros, which mean that nothing is known. Likewise: edges (who unblocked whom), and paths
  *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes
- *   3  what the steady ticks of a loop add up to: a record of its own, named by the loop where a file of format 1 or 2
- *      has zeros. Likewise: footprints (what calls needed of memory)
+ *   3  what the steady ticks of a loop add up to, and footprints (what calls needed of memory): records of their own,
+ *      named where a file of format 1 or 2 has zeros
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest

@@ -58,11 +58,12 @@ static unsigned tt_mser(const double *x, unsigned n)
     return found;
 }
 
-/* Whether the first d of n ticks are unlike the second half; `tick` is how long a tick is. */
-static int tt_unlike(const double *x, unsigned n, unsigned d, double tick)
+/* How many of the first d of n ticks are a warm-up, being unlike the second half; `tick` is how long a tick is. Where it
+ * is single ticks that are, it ends with the last of them. */
+static unsigned tt_unlike(const double *x, unsigned n, unsigned d, double tick)
 {
     const double *half = x + n / 2;
-    unsigned size = n - n / 2, above = 0, below = 0, far = 0;
+    unsigned size = n - n / 2, above = 0, below = 0, far = 0, last = 0;
     double mean = 0, squares = 0;
     for (unsigned at = 0; at < size; at++) {
         double off = half[at] - mean;
@@ -75,18 +76,20 @@ static int tt_unlike(const double *x, unsigned n, unsigned d, double tick)
     for (unsigned at = 0; at < d; at++) {
         above += x[at] > mean + margin;
         below += x[at] < mean - margin;
-        far += x[at] > mean + far_margin;
+        if (x[at] <= mean + far_margin) continue;
+        far++;
+        last = at + 1;
     }
-    if (2 * (above > below ? above : below) >= d) return 1;
+    if (2 * (above > below ? above : below) >= d) return d;
     for (unsigned at = 0; at < size; at++)
         if (half[at] > mean + far_margin) return 0;
-    return far >= TT_WARMUP_SINGLE;
+    return far >= TT_WARMUP_SINGLE ? last : 0;
 }
 
 static unsigned tt_warm_ticks(const double *x, unsigned n, double tick)
 {
     unsigned d = tt_mser(x, n);
-    return d && tt_unlike(x, n, d, tick) ? d : 0;
+    return d ? tt_unlike(x, n, d, tick) : 0;
 }
 
 /* How many of the first n ticks are warm-up: by their durations, or by their work. A loop that keeps pace, or waits for

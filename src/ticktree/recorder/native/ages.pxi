@@ -13,6 +13,7 @@ cdef class Ages:
     cdef dict sensed  # name or None -> ns of CLOCK_MONOTONIC
     cdef tt_frame* tick  # of a loop object; with serial 0 the tick is looked for on the thread
     cdef uint64_t serial
+    cdef uint32_t generation  # of the recorder's memory that the tick is in
 
     def __cinit__(self, Section loop):
         self.loop = loop
@@ -53,6 +54,9 @@ cdef class Ages:
         cdef int64_t now = <int64_t>monotonic_ns(recorder.core), ns
         cdef Section section
         cdef bint found = True
+        if self.serial and self.generation != recorder.core.generation:
+            self.sensed.clear()  # a forked child has a memory of its own: the tick that was open is the parent's
+            return
         for name, at in self.sensed.items():
             ns = at
             section = recorder._ask(AGE if name is None else f"{AGE}: {name}", TT_NODE_NS, 0)
@@ -65,6 +69,7 @@ cdef class Ages:
         """What is pending at the end of the tick before was not recorded: the tick was not completed."""
         self.tick = tick
         self.serial = serial if tick != NULL else NO_TICK
+        self.generation = self.loop.core.recorder.generation
         if self.sensed:
             self.sensed.clear()
 
