@@ -29,8 +29,8 @@ class Program:
         self.recorder.disable()
 
     def ticks(self, count: int, name: str = "control", **options: object) -> Iterator[int]:
-        """A loop of so many ticks, without a warm-up unless it is asked for: each tick is to count."""
-        return self.recorder.loop(name, range(count), **{"warmup": 0, **options})
+        """A loop of so many ticks; its warm-up is found by itself unless `warmup` says what it is."""
+        return self.recorder.loop(name, range(count), **options)
 
     def spend(self, name: str, ms: float, wait: bool = False, **work: int) -> None:
         """A section that takes so long, and says what work it did."""
