@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from ticktree.analysis import findings
 
-pytest.importorskip("torch")
-pytestmark = pytest.mark.slow  # importing torch alone takes seconds
+pytestmark = [
+    pytest.mark.slow,  # importing torch alone takes seconds, so it is only looked for here
+    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
+]
 
 AGENT = """
 import torch

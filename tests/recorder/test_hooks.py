@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import ticktree
+from ticktree.recorder import imports
 
 
 def wrapped():
@@ -188,3 +190,22 @@ def test_no_thread_of_ours_is_ever_started():
     with recorder.section("x"):
         assert set(threading.enumerate()) == before
     recorder.disable()
+
+
+def test_an_import_goes_on_where_what_waits_for_it_fails(tmp_path, monkeypatch):
+    """Another version of a library, in which nothing is where it was."""
+    (tmp_path / "unlike_before.py").write_text("here = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = []
+
+    def fails(module):
+        asked.append(module)
+        module.gone()
+
+    imports.when_imported("unlike_before", fails)
+    import unlike_before
+
+    imports.when_imported("unlike_before", fails)  # and it is asked again of a module that is there already
+    assert unlike_before.here == 1
+    assert asked == [unlike_before, unlike_before]
+    del sys.modules["unlike_before"]

@@ -134,7 +134,7 @@ def test_a_loop_that_keeps_pace_warms_up_in_its_work():
 
 def test_scatter_alone_is_hardly_ever_taken_for_warm_up():
     alarms = sum(found(scattered(64, seed=seed)) > 0 for seed in range(100))
-    assert alarms <= 15  # 5 to 10 in a hundred; MSER alone: 85 to 90
+    assert alarms <= 5  # MSER alone: 85 to 88
 
 
 # -- what becomes of it ----------------------------------------------------------------------------------------------

@@ -126,6 +126,39 @@ def test_a_file_of_the_first_format_is_read():
     assert str(Image(old).writer) == "77-1234"
 
 
+def missing_image():
+    """An image of a loop that missed every third tick."""
+    recorder = recorder_on()
+    for tick in recorder.loop("loop", range(9), hz=100, warmup=0):
+        with recorder.section("step"):
+            recorder.advance((20 if tick % 3 == 2 else 5) * 1_000_000)
+    image = recorder.image()
+    recorder.disable()
+    return image
+
+
+def test_of_a_loop_caught_in_a_write_sums_are_not_believed():
+    image = missing_image()
+    ((ref, record),) = Image(image).loops()
+    assert profile_of(image).loops["loop"].missed_breakdown == {"loop/step": 60_000_000}
+    torn = changed(image, place(layout.Loop, "sequence", ref), record.sequence + 1, 4)
+    loop = profile_of(torn).loops["loop"]
+    assert (loop.waited_ns, loop.causes, loop.missed_causes) == (None, None, None)
+    assert (loop.missed_ns, loop.missed_breakdown) == (None, {})
+    assert (loop.ticks, loop.missed) == (9, 3)
+
+
+def test_sums_that_are_of_other_ticks_than_the_loops_are_unknown():
+    image = missing_image()
+    ((ref, record),) = Image(image).loops()
+    fewer = changed(image, place(layout.LoopSums, "ticks", record.sums), 8)
+    fewer = changed(fewer, place(layout.LoopSums, "missed", record.sums), 2)
+    fewer = changed(fewer, place(layout.Loop, "jitter_count", ref), 7)
+    loop = profile_of(fewer).loops["loop"]
+    assert (loop.waited_ns, loop.missed_ns, loop.missed_breakdown) == (None, None, {})
+    assert (loop.jitter.count, loop.jitter.is_known, loop.lateness.is_known) == (7, False, True)
+
+
 def test_a_childs_tree_hangs_under_the_node_that_was_open_and_covers_nothing():
     def parent_work(recorder):
         with recorder.section("spawn"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -20,14 +19,9 @@ class Patches:
         self._undo: list[Callable[[], None]] = []
 
     def watch(self, module: str, done: Callable[[ModuleType], None]) -> None:
-        """Calls `done` with a module as soon as it is imported; what goes wrong there is not the program's affair."""
-
-        def quietly(found: ModuleType) -> None:
-            with suppress(Exception):  # another version of the library: it is then left as it is
-                done(found)
-
-        when_imported(module, quietly)
-        self._undo.append(lambda: forget_import(module, quietly))
+        """Calls `done` with a module as soon as it is imported, until all is undone."""
+        when_imported(module, done)
+        self._undo.append(lambda: forget_import(module, done))
 
     def wrap(self, owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
         """Replaces a function of a class or a module by `make(function)`; none where there is none of that name."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ticktree.outputs.options import ViewOptions
 from ticktree.profile import Gauge, Node, Profile
+from ticktree.profile.machine import programs_own
 from ticktree.profile.metadata import ordered
 
 TIMER_FORMAT_VERSION = "0.1.0"
@@ -20,8 +21,9 @@ _NAMES = {"command": "command_line_arguments", "python": "python_version"}
 def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
     """Return the profile as JSON and a newline: seconds as numbers with a point, children by name."""
     head: dict[str, Any] = {"name": profile.root.name}
-    if profile.gauges:
-        head["gauges"] = {name: _gauge(profile.gauges[name]) for name in sorted(profile.gauges)}
+    gauges = programs_own(profile.gauges)
+    if gauges:
+        head["gauges"] = {name: _gauge(gauges[name]) for name in sorted(gauges)}
     head["metadata"] = _metadata(profile)
     # The root of such files counts once, being the run.
     head |= {**_node(profile.root, is_parallel=False), "count": profile.root.count or 1}

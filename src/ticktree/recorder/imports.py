@@ -32,7 +32,7 @@ class _Loader:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         for done in self._watchers:
-            done(module)
+            _tell(done, module)
 
 
 class _Finder:
@@ -63,10 +63,13 @@ _finder: Any = _Finder()
 
 
 def when_imported(name: str, done: Callable[[ModuleType], None]) -> None:
-    """Calls `done` with the module: now, if it is imported, else when it is."""
+    """Calls `done` with the module: now, if it is imported, else when it is.
+
+    What `done` raises is not the program's affair: another version of the library, say, is left as it is.
+    """
     module = sys.modules.get(name)
     if module is not None:
-        done(module)
+        _tell(done, module)
         return
     _finder.watched.setdefault(name, []).append(done)
     if _finder not in sys.meta_path:
@@ -82,3 +85,10 @@ def forget_import(name: str, done: Callable[[ModuleType], None]) -> None:
         _finder.watched.pop(name, None)
     if not _finder.watched and _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+
+
+def _tell(done: Callable[[ModuleType], None], module: ModuleType) -> None:
+    try:
+        done(module)
+    except Exception:  # the program's import goes on
+        return

@@ -33,7 +33,7 @@ class Program:
         self.recorder.disable()
 
     def ticks(self, count: int, name: str = "control", **options: object) -> Iterator[int]:
-        """A loop of so many ticks."""
+        """A loop of so many ticks; its warm-up is found by itself unless `warmup` says what it is."""
         return self.recorder.loop(name, range(count), **options)
 
     def spend(self, name: str, ms: float, wait: bool = False, **work: int) -> None:

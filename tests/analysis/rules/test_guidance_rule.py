@@ -54,7 +54,7 @@ def test_cheap_guidance_none_or_no_queue_gives_nothing_to_say(program, given):
 
 
 def test_guidance_in_the_loop_itself_is_at_stake_there(program):
-    for tick in program.ticks(300):
+    for tick in program.ticks(300, warmup=0):
         if tick % 10 == 0:
             with program.inside("policy_inference"):
                 program.spend("denoise", 58)

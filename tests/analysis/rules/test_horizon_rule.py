@@ -10,7 +10,7 @@ RULE = HorizonRule()
 
 def chunked(program, horizon, ticks=120, merge=1.0, inference=100.0):
     """A loop that infers a chunk of actions every `horizon` ticks, and executes one of them in each."""
-    for tick in program.ticks(ticks):
+    for tick in program.ticks(ticks, warmup=0):
         if tick % horizon == 0:
             robot_tick(program, inference=inference, merge=merge)
         program.spend("send_action", 5)
@@ -45,7 +45,7 @@ def test_nor_has_one_whose_actions_are_repeated(program):
 
 
 def test_a_queue_of_actions_tells_that_there_are_chunks(program):
-    for tick in program.ticks(120):
+    for tick in program.ticks(120, warmup=0):
         if tick % 4 == 0:
             program.spend("policy", 60)
         program.gauge("action queue depth", 4 - tick % 4)
@@ -55,7 +55,7 @@ def test_a_queue_of_actions_tells_that_there_are_chunks(program):
 
 
 def test_any_other_queue_does_not(program):
-    for tick in program.ticks(120, hz=10):
+    for tick in program.ticks(120, hz=10, warmup=0):
         if tick % 4 == 0:
             program.spend("policy", 60)
         program.gauge("replay buffer", tick)

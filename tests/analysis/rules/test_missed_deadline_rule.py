@@ -60,7 +60,7 @@ def test_of_a_few_ticks_nothing_is_said(program):
 
 
 def test_misses_of_the_warm_up_are_not_told(program):
-    for tick in program.ticks(100, hz=30):
+    for tick in program.ticks(100, hz=30, warmup=None):
         program.spend("inference", 4000 if tick == 0 else 22)
     assert program.found(RULE) == []
 

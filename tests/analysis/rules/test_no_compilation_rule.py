@@ -34,6 +34,15 @@ def test_where_nobody_watched_torch_it_is_silent(program):
     assert program.found(RULE) == []
 
 
+def test_inference_that_is_waited_for_is_made_elsewhere(program):
+    program.gauge(COMPILED_GAUGE, 0)
+    for _ in program.ticks(20):
+        with program.inside("policy_inference"):
+            program.spend("ask the server", 90, wait=True)
+            program.spend("unpack", 10)
+    assert program.found(RULE) == []
+
+
 def test_where_inference_is_not_most_of_the_work_it_is_silent(program):
     infer(program, compiled=0, inference=10)
     assert program.found(RULE) == []

@@ -41,10 +41,12 @@ CRITICAL: dict[int, float] = {
     32: 3.737,
 }
 # The step must also be so many standard errors, which know of autocorrelation. Chosen by benchmarks/steadiness.py.
-LEAST_ERRORS = 6.0
+LEAST_ERRORS = 8.0
 # So many autocorrelation times each level must last: in less a slow wave of noise looks like a level. Where one lasts
 # for less, the step must be so much larger.
 LEAST_TIMES = 8.0
+# So many of a level's values are on its side of the middle between both; bursts that follow each other are no level.
+ALIKE_SHARE = 0.8
 # The standard deviation of what is normal, by its median deviation; and the error of a median, by that of a mean.
 _DEVIATIONS, _MEDIAN_ERROR = 1.4826, 1.2533
 
@@ -104,7 +106,7 @@ def _places(count: int) -> list[tuple[int, int]]:
 
 
 def is_real(values: Sequence[float], step: Step) -> bool:
-    """Tell whether a step is there: surprising in any order, beyond its error, and in both halves of its stretch.
+    """Tell whether a step is there: surprising in any order, beyond its error, and all through its stretch.
 
     Args:
         values: in the order of time.
@@ -121,9 +123,8 @@ def is_real(values: Sequence[float], step: Step) -> bool:
     short = max(1.0, LEAST_TIMES * memory / min(len(inside), len(outside)))
     if abs(change) <= LEAST_ERRORS * short * error:
         return False
-    half = len(inside) // 2
-    halves = (inside[:half], inside[half:])
-    return all((median(each) - median(outside)) * change > change * change / 2 for each in halves)
+    middle = median(outside) + change / 2
+    return sum((value - middle) * change > 0 for value in inside) >= ALIKE_SHARE * len(inside)
 
 
 def parts(values: Sequence[float], step: Step) -> tuple[list[float], list[float]]:

@@ -14,6 +14,8 @@ from ticktree.profile import Profile
 
 # "Dominates" in its plain meaning: half of all work.
 DOMINATES_SHARE = 0.5
+# Who waits for half of the time has its inference made elsewhere: by a server, or another process.
+WAITS_SHARE = 0.5
 # How much faster inference became on average by torch.compile, over more than 180 models on an A100: Ansel et al.,
 # "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and Graph Compilation", ASPLOS
 # 2024.
@@ -32,7 +34,7 @@ class NoCompilationRule:
         if not _known_not_to_compile(seen.profile):
             return
         for cycle in seen.cycles:
-            model = [spot for spot in inference(cycle, seen) if spot.calls >= LEAST_TRIPS]
+            model = [spot for spot in inference(cycle, seen) if _infers_here(spot)]
             took_ns = together_ns(model)
             if model and cycle.work_share(took_ns) >= DOMINATES_SHARE:
                 yield self._finding(cycle, max(model, key=lambda spot: spot.ns), took_ns)
@@ -46,7 +48,8 @@ class NoCompilationRule:
             message=(
                 f"{chief.name} ({duration(chief.mean_ns)} a call) is inference, that is "
                 f"{percent(cycle.work_share(took_ns))} of the work of {cycle.name}, and nothing was given to "
-                "torch.compile: compile the policy, and leave the first ticks, which compile, out of what is compared"
+                "torch.compile: if it is torch that infers, compile the policy, and leave the first ticks, which "
+                "compile, out of what is compared"
             ),
             evidence={
                 "at_stake_share": at_stake,
@@ -57,6 +60,11 @@ class NoCompilationRule:
                 "calls": chief.calls,
             },
         )
+
+
+def _infers_here(spot: Spot) -> bool:
+    """Tell whether it works, and does not wait for somebody else who infers."""
+    return spot.calls >= LEAST_TRIPS and spot.waited_share < WAITS_SHARE
 
 
 def _known_not_to_compile(profile: Profile) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ticktree.cli.diagnosis import why_empty
 from ticktree.errors import TicktreeError
 from ticktree.outputs import formatting
+from ticktree.profile.machine import programs_own
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.loading import load
 
@@ -36,5 +37,10 @@ def check(path: Path | None) -> Iterator[str]:
         return
     nodes = sum(1 for _ in profile.root.walk()) - 1
     calls = sum(node.count for _, _, node in profile.root.walk())
-    counts = ((nodes, "node"), (calls, "call"), (len(profile.loops), "loop"), (len(profile.gauges), "gauge"))
+    counts = (
+        (nodes, "node"),
+        (calls, "call"),
+        (len(profile.loops), "loop"),
+        (len(programs_own(profile.gauges)), "gauge"),
+    )
     yield f"{path.name}: {', '.join(formatting.counted(number, noun) for number, noun in counts)}."
