@@ -8,7 +8,8 @@ from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, straggling_trainer, writer
 from profile_strategies import profiles
 
-from ticktree.analysis.critical import UNKNOWN, critical_path
+from ticktree.analysis.critical import critical_path
+from ticktree.analysis.roles import UNKNOWN
 from ticktree.profile import CriticalPlace, Profile
 
 

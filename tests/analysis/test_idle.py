@@ -7,7 +7,8 @@ from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, S, node, straggling_trainer, writer
 from profile_strategies import profiles
 
-from ticktree.analysis.idle import UNKNOWN, Waiting, waitings
+from ticktree.analysis.idle import Waiting, waitings
+from ticktree.analysis.roles import UNKNOWN
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile, Waker, Wakes
 

@@ -25,6 +25,19 @@ def test_a_childs_path_is_its_parents_with_its_name(parent, name):
     assert path.name_of(path.child(path.join(parent), name)) == name
 
 
+@given(names, st.text(max_size=4))
+def test_a_child_is_right_below_its_parent_and_below_all_above_that(parent, name):
+    path_of_child = path.child(path.join(parent), name)
+    assert path.parent(path_of_child) == path.join(parent)
+    assert all(path.is_below(path_of_child, path.join(parent[:length])) for length in range(len(parent) + 1))
+    assert not path.is_below(path_of_child, path_of_child)
+
+
+def test_a_node_whose_name_begins_as_anothers_is_not_below_it():
+    assert not path.is_below("ab/c", "a")
+    assert not path.is_below("", "a")
+
+
 def test_a_slash_and_a_backslash_in_a_name_are_escaped():
     assert path.join(["train", "a/b", "c\\d"]) == r"train/a\/b/c\\d"
 

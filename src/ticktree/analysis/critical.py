@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ticktree.analysis.roles import roles, unit_of
+from ticktree.analysis.roles import UNKNOWN, roles, unit_of
 from ticktree.profile import Profile
-
-UNKNOWN = "a process that was not read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from ticktree.profile import path as paths
 LEAST_TRIPS = 10
 # What could be saved must be so much of a cycle, as for a straggler: see rules/straggler.py.
 LEAST_SHARE = 0.01
+# "Dominates" in its plain meaning: half of all work. In a driver's loop of 130 ms, measured section by section by its
+# authors, the wait for the simulator's answer took 87 ms, two thirds.
+DOMINATES_SHARE = 0.5
 
 
 @dataclass(slots=True, eq=False)

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ticktree.analysis.places import TELLING_SHARE
 from ticktree.profile import Causes, Loop, Node, Profile
 from ticktree.profile import path as paths
 
-# A node below that has so much of what is over tells better where it is; so for stragglers too.
-FILLED_SHARE = 0.8
 # What explains less of the excess is not worth naming.
 TOLD_SHARE = 0.1
 
@@ -100,7 +99,7 @@ class Misses:
     def _deepest(self, usual: Usual) -> Usual:
         while True:
             below = max(self._below(usual.path), key=lambda each: each.excess, default=None)
-            if below is None or below.excess < FILLED_SHARE * usual.excess:
+            if below is None or below.excess < TELLING_SHARE * usual.excess:
                 return usual
             usual = below
 
@@ -108,7 +107,7 @@ class Misses:
         """Yield the children of a node that work, so far as it is known what they usually take."""
         for path in self._children.get(above, ()):
             if path not in self._outermost_waits and path in self._known:
-                waits = [each for each in self._outermost_waits if _is_under(each, path)]
+                waits = [each for each in self._outermost_waits if paths.is_below(each, path)]
                 missed_ns = self.loop.missed_breakdown[path]
                 missed_ns -= sum(self.loop.missed_breakdown[wait] for wait in waits)
                 all_ns = self._steady_ns(path) - sum(self._steady_ns(wait) for wait in waits)
@@ -133,7 +132,7 @@ class Misses:
     def _children(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in self._nodes:
-            found.setdefault(paths.join(paths.split(path)[:-1]), []).append(path)
+            found.setdefault(paths.parent(path), []).append(path)
         return found
 
     @cached_property
@@ -146,7 +145,7 @@ class Misses:
     def _outermost_waits(self) -> frozenset[str]:
         waits: set[str] = set()
         for path, node in self._nodes.items():
-            if node.wait and path != self.loop.path and not any(_is_under(path, wait) for wait in waits):
+            if node.wait and path != self.loop.path and not any(paths.is_below(path, wait) for wait in waits):
                 waits.add(path)
         return frozenset(waits & self._known)
 
@@ -159,7 +158,3 @@ def misses(profile: Profile) -> list[Misses]:
     missing: Iterable[Loop] = (loop for loop in profile.loops.values() if loop.missed and loop.stats.count)
     found = [Misses(profile, loop) for loop in missing]
     return sorted(found, key=lambda one: (-one.share, one.loop.path))
-
-
-def _is_under(path: str, above: str) -> bool:
-    return path.startswith(f"{above}/")

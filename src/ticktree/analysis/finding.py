@@ -57,8 +57,16 @@ class Finding:
         return SEVERITIES.index(self.severity)
 
 
-def severity_of(share: float) -> Severity:
-    """Return how severe it is that `share` of the run's length is at stake."""
-    if share >= CRITICAL_SHARE:
+def severity_of(
+    share: float, *, warning: float = WARNING_SHARE, critical: float = CRITICAL_SHARE
+) -> Severity:
+    """Return how severe it is that `share` is at stake: of the run's length, or of what has limits of its own.
+
+    Args:
+        share: a part of 1.
+        warning: from where on it is one.
+        critical: from where on it is.
+    """
+    if share >= critical:
         return "critical"
-    return "warning" if share >= WARNING_SHARE else "info"
+    return "warning" if share >= warning else "info"

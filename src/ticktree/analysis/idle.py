@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.places import Place
-from ticktree.analysis.roles import Role, Unit
+from ticktree.analysis.roles import UNKNOWN, Role, Unit
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Wakes
-
-UNKNOWN = "a process that was not read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from ticktree.profile import Profile, Writer
 By: TypeAlias = Literal["process", "thread", "role"]
 
 NAMELESS = "process"
+# Who is not in the profile: their file was not there, or not readable.
+UNKNOWN = "a process that was not read"
 
 _NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ticktree.analysis.categories import WAITING
+from ticktree.analysis.places import TELLING_SHARE
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 
@@ -16,8 +17,6 @@ BESIDE_SHARE = 0.5
 # Of loops side by side, those that went on for so much of the longest one's time matter; two fill a screen.
 CHIEF_WEIGHT = 0.3
 CHIEF_FRAMES = 2
-# A loop that another in it fills this far is better known by the other.
-FILLED_SHARE = 0.8
 
 Categorize = Callable[[str], "str | None"]
 
@@ -131,7 +130,7 @@ def chief_frames(found: Sequence[Frame]) -> list[Frame]:
 
 
 def _is_filled(frame: Frame) -> bool:
-    return any(step.is_loop and step.own_ns >= FILLED_SHARE * frame.tick_ns for step in frame.steps)
+    return any(step.is_loop and step.own_ns >= TELLING_SHARE * frame.tick_ns for step in frame.steps)
 
 
 def _span_ns(node: Node, loop: Loop) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.places import Place
+from ticktree.analysis.places import TELLING_SHARE, Place
 from ticktree.analysis.roles import Role, Unit
 from ticktree.profile.stats import rounded_ratio
 
@@ -31,8 +31,6 @@ WHOLE_LIFE_SHARE = 0.8
 # Parents come before their children, and what is lost in a child is lost in the parent: of two that lose about the
 # same, the parent is where others meet it. In the child it may look like a little more, by chance.
 CLEARLY_MORE = 1.1
-# A node below that has so much of the excess tells better where it is.
-FILLED_SHARE = 0.8
 
 
 Measure: TypeAlias = Literal["call", "total"]
@@ -112,7 +110,7 @@ def whole_lives(crew: Sequence[Unit]) -> list[Unit]:
 
 def _weight(one: Straggler) -> float:
     """Return how well `one` says what is lost: that calls take longer says more than that there is more to do."""
-    return one.excess_ns if one.measure == "call" else FILLED_SHARE * one.excess_ns
+    return one.excess_ns if one.measure == "call" else TELLING_SHARE * one.excess_ns
 
 
 def _slow_calls(place: Place, crew: Sequence[Unit]) -> Iterator[Straggler]:
@@ -192,7 +190,7 @@ def _chief(one: Straggler, place: Place, role: Role) -> str:
         waiting = [below for below in place.below if not below.node.wait]
         excess = {below.path: (_excess_ns(below, one, peers), below) for below in waiting}
         most_ns, chief = max(excess.values(), key=lambda found: found[0], default=(0, place))
-        if most_ns < FILLED_SHARE * one.excess_ns:
+        if most_ns < TELLING_SHARE * one.excess_ns:
             return place.path
         place = chief
 

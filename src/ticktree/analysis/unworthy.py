@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ticktree.analysis.bottlenecks import Ceiling, ceiling
 from ticktree.analysis.steps import Frame, Step
+from ticktree.profile import path as paths
 
 # Even if it took no time at all, the loop would be less than so much faster.
 TINY_SHARE = 0.05
@@ -44,7 +45,8 @@ def not_worth_doing(frame: Frame) -> list[Unworthy]:
     found: list[Unworthy] = []
     for step in sorted(_candidates(frame), key=lambda step: (step.category not in SUSPECTS, -step.total_ns)):
         if len(found) < MOST and not any(
-            _is_below(step, one.step) or _is_below(one.step, step) for one in found
+            paths.is_below(step.path, one.step.path) or paths.is_below(one.step.path, step.path)
+            for one in found
         ):
             found.append(Unworthy(frame, step, step.total_ns / frame.tick_ns, ceiling(frame, step.total_ns)))
     return found
@@ -57,7 +59,3 @@ def _candidates(frame: Frame) -> Iterator[Step]:
         is_tiny = without is not None and without < 1 + TINY_SHARE
         if is_tiny and share >= LEAST_SHARE and not step.is_wait and not step.is_parallel:
             yield step
-
-
-def _is_below(step: Step, other: Step) -> bool:
-    return step.path.startswith(f"{other.path}/")

@@ -43,10 +43,7 @@ def amount(value: float, unit: str) -> str:
 
 def size(number_of_bytes: float) -> str:
     """Return an amount of memory, such as "37.7 MB" (a megabyte is 1,000,000 bytes)."""
-    for limit, of, unit in ((999.5, 1, "B"), (999.5e3, 1e3, "kB"), (999.5e6, 1e6, "MB")):
-        if number_of_bytes < limit:
-            return f"{_three_digits(number_of_bytes / of)} {unit}"
-    return f"{_three_digits(number_of_bytes / 1e9)} GB"
+    return amount(number_of_bytes, "B")
 
 
 def _three_digits(value: float) -> str:

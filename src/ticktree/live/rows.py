@@ -164,7 +164,7 @@ def _filtered(root: Node, letters: str) -> tuple[set[str], set[str]]:
     shown = set(matching)
     for path, _ in reversed(every):  # children come after their parents
         if path in shown:
-            above = paths.join(paths.split(path)[:-1])
+            above = paths.parent(path)
             shown.add(above)
     shown.discard(paths.ROOT)
     return shown, matching

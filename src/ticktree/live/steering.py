@@ -63,7 +63,7 @@ def _folded(view: View, picture: Picture, row: Row) -> View:
     """Fold the row; where there is nothing to fold, go to its parent."""
     if row.is_section and row.node.children and row.path not in view.folded:
         return replace(view.without(row.path), cursor=row.place)
-    above = row.path if not row.is_section else paths.join(paths.split(row.path)[:-1])
+    above = row.path if not row.is_section else paths.parent(row.path)
     parent = next((each for each in picture.rows if each.is_section and each.path == above), row)
     return replace(view, cursor=parent.place)
 

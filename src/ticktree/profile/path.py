@@ -44,6 +44,16 @@ def split(path: str) -> tuple[str, ...]:
     return names
 
 
+def parent(path: str) -> str:
+    """Return the path of the node around the one at `path`; of the root's path, ""."""
+    return join(split(path)[:-1])
+
+
+def is_below(path: str, above: str) -> bool:
+    """Tell whether `path` is of a node below that at `above`; no node is below itself."""
+    return path.startswith(f"{above}/") if above else path != ""
+
+
 def name_of(path: str) -> str:
     """Return the last name of `path`; of the root's path, ""."""
     names = split(path)

@@ -83,7 +83,7 @@ def test_the_sleep_that_holds_the_rate_is_neither_trip_nor_work(program):
 def test_a_section_that_gives_up_its_core_in_every_tick_is_seen_to_wait():
     """Of a program that says nothing about waits, on a real clock: only names and what the system counts."""
     recorder = ticktree.Recorder()
-    for _ in recorder.loop("control", range(12)):
+    for _ in recorder.loop("control", range(12), warmup=0):
         with recorder.section("robot"), recorder.section("get_observation"):
             time.sleep(0.002)
     profile = recorder.snapshot()

@@ -45,6 +45,10 @@ class Difference(NamedTuple):
     new: str
     is_ground: bool
 
+    def to_dict(self) -> dict[str, str]:
+        """Return it as `--format json` writes it."""
+        return {"key": self.key, "base": self.base, "new": self.new}
+
 
 def differences(base: Sequence[Profile], new: Sequence[Profile]) -> list[Difference]:
     """Every fact that differs, those that may make anything faster or slower first.

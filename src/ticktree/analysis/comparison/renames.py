@@ -56,7 +56,7 @@ def _only_ones(likely: Mapping[str, Sequence[str]]) -> dict[str, str]:
 def _by_parent(all_paths: Sequence[str]) -> dict[str, list[str]]:
     grouped = defaultdict(list)
     for path in all_paths:
-        grouped[paths.join(paths.split(path)[:-1])].append(path)
+        grouped[paths.parent(path)].append(path)
     return grouped
 
 

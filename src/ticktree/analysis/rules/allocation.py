@@ -7,22 +7,15 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.per_tick import a_tick
+from ticktree.analysis.per_tick import FAULT_NS, a_tick
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
 
-# What a page costs when it is touched for the first time: the kernel finds one and fills it with zeros. Here, on a
-# virtual machine, 64 MiB in 16,384 pages were copied onto used memory in 6 to 10 ms and into fresh memory in 39 to
-# 75 (docs/workloads/visual_sac.md): 1.8 to 4.2 us a page, of which this is near the lower end.
-FAULT_NS = 2_000
 PAGE_BYTES = 4096
 # A megabyte a tick: less is what any program takes and gives back. Our own choice.
 LEAST_FAULTS = 256
 # And it must cost a twentieth of the tick, for the cost of a fault is reckoned, not measured. Our own choice.
 LEAST_SHARE = 0.05
-# Of the ticks kept, which are the longest, only those count that were not much longer than the others. Our own
-# choice.
-USUAL_FACTOR = 2.0
 # A section that says it goes over so much of the fresh memory is named. Our own choice.
 NAMED_SHARE = 0.5
 

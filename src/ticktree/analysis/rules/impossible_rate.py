@@ -57,18 +57,18 @@ class ImpossibleRateRule:
         for place in on_the_processor(seen.found):
             excess = _excess(place, here)
             if excess is not None:
-                groups.setdefault((_parent(place.path), excess.is_certain), []).append(excess)
+                groups.setdefault((paths.parent(place.path), excess.is_certain), []).append(excess)
         for group in groups.values():
             yield self._finding(sorted(group, key=lambda each: -each.factor), here, seen)
 
     def _finding(self, group: Sequence[_Excess], here: Ceilings, seen: Survey) -> Finding:
         worst, others = group[0], group[1:]
-        is_certain = worst.is_certain and not here.gpus
-        in_loop = any(_is_in(worst.rate.place.path, loop) for loop in seen.profile.loops)
+        path, is_certain = worst.rate.place.path, worst.is_certain and not here.gpus
+        in_loop = any(path == loop or paths.is_below(path, loop) for loop in seen.profile.loops)
         return Finding(
             rule=self.name,
             severity="critical" if is_certain and in_loop else "warning" if is_certain or in_loop else "info",
-            path=worst.rate.place.path,
+            path=path,
             message=_said(worst, others, here),
             evidence=_evidence(worst, here),
             is_wrong_number=is_certain,
@@ -88,14 +88,6 @@ def _excess(place: Place, here: Ceilings) -> _Excess | None:
         if rate.per_s > limit:
             over.append(_Excess(rate, at_most, is_certain=rate.per_s > limit * narrower))
     return max(over, key=lambda each: (each.is_certain, each.factor), default=None)
-
-
-def _parent(path: str) -> str:
-    return paths.join(paths.split(path)[:-1])
-
-
-def _is_in(path: str, loop: str) -> bool:
-    return path == loop or path.startswith(f"{loop}/")
 
 
 def _said(worst: _Excess, others: Sequence[_Excess], here: Ceilings) -> str:

@@ -43,7 +43,7 @@ class LateCompilationRule:
         run_ns = seen.run_ns or loop.busy_ns
         at_stake = took_ns / run_ns if run_ns else 0.0
         times = "once more" if calls == 1 else f"{calls:,} more times"
-        where = last_name(paths.join(paths.split(path)[:-1]))
+        where = last_name(paths.parent(path))
         return Finding(
             rule=self.name,
             severity=severity_of(at_stake),

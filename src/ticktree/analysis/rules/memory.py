@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from ticktree.analysis.finding import Finding
+from ticktree.analysis.places import TELLING_SHARE
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import size
 from ticktree.profile import Memory, Node
 from ticktree.profile import path as paths
-
-# What a section below needs so much of is that section's: one of a chain of parents is named, not all.
-FILLED_SHARE = 0.8
 
 
 class MemoryRule:
@@ -41,7 +39,7 @@ def needy(
         memory = measured(node)
         needed = _needed(memory)
         below = max((_needed(measured(child)) for child in node.children.values()), default=0)
-        if memory is not None and needed > limit and below < FILLED_SHARE * needed:
+        if memory is not None and needed > limit and below < TELLING_SHARE * needed:
             found.append((needed, path, memory))
     for needed, path, memory in sorted(found, key=lambda one: (-one[0], one[1])):
         yield Finding(

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.deadlines import TOLD_SHARE, Misses, misses
-from ticktree.analysis.finding import Finding, Severity
+from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.per_tick import FAULT_NS
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name
 from ticktree.profile import Causes
@@ -19,8 +20,6 @@ LEAST_SHARE = 0.001
 WARNING_SHARE = 0.01
 CRITICAL_SHARE = 0.1
 MOST_SECTIONS = 2
-# A page touched for the first time takes a microsecond or two: as the rule allocation reckons.
-FAULT_NS = 2_000
 # Once per missed tick, and so much more often than usually, its core is taken for a reason.
 SWITCHES_FACTOR = 2.0
 
@@ -38,17 +37,11 @@ class MissedDeadlineRule:
                 continue
             yield Finding(
                 rule=self.name,
-                severity=_severity(one.share),
+                severity=severity_of(one.share, warning=WARNING_SHARE, critical=CRITICAL_SHARE),
                 path=loop.path,
                 message=_message(one, loop.budget_ns),
                 evidence=_evidence(one, loop.budget_ns, seen.run_ns),
             )
-
-
-def _severity(share: float) -> Severity:
-    if share >= CRITICAL_SHARE:
-        return "critical"
-    return "warning" if share >= WARNING_SHARE else "info"
 
 
 def _message(one: Misses, budget_ns: int) -> str:

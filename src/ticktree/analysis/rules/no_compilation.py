@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.kinds import inference, together_ns
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Profile
 
-# "Dominates" in its plain meaning: half of all work.
-DOMINATES_SHARE = 0.5
 # Who waits for half of the time has its inference made elsewhere: by a server, or another process.
 WAITS_SHARE = 0.5
 # How much faster inference became on average by torch.compile, over more than 180 models on an A100: Ansel et al.,

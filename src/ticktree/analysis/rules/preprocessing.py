@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import WARNING_SHARE, Evidence, Finding, severity_of
 from ticktree.analysis.kinds import PREPROCESSING, inference, spots_of, together_ns
 from ticktree.analysis.survey import Survey
@@ -14,8 +14,6 @@ from ticktree.analysis.wording import duration, percent, size
 # A guide to the real-time chunking of robot policies expects 5 to 20 ms of preprocessing for 100 to 200 ms of
 # inference: at most a fifth of it, the most of the one against the least of the other.
 OF_INFERENCE_SHARE = 0.2
-# Without a model to compare with, "dominates" has its plain meaning: half of all work. Our own choice.
-DOMINATES_SHARE = 0.5
 
 
 class PreprocessingRule:

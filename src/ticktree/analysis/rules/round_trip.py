@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
 from ticktree.analysis.per_tick import a_tick
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 
-# "Dominates" in its plain meaning: half of all work. In a driver's loop of 130 ms, measured section by section by
-# its authors, the wait for the simulator's answer took 87 ms, two thirds.
-DOMINATES_SHARE = 0.5
 # So much of a trip is waited, where waits or CPU time were measured: who is on the CPU computes, whatever the name.
 WAITS_SHARE = 0.5
 

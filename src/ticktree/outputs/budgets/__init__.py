@@ -24,7 +24,7 @@ def _markdown(checked: Checked, apart: Sequence[Difference], options: ViewOption
 
 
 def _json(checked: Checked, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
-    facts = [{"key": fact.key, "base": fact.base, "new": fact.new} for fact in apart]
+    facts = [fact.to_dict() for fact in apart]
     return json.dumps({**checked.to_dict(), "differences": facts}, indent=1).encode() + b"\n"
 
 

@@ -22,7 +22,7 @@ def _markdown(comparison: Comparison, apart: Sequence[Difference], options: View
 
 
 def _json(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
-    facts = [{"key": fact.key, "base": fact.base, "new": fact.new} for fact in apart]
+    facts = [fact.to_dict() for fact in apart]
     return json.dumps({**comparison.to_dict(), "differences": facts}, indent=1).encode() + b"\n"
 
 
