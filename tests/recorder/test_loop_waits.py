@@ -71,7 +71,7 @@ def waiting(recorder):
 
 def play(program, recorder, model):
     opened = {}
-    recorder.tick("outer", HZ)
+    recorder.tick("outer", HZ, warmup=0)
     model.begin(0)
     for what, value in program:
         if what == "advance":
@@ -91,10 +91,10 @@ def play(program, recorder, model):
             model.now += value
             model.waits.pop(99)[1] = model.now
         elif what == "inner":
-            recorder.tick("inner", HZ)
+            recorder.tick("inner", HZ, warmup=0)
             model.begin(1)
         elif what == "outer":
-            recorder.tick("outer", HZ)
+            recorder.tick("outer", HZ, warmup=0)
             model.begin(0)
     return opened
 
@@ -121,7 +121,7 @@ def test_any_order_of_waits_and_ticks_gives_the_misses_of_the_definition(program
 def test_a_wait_that_outlives_its_tick_is_waited_for_as_long_as_the_tick_lasts():
     recorder = ticktree.Recorder(virtual_clock=True)
     kept = []
-    for _ in recorder.loop("loop", range(2), hz=HZ):
+    for _ in recorder.loop("loop", range(2), hz=HZ, warmup=0):
         recorder.advance(5)
         kept.append(waiting(recorder))
         next(kept[-1])
@@ -135,15 +135,15 @@ def test_a_wait_that_outlives_its_tick_is_waited_for_as_long_as_the_tick_lasts()
 def test_a_wait_that_outlives_an_inner_tick_ends_for_the_outer_one_too():
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("main"):
-        recorder.tick("outer", HZ)
-        recorder.tick("inner")
+        recorder.tick("outer", HZ, warmup=0)
+        recorder.tick("inner", warmup=0)
         kept = waiting(recorder)
         next(kept)
         recorder.advance(3)
-        recorder.tick("inner")
+        recorder.tick("inner", warmup=0)
         kept.close()
         recorder.advance(100)
-        recorder.tick("outer", HZ)
+        recorder.tick("outer", HZ, warmup=0)
     loop = recorder.snapshot().loops["main/outer"]
     assert (loop.missed, loop.lateness.sum_ns) == (1, 100 - BUDGET)
     recorder.disable()
