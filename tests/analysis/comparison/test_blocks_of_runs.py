@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ticktree.analysis.comparison.blocks import FEWEST, autocorrelation_time, block_means
+from ticktree.analysis.comparison.blocks import FEWEST, block_means
 from ticktree.profile import Node, Stats
 from ticktree.profile.windows import Windows
 
@@ -38,16 +38,6 @@ def node_of(durations: np.ndarray, warmup: int = 0) -> Node:
         warmup=Stats.of([int(duration) for duration in durations[:warmup]]) if warmup else None,
         windows=Windows(width, counts, totals),
     )
-
-
-@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
-def test_the_autocorrelation_time_is_that_of_the_series(memory):
-    found = np.median([autocorrelation_time(correlated(5000, memory, seed)) for seed in range(9)])
-    assert found == pytest.approx((1 + memory) / (1 - memory), rel=0.25)
-
-
-def test_a_constant_series_has_no_memory():
-    assert autocorrelation_time([3.0] * 10) == 1
 
 
 def test_the_more_a_run_remembers_the_fewer_its_blocks():

@@ -9,10 +9,8 @@ from ticktree.analysis.course.step import (
     FEWEST,
     MOST,
     _surprise,
-    autocorrelation_time,
     is_real,
     most_different,
-    ranks_of,
     without,
 )
 
@@ -80,16 +78,6 @@ def test_there_is_a_critical_value_for_each_number_of_values():
     assert sorted(CRITICAL) == list(range(FEWEST, MOST + 1))
 
 
-def test_equal_values_share_their_ranks():
-    assert ranks_of([3.0, 1.0, 3.0, 2.0]) == [3.5, 1.0, 3.5, 2.0]
-
-
 def test_without_its_step_a_course_has_one_level():
     values = [1.0] * 20 + [5.0] * 10
     assert without(values, most_different(values)) == [0.0] * 30
-
-
-def test_the_autocorrelation_time_is_one_of_what_is_independent_and_more_of_what_is_not():
-    assert autocorrelation_time([1.0] * 9) == 1.0
-    assert autocorrelation_time([1.0, -1.0] * 20) == 1.0
-    assert autocorrelation_time([1.0] * 20 + [-1.0] * 20) > 5

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
+from ticktree.analysis.course.noise import DEVIATIONS, autocorrelation_time, ranks_of
+
 # Fewer values cannot be that surprising in any order.
 FEWEST = 16
 MOST = 32
@@ -47,8 +49,8 @@ LEAST_ERRORS = 8.0
 LEAST_TIMES = 8.0
 # So many of a level's values are on its side of the middle between both; bursts that follow each other are no level.
 ALIKE_SHARE = 0.8
-# The standard deviation of what is normal, by its median deviation; and the error of a median, by that of a mean.
-_DEVIATIONS, _MEDIAN_ERROR = 1.4826, 1.2533
+# The error of a median of what is normal, by that of a mean.
+_MEDIAN_ERROR = 1.2533
 
 
 class Step(NamedTuple):
@@ -117,7 +119,7 @@ def is_real(values: Sequence[float], step: Step) -> bool:
     inside, outside = parts(values, step)
     change = median(inside) - median(outside)
     rest = without(values, step)
-    deviation = _DEVIATIONS * median(map(abs, rest))
+    deviation = DEVIATIONS * median(map(abs, rest))
     memory = autocorrelation_time(ranks_of(rest))
     error = _MEDIAN_ERROR * deviation * math.sqrt(memory * (1 / len(inside) + 1 / len(outside)))
     short = max(1.0, LEAST_TIMES * memory / min(len(inside), len(outside)))
@@ -133,49 +135,7 @@ def parts(values: Sequence[float], step: Step) -> tuple[list[float], list[float]
     return inside, [*values[: step.first], *values[step.end :]]
 
 
-def ranks_of(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value, from 1; equal values share the mean of theirs."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    at = 0
-    while at < len(order):
-        end = at
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[at]]:
-            end += 1
-        for place in order[at : end + 1]:
-            ranks[place] = (at + end) / 2 + 1
-        at = end + 1
-    return ranks
-
-
 def without(values: Sequence[float], step: Step) -> list[float]:
     """Return the values less the median of their part: the step's, or the rest's."""
     level, rest = map(median, parts(values, step))
     return [value - (level if step.first <= place < step.end else rest) for place, value in enumerate(values)]
-
-
-def autocorrelation_time(values: Sequence[float]) -> float:
-    """Return how many values in a row tell no more than one would; 1 where they are independent.
-
-    The integrated autocorrelation time, by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo",
-    Statistical Science 7(4), 1992).
-
-    Args:
-        values: in the order of time, without the trend or the step that is asked about.
-    """
-    middle = sum(values) / len(values)
-    centred = [value - middle for value in values]
-    variance = sum(value * value for value in centred)
-    if variance <= 0:
-        return 1.0
-    time = -1.0
-    for lag in range(0, len(centred) - 1, 2):
-        pair = sum(_correlation(centred, each) for each in (lag, lag + 1)) / variance
-        if pair <= 0:  # from here on there is noise only
-            break
-        time += 2 * pair
-    return max(1.0, time)
-
-
-def _correlation(centred: Sequence[float], lag: int) -> float:
-    return sum(a * b for a, b in zip(centred, centred[lag:], strict=False))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ticktree.analysis.course.step import autocorrelation_time, ranks_of
+from ticktree.analysis.course.noise import DEVIATIONS, autocorrelation_time, centred, correlation, ranks_of
 
 # In a hundred series without a trend one is seen.
 LEVEL = 0.01
@@ -26,8 +26,6 @@ FEWEST_INDEPENDENT = 12
 CLEAR_ERRORS = 10.0
 # A correlation of ranks counts beyond the 95% limits of white noise.
 _LIMIT = 1.96
-# The standard deviation of what is normal, by its median deviation.
-_DEVIATIONS = 1.4826
 
 
 class Trend(NamedTuple):
@@ -68,7 +66,7 @@ def trend(values: Sequence[float]) -> Trend:
     # A whole step of the score towards 0, as it is not continuous.
     z = 0.0 if variance <= 0 else max(0, abs(score) - 1) / math.sqrt(variance)
     # The error of a regression's rise over all of its values, 12 / n being that of evenly spaced ones.
-    deviation = _DEVIATIONS * median(abs(each - line) for each in rest)
+    deviation = DEVIATIONS * median(abs(each - line) for each in rest)
     error = deviation * math.sqrt(12 * correction / count)
     rise = abs(slope) * (count - 1)
     return Trend(
@@ -96,16 +94,15 @@ def _correction(rest: Sequence[float]) -> float:
     """
     count = len(rest)
     ranks = ranks_of(rest)
-    middle = (count + 1) / 2
-    centred = [rank - middle for rank in ranks]
-    variance = sum(each * each for each in centred)
+    around = centred(ranks)
+    variance = correlation(around, 0)
     if variance <= 0:
         return 1.0
     extra = 0.0
     for lag in range(1, count - 3):
-        correlation = sum(a * b for a, b in zip(centred, centred[lag:], strict=False)) / variance
-        if abs(correlation) > _LIMIT / math.sqrt(count):
-            extra += (count - lag) * (count - lag - 1) * (count - lag - 2) * correlation
+        part = correlation(around, lag) / variance
+        if abs(part) > _LIMIT / math.sqrt(count):
+            extra += (count - lag) * (count - lag - 1) * (count - lag - 2) * part
     # Where few correlations are significant each for itself, together they may be.
     return max(1 + 2 * extra / (count * (count - 1) * (count - 2)), autocorrelation_time(ranks))
 
