@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, Trainer, node, straggling_trainer, writer
 from profile_strategies import profiles
+from rich.cells import cell_len
 
 from ticktree.analysis.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
@@ -131,6 +132,8 @@ def test_columns_and_cells_are_as_many(profile, by):
 
 @settings(max_examples=40)
 @given(st.text(min_size=1, max_size=12))
+@example("00⺀")  # of two cells
+@example("\u08ca")  # of none
 def test_a_role_of_any_name_can_neither_move_the_cursor_nor_break_a_table(name):
     profile = straggling_trainer()
     renamed = {key: replace(one, role=name + one.role) for key, one in profile.writers.items()}
@@ -138,5 +141,5 @@ def test_a_role_of_any_name_can_neither_move_the_cursor_nor_break_a_table(name):
     for by in (None, "process", "role"):
         text = shown(profile, by=by, width=80)
         assert all(character == "\n" or character.isprintable() for character in text)
-        assert max(map(len, text.splitlines())) <= 80
+        assert max(map(cell_len, text.splitlines())) <= 80
     assert len(roles(profile, "process")) == 2

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
-from ticktree.outputs.grid import GAP, cut
+from ticktree.outputs.grid import GAP, cut, padded
 
 Item = TypeVar("Item")
 
@@ -93,11 +93,6 @@ class Table(Generic[Item]):
             else:
                 result.append_text(_number(text, column.cells, "dim" if quiet else ""))
         return result
-
-
-def padded(text: str, cells: int) -> str:
-    """Return `text` with spaces behind it, `cells` wide if it is not wider already."""
-    return text + " " * (cells - cell_len(text))
 
 
 def _number(text: str, cells: int, style: str) -> Text:

@@ -116,7 +116,7 @@ class _Grid:
             self.shown.remove(at)
 
     def heading(self) -> Text:
-        text = Text.assemble((_padded(cut(self.title, self.name_cells), self.name_cells), "bold"))
+        text = Text.assemble((padded(cut(self.title, self.name_cells), self.name_cells), "bold"))
         for at in self.shown:
             text.append(GAP + self.columns[at].title(), "dim")
         text.rstrip()
@@ -129,7 +129,7 @@ class _Grid:
         if room - cell_len(mark) < min(LEAST_CELLS, cell_len(line.name)):
             mark = ""
         name = cut(line.name, room - cell_len(mark))
-        mark = _padded(mark, room - cell_len(name))
+        mark = padded(mark, room - cell_len(name))
         text = Text.assemble((guide, "dim"), (name, line.style), (mark, "dim"))
         for at in self.shown:
             text.append(GAP)
@@ -165,15 +165,15 @@ class _Column:
         self.cells = max(self.number + self.unit, cell_len(head.title))
 
     def title(self) -> str:
-        return self.head.title.ljust(self.cells) if self.head.left else self.head.title.rjust(self.cells)
+        return (padded if self.head.left else _behind_space)(self.head.title, self.cells)
 
     def cell(self, cell: str, quiet: bool) -> Text:
         number, space, unit = cell.partition(" ")
         style = "dim" if quiet else self.head.style
         if self.head.left:
-            return Text(cell.ljust(self.cells), style)
-        padded = (space + unit).ljust(self.unit)
-        return Text.assemble((number.rjust(self.cells - self.unit), style), (padded, "dim"))
+            return Text(padded(cell, self.cells), style)
+        behind = padded(space + unit, self.unit)
+        return Text.assemble((_behind_space(number, self.cells - self.unit), style), (behind, "dim"))
 
 
 def _mark(line: Line) -> str:
@@ -188,8 +188,13 @@ def _filled(notes: Sequence[str], room: int) -> tuple[str, Sequence[str]]:
     return SEPARATOR.join(notes[:taken]), notes[taken:]
 
 
-def _padded(text: str, cells: int) -> str:
+def padded(text: str, cells: int) -> str:
+    """Return `text` with spaces behind it, `cells` wide if it is not wider already."""
     return text + " " * (cells - cell_len(text))
+
+
+def _behind_space(text: str, cells: int) -> str:
+    return " " * (cells - cell_len(text)) + text
 
 
 def _start(text: str, cells: int) -> str:
