@@ -41,5 +41,5 @@ def test_nor_one_that_takes_less_than_a_hundredth_of_the_loop(program):
 
 
 def test_nor_one_of_a_few_calls(program):
-    train(program, updates=9)
+    train(program, updates=2)
     assert program.found(RULE) == []

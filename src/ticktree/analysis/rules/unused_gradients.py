@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Spot
+from ticktree.analysis.cycles import LEAST_SHARE, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
@@ -15,6 +15,8 @@ from ticktree.profile import Gauge
 # them, and the gauge of what part of all numbers in its gradients that are.
 SECTION = "backward with unused gradients"
 GAUGE = "torch/unused gradients"
+# The section begins once a pass was caught three times: what is in it is no guess, and as many calls give it a time.
+LEAST_CALLS = 3
 
 
 class UnusedGradientsRule:
@@ -27,7 +29,7 @@ class UnusedGradientsRule:
         unused = seen.profile.gauges.get(GAUGE)
         for cycle in seen.cycles:
             for spot in cycle.spots:
-                if spot.name == SECTION and spot.calls >= LEAST_TRIPS and spot.share >= LEAST_SHARE:
+                if spot.name == SECTION and spot.calls >= LEAST_CALLS and spot.share >= LEAST_SHARE:
                     yield self._finding(spot, unused)
 
     def _finding(self, spot: Spot, unused: Gauge | None) -> Finding:
