@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from invented_trainers import MS, S, node, writer
 
-from ticktree.analysis.roles import Role, roles
+from ticktree.analysis.crews.roles import Role, roles
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Node, Profile, Writer
 

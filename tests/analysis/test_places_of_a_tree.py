@@ -5,8 +5,8 @@ from invented_crews import crew, ids, seen, stepping
 from invented_trainers import MS, node, straggling_trainer
 from profile_strategies import profiles
 
+from ticktree.analysis.crews.roles import roles
 from ticktree.analysis.places import in_sections_ns, places
-from ticktree.analysis.roles import roles
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ticktree.analysis.roles import Unit, amount
+from ticktree.analysis.crews.roles import Unit, amount
 from ticktree.profile import Node, Waker, Wakes
 from ticktree.profile import path as paths
 from ticktree.profile.summing import sums_of

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck, bottlenecks
+from ticktree.analysis.bottlenecks.steps import Frame, Step, chief_frames, frames
 from ticktree.analysis.categories import Categories
-from ticktree.analysis.cycles import Cycle, cycles
+from ticktree.analysis.crews.roles import Role, Unit, amount, roles, run_ns, unit_of
+from ticktree.analysis.crews.stragglers import Straggler, stragglers
+from ticktree.analysis.cycles.cycle import Cycle, cycles
 from ticktree.analysis.places import Place, in_sections_ns, places
-from ticktree.analysis.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.settings import Settings
-from ticktree.analysis.steps import Frame, Step, chief_frames, frames
-from ticktree.analysis.stragglers import Straggler, stragglers
 from ticktree.profile import Profile
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.roles import By
+from ticktree.analysis.crews.roles import By
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read, view_for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.steps import Frame
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import columns, formatting
 from ticktree.outputs.document import Entry, Table, Tone

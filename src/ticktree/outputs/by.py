@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ticktree.analysis.by_writer import Spread, amounts, spread
-from ticktree.analysis.roles import By, Unit, roles
+from ticktree.analysis.crews.by_writer import Spread, amounts, spread
+from ticktree.analysis.crews.roles import By, Unit, roles
 from ticktree.analysis.wording import who
 from ticktree.outputs import columns, formatting
 from ticktree.outputs.columns import Column

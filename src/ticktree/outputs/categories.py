@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.category_shares import CategoryShare, category_shares
-from ticktree.analysis.steps import Frame
+from ticktree.analysis.bottlenecks.category_shares import CategoryShare, category_shares
+from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.outputs import columns, formatting
 from ticktree.outputs.bottlenecks import of
 from ticktree.outputs.document import Entry, Table, Tone

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.category_shares import CategoryShare
-from ticktree.analysis.critical import Stretch
-from ticktree.analysis.idle import Waiting
-from ticktree.analysis.presence import Presence
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.category_shares import CategoryShare
+from ticktree.analysis.crews.critical import Stretch
+from ticktree.analysis.crews.idle import Waiting
+from ticktree.analysis.crews.presence import Presence
 from ticktree.outputs import formatting
 from ticktree.outputs.rows import Row
 from ticktree.outputs.visible import visible

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.critical import Stretch, critical_path
+from ticktree.analysis.crews.critical import Stretch, critical_path
 from ticktree.analysis.wording import last_name
 from ticktree.outputs import columns, formatting
 from ticktree.outputs.document import Entry, Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.roles import has_processes
+from ticktree.analysis.crews.roles import has_processes
 from ticktree.outputs import formatting
 from ticktree.outputs.machine import machine_pieces
 from ticktree.outputs.options import ViewOptions

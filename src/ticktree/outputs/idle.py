@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.idle import Cause, Waiting, waitings
+from ticktree.analysis.crews.idle import Cause, Waiting, waitings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, who
 from ticktree.outputs import columns, formatting

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.category_shares import category_shares
-from ticktree.analysis.steps import Frame
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.category_shares import category_shares
+from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.bottlenecks.unworthy import not_worth_doing
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.unworthy import not_worth_doing
 
 
 def judged(seen: Survey) -> dict[str, Any]:

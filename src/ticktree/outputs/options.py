@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.roles import By
+from ticktree.analysis.crews.roles import By
 from ticktree.analysis.settings import Settings
 
 Phase: TypeAlias = Literal["steady", "warmup", "all"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.roles import has_processes
+from ticktree.analysis.crews.roles import has_processes
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.advice import advice
 from ticktree.outputs.bottlenecks import bottlenecks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.presence import Presence, presence
-from ticktree.analysis.roles import By, Role, roles
+from ticktree.analysis.crews.presence import Presence, presence
+from ticktree.analysis.crews.roles import By, Role, roles
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import who
 from ticktree.outputs import columns, formatting

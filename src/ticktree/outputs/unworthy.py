@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.steps import Frame
-from ticktree.analysis.unworthy import MOST, Unworthy, not_worth_doing
+from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.bottlenecks.unworthy import MOST, Unworthy, not_worth_doing
 from ticktree.outputs.bottlenecks import of
 from ticktree.outputs.document import Dismissed
 from ticktree.outputs.visible import visible

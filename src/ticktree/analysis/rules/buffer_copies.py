@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.kinds import PREVIOUS_ACTIONS, inference, moves_data, spots_of
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.kinds import PREVIOUS_ACTIONS, inference, moves_data, spots_of
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent, size
 

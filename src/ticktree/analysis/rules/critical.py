@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.wording import gain, of_bottleneck, tick_name
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.said import gain, of_bottleneck, tick_name
 from ticktree.analysis.settings import Thresholds
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent

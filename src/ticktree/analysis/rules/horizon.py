@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.chunks import executes_chunks
-from ticktree.analysis.cycles import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.chunks import executes_chunks
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.kinds import inference
 from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
-from ticktree.analysis.kinds import inference
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 

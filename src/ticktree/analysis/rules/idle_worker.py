@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.blame import blames
+from ticktree.analysis.crews.blame import blames
+from ticktree.analysis.crews.idle import Waiting, waitings_of
+from ticktree.analysis.crews.roles import Role, Unit
+from ticktree.analysis.crews.stragglers import LEAST_CALLS
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.idle import Waiting, waitings_of
-from ticktree.analysis.roles import Role, Unit
 from ticktree.analysis.rules.straggler import matters
-from ticktree.analysis.stragglers import LEAST_CALLS
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, who
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from ticktree.analysis.crews.imbalance import Imbalance, imbalance
+from ticktree.analysis.crews.roles import Role
+from ticktree.analysis.crews.stragglers import crews, whole_lives
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.imbalance import Imbalance, imbalance
-from ticktree.analysis.roles import Role
-from ticktree.analysis.stragglers import crews, whole_lives
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import times, who
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.ceilings import Ceilings, fastest_machine
 from ticktree.analysis.finding import Evidence, Finding
+from ticktree.analysis.machine.ceilings import Ceilings, fastest_machine
+from ticktree.analysis.machine.work_rates import MARGIN, UNITS, WorkRate, on_the_processor, work_rates
 from ticktree.analysis.places import Place
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import amount, duration, last_name, times
-from ticktree.analysis.work_rates import MARGIN, UNITS, WorkRate, on_the_processor, work_rates
 from ticktree.profile import path as paths
 
 # So many of those beside it are named.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.ceilings import slowest_machine
-from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Spot
+from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Spot
+from ticktree.analysis.cycles.kinds import makes_an_array
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.kinds import makes_an_array
+from ticktree.analysis.machine.ceilings import slowest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
 

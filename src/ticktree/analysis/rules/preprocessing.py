@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.cycles import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.kinds import PREPROCESSING, inference, spots_of, together_ns
 from ticktree.analysis.finding import WARNING_SHARE, Evidence, Finding, severity_of
-from ticktree.analysis.kinds import PREPROCESSING, inference, spots_of, together_ns
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent, size
 

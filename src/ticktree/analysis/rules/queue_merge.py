@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_TRIPS, Spot
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Spot
+from ticktree.analysis.cycles.growth import growth
+from ticktree.analysis.cycles.kinds import QUEUE_MERGE, inference, spots_of, together_ns
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.growth import growth
-from ticktree.analysis.kinds import QUEUE_MERGE, inference, spots_of, together_ns
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent, times
 

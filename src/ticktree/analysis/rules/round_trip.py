@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
+from ticktree.analysis.cycles.per_tick import a_tick
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
-from ticktree.analysis.per_tick import a_tick
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 

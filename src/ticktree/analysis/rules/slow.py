@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.wording import gain, of_bottleneck
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.rules.critical import at_stake, is_critical, is_work, timing
-from ticktree.analysis.said import gain, of_bottleneck
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.ceilings import Ceilings, slowest_machine
-from ticktree.analysis.cycles import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.machine import Machine
+from ticktree.analysis.machine.ceilings import Ceilings, slowest_machine
+from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import amount, duration, times
-from ticktree.analysis.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates
 
 # Far below is less than a fifth. What is declared as one byte may stand for three that move (read, converted,
 # written), and what is declared as an operation may be a float64's, half as fast, in a convolution, which reaches

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
+from ticktree.analysis.crews.stragglers import LEAST_CALLS
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.stragglers import LEAST_CALLS
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent
 from ticktree.profile import Gauge

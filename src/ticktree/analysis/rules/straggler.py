@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.blame import Blame, blames
+from ticktree.analysis.crews.blame import Blame, blames
+from ticktree.analysis.crews.stragglers import Straggler
 from ticktree.analysis.finding import Evidence, Finding, severity_of
-from ticktree.analysis.stragglers import Straggler
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, times, who
 

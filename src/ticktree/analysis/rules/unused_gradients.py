@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles import LEAST_SHARE, Spot
+from ticktree.analysis.cycles.cycle import LEAST_SHARE, Spot
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent

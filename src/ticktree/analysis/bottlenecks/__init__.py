@@ -1,0 +1,1 @@
+"""Bottlenecks: what a tick consists of, what each part of it costs, and how fast the loop could be without."""

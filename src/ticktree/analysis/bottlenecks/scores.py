@@ -1,0 +1,75 @@
+"""Scores: one number from a section's time and memory, to rank what is not comparable otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ticktree.analysis.bottlenecks.steps import Step
+from ticktree.analysis.settings import Weights
+
+
+class Scores:
+    """The weighted scores of steps that are parts of one tick.
+
+    A step's score is 100 times the weighted mean of four parts of 1: its own time as a part of the tick; its own time
+    a call, and the memory and the device's memory that a call needs, each as a part of the greatest of all steps. What
+    was not measured of a step has no part in its mean: it is not taken for nothing.
+
+    Args:
+        steps: the parts of the tick. Only those that work on the loop's path have scores.
+        tick_ns: how long it takes.
+        weights: of the four parts.
+    """
+
+    def __init__(self, steps: Iterable[Step], tick_ns: float, weights: Weights) -> None:
+        ranked = [step for step in steps if is_work(step)]
+        self._tick_ns = tick_ns
+        self._weights = weights
+        self._call_ns = _greatest(ranked, call_ns)
+        self._memory = _greatest(ranked, memory_bytes)
+        self._device_memory = _greatest(ranked, device_memory_bytes)
+
+    def of(self, step: Step) -> float | None:
+        """Return the score of `step`, from 0 to 100; None where nothing that has a weight was measured of it."""
+        parts = (
+            (self._weights.time, step.own_ns / self._tick_ns),
+            (self._weights.call, _part(call_ns(step), self._call_ns)),
+            (self._weights.memory, _part(memory_bytes(step), self._memory)),
+            (self._weights.device_memory, _part(device_memory_bytes(step), self._device_memory)),
+        )
+        known = [(weight, part) for weight, part in parts if part is not None]
+        together = sum(weight for weight, _ in known)
+        return 100 * sum(weight * part for weight, part in known) / together if together else None
+
+
+def is_work(step: Step) -> bool:
+    """Tell whether `step` works on the loop's path: neither waits nor runs beside it."""
+    return step.own_ns > 0 and not step.is_wait and not step.is_parallel
+
+
+def call_ns(step: Step) -> float | None:
+    """Return the own time of a call; None where there was none in the steady phase."""
+    return step.own_ns / step.calls if step.calls else None
+
+
+def memory_bytes(step: Step) -> int | None:
+    """Return the most that a call needed beyond what was there when it began; None where not measured.
+
+    Not the process's peak: that is as large for a section that needs nothing beside one that needs much.
+    """
+    return None if step.node.memory is None else step.node.memory.growth_bytes
+
+
+def device_memory_bytes(step: Step) -> int | None:
+    """Return the same of a device's memory."""
+    return None if step.node.device_memory is None else step.node.device_memory.growth_bytes
+
+
+def _greatest(steps: Iterable[Step], measure: Callable[[Step], float | None]) -> float:
+    return max((value for step in steps if (value := measure(step)) is not None), default=0.0)
+
+
+def _part(value: float | None, greatest: float) -> float | None:
+    if value is None:
+        return None
+    return value / greatest if greatest > 0 else 0.0

@@ -1,0 +1,161 @@
+"""Kinds: what the rules of control loops look for by name, finer than categories. A name alone proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ticktree.analysis.categories import Categories
+from ticktree.analysis.cycles.cycle import Cycle, Spot
+from ticktree.analysis.survey import Survey
+
+INFERENCE = "inference"
+PREPROCESSING = "preprocessing"
+QUEUE_MERGE = "queue merge"
+GUIDANCE = "guidance"
+PREVIOUS_ACTIONS = "previous actions"
+ROUND_TRIP = "round trip"
+
+_STEPS = Categories(
+    {
+        QUEUE_MERGE: (
+            *("queue merg*", "merg* queue", "action* merg*", "merg* action*", "chunk merg*", "merg* chunk*"),
+            *("queue append*", "queue extend*", "queue replac*", "action queue", "actions queue"),
+        ),
+        GUIDANCE: ("guidance", "guided"),
+        PREVIOUS_ACTIONS: (
+            *("prev action*", "previous action*", "last action*", "prev chunk", "previous chunk"),
+            *("left over", "leftover*", "action* history", "prev* left over"),
+        ),
+        "postprocessing": ("postprocess*", "post process*", "denormali*", "unnormali*"),
+        PREPROCESSING: ("preprocess*", "pre process*", "image processing"),
+        ROUND_TRIP: (
+            *("get observation*", "read observation*", "send action*", "execute and wait*", "round trip*"),
+            *(
+                "http*",
+                "grpc",
+                "rpc",
+                "request*",
+                "response*",
+                "socket*",
+                "ping",
+                "serial read",
+                "serial write",
+            ),
+        ),
+        INFERENCE: (
+            *("inference*", "infer", "predict*", "sample action*", "select action*", "denois*"),
+            *("policy", "act", "forward*", "model"),
+        ),
+    }
+)
+_OPERATIONS = Categories(
+    {
+        "copy": (
+            *("copy*", "copies", "clone*", "deepcopy", "stack*", "vstack", "concat*", "cat", "contiguous"),
+            *(
+                "np array",
+                "numpy array",
+                "array",
+                "asarray",
+                "as array",
+                "float tensor",
+                "tensor",
+                "as tensor",
+            ),
+            *("from numpy", "to numpy", "to tensor", "to device", "to gpu", "to cuda", "to cpu", "pin*"),
+            *(
+                "float",
+                "astype",
+                "cast*",
+                "convert*",
+                "conversion*",
+                "gather*",
+                "scale*",
+                "divide*",
+                "transfer*",
+            ),
+            *("serialize*", "serialise*", "pickle*"),
+        )
+    }
+)
+_STACKING = Categories(
+    {
+        "list to array": (
+            *("np array", "numpy array", "array", "asarray", "as array", "np stack", "torch stack", "stack*"),
+            *("vstack", "float tensor", "torch tensor", "tensor", "to tensor", "as tensor", "collat*"),
+            *("convert*", "conversion*"),
+        )
+    }
+)
+
+# Where a name says no kind of ours, its category may: a user may have named their own.
+_CATEGORIES = {PREPROCESSING: ("preprocessing",), ROUND_TRIP: ("robot",)}
+
+
+def kind_of(name: str) -> str | None:
+    """Return which step of a control loop a section called `name` is by its name; None where that says nothing.
+
+    Of a dotted name the last part that says something counts: `get_actions.preprocessing` preprocesses.
+    """
+    return _told(name, _STEPS.of)
+
+
+def moves_data(name: str) -> bool:
+    """Tell whether a section called `name` is an operation that goes over data: a copy, a conversion, a gather."""
+    return _told(name, _OPERATIONS.of) == "copy"
+
+
+def makes_an_array(name: str) -> bool:
+    """Tell whether a section called `name` is an operation that makes one array of many."""
+    return _told(name, _STACKING.of) == "list to array"
+
+
+def spots_of(cycle: Cycle, kind: str, seen: Survey, accept: Callable[[Spot], bool] = bool) -> list[Spot]:
+    """Return the outermost sections of `cycle` that are of `kind`, none of them within another.
+
+    What trains is left out: the forward pass of an update is no inference. So is what is not accepted.
+    """
+    return _outermost([spot for spot in cycle.spots if _is(spot, kind, seen) and accept(spot)])
+
+
+def inference(cycle: Cycle, seen: Survey) -> list[Spot]:
+    """Return the sections of `cycle` in which a model infers; those around other steps only where no other is."""
+    every = [spot for spot in cycle.spots if _is(spot, INFERENCE, seen)]
+    wide = [spot for spot in every if _holds(spot, PREPROCESSING) or _holds(spot, QUEUE_MERGE)]
+    narrow = [spot for spot in every if spot not in wide]
+    return _outermost([spot for spot in every if spot in narrow or not _any_below(spot, narrow)])
+
+
+def together_ns(spots: Sequence[Spot]) -> int:
+    """Return how long `spots` took, all calls together."""
+    return sum(spot.ns for spot in spots)
+
+
+def _told(name: str, category: Callable[[str], str | None]) -> str | None:
+    return category(name.rpartition(".")[2]) or category(name)
+
+
+def _is(spot: Spot, kind: str, seen: Survey) -> bool:
+    if kind_of(spot.name) != kind and _told(spot.name, seen.category) not in _CATEGORIES.get(kind, ()):
+        return False
+    return not any(seen.category(each.name) == "training" for each in (spot, *spot.above()))
+
+
+def _holds(spot: Spot, kind: str) -> bool:
+    return any(kind_of(each.name) == kind for each in _below(spot))
+
+
+def _any_below(spot: Spot, among: Sequence[Spot]) -> bool:
+    return any(each in among for each in _below(spot))
+
+
+def _below(spot: Spot) -> list[Spot]:
+    found = list(spot.below)
+    for each in found:  # the list grows while it is walked
+        found.extend(each.below)
+    return found
+
+
+def _outermost(spots: Sequence[Spot]) -> list[Spot]:
+    chosen = set(map(id, spots))
+    return [spot for spot in spots if not any(id(each) in chosen for each in spot.above())]
