@@ -15,7 +15,8 @@ find_python() {
 }
 
 # What depends on the interpreter: what records, how it starts and ends, and what reads it. The rest is plain Python.
-core=(tests/recorder tests/run tests/profile tests/processes tests/endings tests/instrument tests/test_session.py)
+core=(tests/recorder tests/run tests/profile tests/processes tests/endings tests/instrument tests/test_session.py
+    tests/test_configuration.py)
 absent=()
 for version in 3.10 3.12 3.13; do
     python=$(find_python "$version" || true)
