@@ -11,6 +11,7 @@ from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS
+from ticktree.outputs.headline import losses
 
 
 @click.command("export", short_help="A run in another program's format.")
@@ -26,8 +27,12 @@ def command(run: Path | None, format_name: str, output: Path | None) -> None:
     program that still runs is written as it is at this moment.
     """
     profile = read(run)
-    document = EXPORTS[format_name].render(profile)
+    form = EXPORTS[format_name]
+    document = form.render(profile)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
-    deliver(document, output)
+    lost = losses(profile)
+    if lost and not form.tells_losses:
+        note(", ".join(lost))
+    deliver(document, output, binary=form.binary)
