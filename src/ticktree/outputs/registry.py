@@ -45,6 +45,8 @@ _EXPORTS = (
     Output("collapsed", ".txt", tells_losses=False),
     Output("speedscope", ".json"),
     Output("pprof", ".pb.gz", binary=True),
+    Output("prometheus", ".prom"),
+    Output("otlp", ".jsonl"),
 )
 
 # What `ticktree report` shows, and what `ticktree export` writes for other programs.
