@@ -82,6 +82,17 @@ def test_a_format_without_room_for_it_leaves_what_was_lost_to_standard_error(her
         assert ("2 names cut" in here.ticktree("export", "run.json", "--to", form).stderr) is bool(said)
 
 
+def test_a_table_is_chosen_by_its_name(recorded: CommandLine) -> None:
+    nodes = recorded.ticktree("export", "--to", "csv").stdout.splitlines()
+    assert [line.split(",")[:2] for line in nodes[1:]] == [
+        ["", "root"],
+        ["train", "train"],
+        ["train/sample", "sample"],
+    ]
+    (_, loop) = recorded.ticktree("export", "--to", "csv", "--table", "loops").stdout.splitlines()
+    assert loop.startswith("train,5,")
+
+
 def test_json_is_the_profile(recorded: CommandLine) -> None:
     (run,) = recorded.runs()
     done = recorded.ticktree("export", str(run), "--to", "json")

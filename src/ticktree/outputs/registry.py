@@ -47,6 +47,8 @@ _EXPORTS = (
     Output("pprof", ".pb.gz", binary=True),
     Output("prometheus", ".prom"),
     Output("otlp", ".jsonl"),
+    Output("csv", ".csv", tells_losses=False),
+    Output("parquet", ".parquet", binary=True),
 )
 
 # What `ticktree report` shows, and what `ticktree export` writes for other programs.
