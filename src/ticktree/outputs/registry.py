@@ -49,6 +49,7 @@ _EXPORTS = (
     Output("otlp", ".jsonl"),
     Output("csv", ".csv", tells_losses=False),
     Output("parquet", ".parquet", binary=True),
+    Output("tensorboard", ".tfevents", binary=True),
 )
 
 # What `ticktree report` shows, and what `ticktree export` writes for other programs.
