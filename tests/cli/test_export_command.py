@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
 from commandline import CommandLine, assert_one_clear_line
@@ -49,6 +52,45 @@ def test_without_a_file_it_is_printed(recorded: CommandLine, words: tuple[str, .
     done = recorded.ticktree("export", "--to", "mlagents", *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["children"]["train"]["count"] == 5
+
+
+def test_what_is_no_text_goes_through_a_pipe_byte_for_byte(recorded: CommandLine) -> None:
+    recorded.ticktree("export", "--to", "pprof", "-o", "run.pb.gz")
+    piped = recorded.ticktree("export", "--to", "pprof", text=False)
+    assert piped.stdout == (recorded.directory / "run.pb.gz").read_bytes()
+    assert piped.stdout.startswith(b"\x1f\x8b")
+
+
+def test_what_is_no_text_is_not_printed_on_a_terminal(recorded: CommandLine) -> None:
+    master, terminal = pty.openpty()
+    try:
+        streams = {"capture_output": False, "stdout": terminal, "stderr": subprocess.PIPE}
+        done = recorded.ticktree("export", "--to", "pprof", **streams)
+    finally:
+        os.close(terminal)
+        os.close(master)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no text" in done.stderr
+    assert "-o FILE" in done.stderr
+
+
+def test_a_format_without_room_for_it_leaves_what_was_lost_to_standard_error(here: CommandLine) -> None:
+    profile = ticktree.Profile(losses={"names_cut": 2, "unwound": 0})
+    (here.directory / "run.json").write_text(profile.to_json())
+    for form, said in (("collapsed", "Not recorded: 2 names cut"), ("speedscope", "")):
+        assert said in here.ticktree("export", "run.json", "--to", form).stderr
+        assert ("2 names cut" in here.ticktree("export", "run.json", "--to", form).stderr) is bool(said)
+
+
+def test_a_table_is_chosen_by_its_name(recorded: CommandLine) -> None:
+    nodes = recorded.ticktree("export", "--to", "csv").stdout.splitlines()
+    assert [line.split(",")[:2] for line in nodes[1:]] == [
+        ["", "root"],
+        ["train", "train"],
+        ["train/sample", "sample"],
+    ]
+    (_, loop) = recorded.ticktree("export", "--to", "csv", "--table", "loops").stdout.splitlines()
+    assert loop.startswith("train,5,")
 
 
 def test_json_is_the_profile(recorded: CommandLine) -> None:

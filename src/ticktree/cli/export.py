@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -10,7 +11,9 @@ from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read
 from ticktree.cli.screen import note
-from ticktree.outputs import EXPORTS
+from ticktree.outputs import EXPORTS, ViewOptions
+from ticktree.outputs.headline import losses
+from ticktree.outputs.options import TableName
 
 
 @click.command("export", short_help="A run in another program's format.")
@@ -18,16 +21,27 @@ from ticktree.outputs import EXPORTS
 @click.option(
     "--to", "format_name", type=click.Choice(list(EXPORTS)), required=True, help="The format to write."
 )
+@click.option(
+    "--table",
+    type=click.Choice(get_args(TableName)),
+    default="nodes",
+    show_default=True,
+    help="Which table, of formats whose files hold one.",
+)
 @options.output
-def command(run: Path | None, format_name: str, output: Path | None) -> None:
+def command(run: Path | None, format_name: str, table: TableName, output: Path | None) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
     RUN is a run's directory, a saved profile or timers file, or nothing: the newest run in ./ticktree-runs. A
     program that still runs is written as it is at this moment.
     """
     profile = read(run)
-    document = EXPORTS[format_name].render(profile)
+    form = EXPORTS[format_name]
+    document = form.render(profile, ViewOptions(table=table))
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
-    deliver(document, output)
+    lost = losses(profile)
+    if lost and not form.tells_losses and table != "losses":
+        note(", ".join(lost))
+    deliver(document, output, binary=form.binary)

@@ -9,6 +9,7 @@ from ticktree.analysis.crews.roles import By
 from ticktree.analysis.settings import Settings
 
 Phase: TypeAlias = Literal["steady", "warmup", "all"]
+TableName: TypeAlias = Literal["nodes", "loops", "gauges", "losses", "metadata"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class ViewOptions:
         phase: whose calls the means, percentiles and counts are of. Shares are always of the whole run,
             because only there the accounts add up.
         by: whether the tree has a column for each process, thread or role; None for the tree of all together.
+        table: which table of the profile, where a file holds one.
         settings: how the profile is judged.
     """
 
@@ -32,4 +34,5 @@ class ViewOptions:
     call_sites: bool = False
     phase: Phase = "steady"
     by: By | None = None
+    table: TableName = "nodes"
     settings: Settings = field(default_factory=Settings)

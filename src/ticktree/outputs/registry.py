@@ -16,10 +16,14 @@ class Output:
     Attributes:
         name: what it is called on the command line; its code is the module of that name here.
         suffix: how its files' names end.
+        binary: whether it is no text, and nothing that a terminal could show.
+        tells_losses: whether a file of it says what could not be recorded.
     """
 
     name: str
     suffix: str
+    binary: bool = False
+    tells_losses: bool = True
 
     def render(self, profile: Profile, options: ViewOptions | None = None) -> bytes:
         """Return `profile` in this format; the same bytes each time it is asked for."""
@@ -30,7 +34,24 @@ class Output:
 
 
 _JSON = Output("json", ".json")
+_REPORTS = (
+    Output("terminal", ".txt"),
+    Output("markdown", ".md"),
+    _JSON,
+)
+_EXPORTS = (
+    _JSON,
+    Output("mlagents", ".json"),
+    Output("collapsed", ".txt", tells_losses=False),
+    Output("speedscope", ".json"),
+    Output("pprof", ".pb.gz", binary=True),
+    Output("prometheus", ".prom"),
+    Output("otlp", ".jsonl"),
+    Output("csv", ".csv", tells_losses=False),
+    Output("parquet", ".parquet", binary=True),
+    Output("tensorboard", ".tfevents", binary=True),
+)
 
 # What `ticktree report` shows, and what `ticktree export` writes for other programs.
-OUTPUTS = {output.name: output for output in (Output("terminal", ".txt"), Output("markdown", ".md"), _JSON)}
-EXPORTS = {output.name: output for output in (_JSON, Output("mlagents", ".json"))}
+OUTPUTS = {output.name: output for output in _REPORTS}
+EXPORTS = {output.name: output for output in _EXPORTS}

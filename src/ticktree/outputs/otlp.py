@@ -1,0 +1,162 @@
+"""OpenTelemetry's metrics as one line of OTLP/JSON: what its collector reads from files, and takes at /v1/metrics.
+
+ticktree's histograms are OpenTelemetry's exponential ones of scale 5 in nanoseconds, bucket by bucket: both have 32 to
+an octave. Only where a bucket ends do they differ by a hair: a duration that is a power of two of nanoseconds to the
+nanosecond is the first of its bucket here, and the last of the one before there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ticktree.outputs.headline import title
+from ticktree.outputs.literal import encodable
+from ticktree.outputs.options import ViewOptions
+from ticktree.profile import Gauge, Histogram, Profile, Stats
+from ticktree.profile.metadata import Value, one_or_list
+
+SCALE = 5
+_CUMULATIVE = 2
+
+Fields = dict[str, Any]
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
+    """Return one ExportMetricsServiceRequest as JSON and a newline; what was not measured has no data point."""
+    metrics = [metric for metric in _metrics(profile) if _points(metric)]
+    scope = {"scope": {"name": "ticktree"}, "metrics": metrics}
+    request = {"resourceMetrics": [{"resource": {"attributes": _facts(profile)}, "scopeMetrics": [scope]}]}
+    return json.dumps(request, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _metrics(profile: Profile) -> Iterator[Fields]:
+    nodes = sorted(((path, node) for path, _, node in profile.root.walk()), key=lambda pair: pair[0])
+    loops = sorted(profile.loops.items())
+    gauges = sorted(profile.gauges.items())
+    below = nodes[1:]  # the root's path, "", comes first
+    beside = [(path, node) for path, node in below if node.concurrent_ns]
+    with_rate = [(path, loop) for path, loop in loops if loop.hz]
+
+    yield _sum("section.calls", "{call}", "path", below, lambda node: node.count)
+    yield _sum("section.total", "ns", "path", nodes, lambda node: node.total_ns)
+    yield _sum("section.own", "ns", "path", nodes, lambda node: node.own_ns)
+    yield _sum("section.concurrent", "ns", "path", beside, lambda node: node.concurrent_ns, monotonic=False)
+    yield _durations("section.duration", "path", [(path, node.stats) for path, node in below])
+    yield _sum("loop.ticks", "{tick}", "loop", loops, lambda loop: loop.ticks)
+    yield _sum("loop.ticks.warmup", "{tick}", "loop", loops, lambda loop: loop.warmup_ticks)
+    yield _sum("loop.ticks.incomplete", "{tick}", "loop", loops, lambda loop: loop.incomplete)
+    yield _sum("loop.ticks.missed", "{tick}", "loop", with_rate, lambda loop: loop.missed)
+    budgets = [_point("loop", path, asInt=str(loop.budget_ns)) for path, loop in with_rate if loop.budget_ns]
+    yield _metric("loop.budget", "ns", gauge={"dataPoints": budgets})
+    yield _durations("loop.duration", "loop", [(path, loop.stats) for path, loop in loops])
+    last = [
+        _point("gauge", name, asDouble=gauge.last, timeUnixNano=str(gauge.last_wall_ns))
+        for name, gauge in gauges
+    ]
+    yield _metric("gauge.last", "1", gauge={"dataPoints": last})
+    yield _exponential("gauge.readings", "1", [_readings(gauge) for _, gauge in gauges])
+    yield _sum("not_recorded", "1", "what", sorted(profile.losses.items()), lambda count: count)
+
+
+def _sum(
+    name: str,
+    unit: str,
+    label: str,
+    entries: Iterable[tuple[str, Any]],
+    value: Callable[[Any], int],
+    *,
+    monotonic: bool = True,
+) -> Fields:
+    points = [_point(label, key, asInt=str(value(entry))) for key, entry in entries]
+    kind: Fields = {"aggregationTemporality": _CUMULATIVE, "dataPoints": points}
+    return _metric(name, unit, sum={**kind, **({"isMonotonic": True} if monotonic else {})})
+
+
+def _durations(name: str, label: str, entries: Iterable[tuple[str, Stats]]) -> Fields:
+    points = [_duration(label, key, stats) for key, stats in entries if stats.count and stats.is_known]
+    return _exponential(name, "ns", points)
+
+
+def _duration(label: str, key: str, stats: Stats) -> Fields:
+    return _point(
+        label,
+        key,
+        count=str(stats.count),
+        sum=stats.sum_ns,
+        scale=SCALE,
+        zeroCount="0",  # 0 ns is below the clock's resolution, and is counted with 1 ns
+        positive=_buckets(stats.histogram),
+        min=stats.min_ns,
+        max=stats.max_ns,
+    )
+
+
+def _readings(gauge: Gauge) -> Fields:
+    """Return a gauge's readings: they have no sum, and their extremes are those of the ones that are filed."""
+    extremes = {"min": gauge.min, "max": gauge.max} if gauge.filed == gauge.count else {}
+    return _point(
+        "gauge",
+        gauge.name,
+        timeUnixNano=str(gauge.last_wall_ns),
+        count=str(gauge.filed),
+        scale=SCALE,
+        zeroCount=str(gauge.zeros),
+        positive=_buckets(gauge.positive),
+        negative=_buckets(gauge.negative),
+        **extremes,
+    )
+
+
+def _buckets(histogram: Histogram) -> Fields:
+    if not histogram.buckets:
+        return {}
+    first, last = min(histogram.buckets), max(histogram.buckets)
+    counts = [str(histogram.buckets.get(bucket, 0)) for bucket in range(first, last + 1)]
+    return {"offset": first, "bucketCounts": counts}
+
+
+def _exponential(name: str, unit: str, points: list[Fields]) -> Fields:
+    kind = {"aggregationTemporality": _CUMULATIVE, "dataPoints": points}
+    return _metric(name, unit, exponentialHistogram=kind)
+
+
+def _metric(name: str, unit: str, **kind: Fields) -> Fields:
+    return {"name": f"ticktree.{name}", "unit": unit, **kind}
+
+
+def _points(metric: Fields) -> list[Fields]:
+    kind = next(metric[key] for key in ("sum", "gauge", "exponentialHistogram") if key in metric)
+    points: list[Fields] = kind["dataPoints"]
+    return points
+
+
+def _point(label: str, key: str, **fields: Any) -> Fields:
+    return {"attributes": [_attribute(label, {"stringValue": encodable(key)})], **fields}
+
+
+def _facts(profile: Profile) -> list[Fields]:
+    """Return what is known of the program and the machine."""
+    facts = [_attribute("service.name", {"stringValue": encodable(title(profile))})]
+    for key in sorted(profile.metadata):
+        value = one_or_list(profile.metadata[key])
+        if isinstance(value, list):
+            facts.append(_attribute(key, {"arrayValue": {"values": [_value(each) for each in value]}}))
+        elif value is not None:
+            facts.append(_attribute(key, _value(value)))
+    return facts
+
+
+def _attribute(key: str, value: Fields) -> Fields:
+    return {"key": encodable(key), "value": value}
+
+
+def _value(value: Value) -> Fields:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {"stringValue": encodable(str(value))}

@@ -1,0 +1,61 @@
+"""Parquet: the same tables as CSV, typed and compressed, with what was lost in the file's own metadata."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ticktree.outputs.extras import wanted
+from ticktree.outputs.literal import encodable
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.tabular import Cell, Kind, tabular
+from ticktree.profile import Profile
+from ticktree.profile.metadata import ordered
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the table as a Parquet file; null is what is not known.
+
+    Raises:
+        TicktreeError: pyarrow is not installed.
+    """
+    pyarrow = wanted("pyarrow", by="parquet", extra="parquet")
+    parquet = wanted("pyarrow.parquet", by="parquet", extra="parquet")
+    table = tabular(profile, options.table)
+    arrays = {
+        column: _array(pyarrow, kind, [row[column] for row in table.rows])
+        for column, kind in table.columns.items()
+    }
+    written = pyarrow.BufferOutputStream()
+    parquet.write_table(
+        pyarrow.table(arrays).replace_schema_metadata(_notes(profile)), written, compression="zstd"
+    )
+    content: bytes = written.getvalue().to_pybytes()
+    return content
+
+
+def _array(pyarrow: Any, kind: Kind, cells: list[Cell]) -> Any:
+    types = {
+        "text": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "real": pyarrow.float64(),
+        "flag": pyarrow.bool_(),
+    }
+    if kind == "text":
+        cells = [encodable(cell) if isinstance(cell, str) else cell for cell in cells]
+    if kind == "integer" and any(
+        isinstance(cell, int) and not -(1 << 63) <= cell < 1 << 63 for cell in cells
+    ):
+        # Sums of large counts, such as of floating-point operations, have no limit.
+        return pyarrow.array(cells, type=pyarrow.decimal128(38))
+    return pyarrow.array(cells, type=types[kind])
+
+
+def _notes(profile: Profile) -> dict[str, str]:
+    facts = {
+        key: [str(value) for value in ordered(profile.metadata[key])] for key in sorted(profile.metadata)
+    }
+    return {
+        "ticktree.not_recorded": json.dumps({what: profile.losses[what] for what in sorted(profile.losses)}),
+        "ticktree.metadata": json.dumps(facts),
+    }

@@ -1,0 +1,119 @@
+"""TensorBoard's event file: what each section took over the run's time, and how its calls were spread.
+
+The library that usually writes such files is not needed: an event is a small message in a frame with two checksums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ticktree.outputs import protobuf as pb
+from ticktree.outputs.headline import headline, losses, title
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.tfrecord import record
+from ticktree.outputs.visible import visible
+from ticktree.profile import Node, Profile, Stats
+from ticktree.profile.histogram import edges_of
+
+_MS = 1_000_000
+_SECOND = 1_000_000_000
+_VERSION = "brain.Event:2"
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """What a node did in one stretch of the run.
+
+    Attributes:
+        end_ns: when it ended, since the run began.
+        width_ns: how long it was.
+        path: of the node, safe to show.
+        count: calls that ended in it.
+        total_ns: what they took.
+    """
+
+    end_ns: int
+    width_ns: int
+    path: str
+    count: int
+    total_ns: int
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the events in the order of time: the windows of all nodes, then what is known of the whole run only."""
+    events = [_event(0, pb.text(3, _VERSION))]
+    nodes = sorted((visible(path), node) for path, _, node in profile.root.walk() if path)
+    last_ns = 0
+    for end_ns, windows in _by_end(nodes):
+        values = b"".join(value for window in windows for value in _scalars(window))
+        events.append(_event(end_ns, pb.message(5, values)))
+        last_ns = end_ns
+    values = b"".join([*_histograms(nodes), _words(profile, options)])
+    events.append(_event(last_ns, pb.message(5, values)))
+    return b"".join(map(record, events))
+
+
+def _by_end(nodes: list[tuple[str, Node]]) -> Iterator[tuple[int, list[_Window]]]:
+    """Yield the windows that end at the same time together, in the order of time."""
+    together: dict[int, list[_Window]] = {}
+    for path, node in nodes:
+        width_ns = node.windows.width_ns
+        for index, count in node.windows.counts.items():
+            end_ns = (index + 1) * width_ns
+            window = _Window(end_ns, width_ns, path, count, node.windows.totals.get(index, 0))
+            together.setdefault(end_ns, []).append(window)
+    yield from sorted(together.items())
+
+
+def _scalars(window: _Window) -> Iterator[bytes]:
+    mean_ms = window.total_ns / window.count / _MS
+    calls_per_s = window.count * _SECOND / window.width_ns
+    for kind, number in (("mean ms", mean_ms), ("calls per s", calls_per_s)):
+        yield _value(f"{kind}/{window.path}", pb.single(2, number))
+
+
+def _histograms(nodes: list[tuple[str, Node]]) -> Iterator[bytes]:
+    for path, node in nodes:
+        if node.count and node.stats.is_known:
+            yield _value(f"ms a call/{path}", pb.message(5, _histogram(node.stats)))
+
+
+def _histogram(stats: Stats) -> bytes:
+    """Return a HistogramProto, whose buckets begin where the ones before them end.
+
+    Its sum of squares is not kept by ticktree, and is left out.
+    """
+    limits: list[float] = []
+    counts: list[float] = []
+    for bucket in sorted(stats.histogram.buckets):
+        begin, end = (edge / _MS for edge in edges_of(bucket))
+        if not limits or limits[-1] < begin * (1 - 1e-9):  # nothing is between it and the one before
+            limits.append(begin)
+            counts.append(0.0)
+        limits.append(end)
+        counts.append(float(stats.histogram.buckets[bucket]))
+    head = pb.double(1, (stats.min_ns or 0) / _MS) + pb.double(2, (stats.max_ns or 0) / _MS)
+    head += pb.double(3, float(stats.count)) + pb.double(4, stats.sum_ns / _MS)
+    return head + pb.doubles(6, limits) + pb.doubles(7, counts)
+
+
+def _words(profile: Profile, options: ViewOptions) -> bytes:
+    """Return what was run and what was lost, as TensorBoard's text plugin shows it."""
+    said = "  \n".join([title(profile), *headline(profile, replace(options, phase="all")), *losses(profile)])
+    strings = 7  # DT_STRING
+    tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, said)
+    plugin = pb.message(1, pb.text(1, "text"))
+    return _value("ticktree", pb.message(9, plugin) + pb.message(8, tensor))
+
+
+def _value(tag: str, content: bytes) -> bytes:
+    return pb.message(1, pb.text(1, tag) + content)
+
+
+def _event(at_ns: int, content: bytes) -> bytes:
+    """Return an event: its wall time in seconds, its step in milliseconds, what it says.
+
+    A profile knows how long the run had gone on, but not at what o'clock: both count from the run's beginning.
+    """
+    return pb.double(1, at_ns / _SECOND) + pb.integer(2, at_ns // _MS) + content

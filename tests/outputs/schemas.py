@@ -1,0 +1,34 @@
+"""Message classes for protobuf's own decoder, from a table of fields: those that a test wants to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+Field = descriptor_pb2.FieldDescriptorProto
+
+
+def message_class(name: str, messages: Mapping[str, Mapping[str, tuple[int, str]]]) -> Any:
+    """The class of the message `name`. A field is a number and a type, perhaps "repeated" or in the one "oneof"."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{name}.proto", package=f"of_{name}".lower(), syntax="proto3"
+    )
+    for message, fields in messages.items():
+        described = file.message_type.add(name=message)
+        for field, (number, kind) in fields.items():
+            *labels, type_name = kind.split()
+            added = described.field.add(name=field, number=number)
+            added.label = Field.LABEL_REPEATED if "repeated" in labels else Field.LABEL_OPTIONAL
+            if type_name in messages:
+                added.type, added.type_name = Field.TYPE_MESSAGE, f".{file.package}.{type_name}"
+            else:
+                added.type = Field.Type.Value(f"TYPE_{type_name.upper()}")
+            if "oneof" in labels:
+                if not described.oneof_decl:
+                    described.oneof_decl.add(name="one_of")
+                added.oneof_index = 0
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{name}"))

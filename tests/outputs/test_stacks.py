@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from hostile_profiles import side_by_side
+from hypothesis import given, settings
+from invented_profiles import MS, training
+from profile_strategies import profiles
+
+from ticktree.outputs.stacks import stacks
+from ticktree.profile import Profile
+
+
+def own_times(profile, beside):
+    return {
+        "/".join(frame.name for frame in stack.frames): stack.node.own_ns
+        for stack in stacks(profile)
+        if stack.beside is beside
+    }
+
+
+def test_what_ran_beside_stands_apart_with_all_below_it():
+    assert own_times(side_by_side(), beside=True) == {
+        "root/main/worker": 10 * MS,
+        "root/main/worker/inner": 20 * MS,
+    }
+    assert own_times(side_by_side(), beside=False) == {
+        "root": MS,
+        "root/main": 19 * MS,
+        "root/main/rest": 5 * MS,
+        "root/main/tasks": 20 * MS,
+    }
+
+
+def test_a_section_of_which_the_lesser_part_ran_beside_stays_and_is_marked():
+    marked = {stack.node.name for stack in stacks(side_by_side()) if stack.frames[-1].partly}
+    assert marked == {"tasks"}
+
+
+def test_of_one_thread_the_stacks_add_up_to_the_run():
+    profile = training()
+    beside = sum(own_times(profile, beside=True).values())
+    assert beside == profile.root.at("prefetch").total_ns
+    assert sum(own_times(profile, beside=False).values()) == profile.root.total_ns
+
+
+@settings(max_examples=30)
+@given(profiles())
+def test_every_node_has_one_stack_and_no_nanosecond_stands_in_two(profile):
+    every = list(stacks(profile))
+    assert len(every) == sum(1 for _ in profile.root.walk())
+    assert sum(s.node.own_ns for s in every) == sum(n.own_ns for _, _, n in profile.root.walk())
+
+
+def test_a_profile_of_nothing_has_the_root_alone():
+    (stack,) = stacks(Profile.empty())
+    assert [frame.name for frame in stack.frames] == ["root"]
