@@ -32,5 +32,6 @@ class Output:
 _JSON = Output("json", ".json")
 
 # What `ticktree report` shows, and what `ticktree export` writes for other programs.
-OUTPUTS = {output.name: output for output in (Output("terminal", ".txt"), Output("markdown", ".md"), _JSON)}
+_VIEWS = (Output("terminal", ".txt"), Output("markdown", ".md"), _JSON, Output("html", ".html"))
+OUTPUTS = {output.name: output for output in _VIEWS}
 EXPORTS = {output.name: output for output in (_JSON, Output("mlagents", ".json"))}
