@@ -50,9 +50,10 @@ export function axis(over: Partial<uPlot.Axis>): uPlot.Axis {
   };
 }
 
-/** 1, 2 and 5 of every power of ten within bounds; only the powers where these are many. */
+/** Round numbers within bounds for a logarithmic axis: the powers of ten, and as many between them as there is room for. */
 export function logSplits(low: number, high: number): number[] {
-  const steps = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];
+  const decades = Math.log10(high / low);
+  const steps = decades > 3 ? [1] : decades > 0.8 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
   const found: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
     found.push(...steps.map((step) => step * 10 ** power));
@@ -77,15 +78,23 @@ export function marked(scale: "x" | "y", value: number, label: string, color: st
     ctx.moveTo(isUpright ? at : bbox.left, isUpright ? bbox.top : at);
     ctx.lineTo(isUpright ? at : bbox.left + bbox.width, isUpright ? bbox.top + bbox.height : at);
     ctx.stroke();
+    ctx.setLineDash([]);
     ctx.font = `${11 * devicePixelRatio}px ${ink("font")}`;
+    const write = (left: number, top: number) => {
+      // On a halo of paper, for it may lie on what the chart shows.
+      ctx.strokeStyle = ink("paper");
+      ctx.lineWidth = 4 * devicePixelRatio;
+      ctx.strokeText(label, left, top);
+      ctx.fillText(label, left, top);
+    };
     const gap = 4 * devicePixelRatio;
     if (isUpright) {
       const fits = at + gap + ctx.measureText(label).width < bbox.left + bbox.width;
       ctx.textAlign = fits ? "left" : "right";
-      ctx.fillText(label, fits ? at + gap : at - gap, bbox.top + 11 * devicePixelRatio);
+      write(fits ? at + gap : at - gap, bbox.top + 10 * devicePixelRatio);
     } else {
       ctx.textAlign = "right";
-      ctx.fillText(label, bbox.left + bbox.width, at - gap);
+      write(bbox.left + bbox.width, at - gap);
     }
     ctx.restore();
   };

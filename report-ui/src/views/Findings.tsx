@@ -38,6 +38,7 @@ function List({ state, from, to }: { state: State; from: number; to: number }) {
     <ol class="findings" start={from + 1}>
       {state.report.findings.slice(from, to).map((finding, at) => (
         <li key={at} class={finding.severity}>
+          <b aria-hidden="true">{from + at + 1}</b>
           <p>{visible(finding.message)}</p>
           <p class="evidence">
             {finding.path && <NodeLink state={state} path={finding.path} />}

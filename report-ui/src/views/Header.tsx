@@ -27,7 +27,7 @@ export function Header({ state, sections }: { state: State; sections: { id: stri
             onClick={() => choose(NEXT[chosen.value])}
             title="Light, dark, or as the system has it"
           >
-            {chosen.value}
+            theme: {chosen.value}
           </button>
         </nav>
       </div>

@@ -5,7 +5,7 @@ import type { Frame, Loop, Section } from "../types";
 import { NodeLink } from "./NodeLink";
 import { TickBar } from "./TickBar";
 
-const OTHERS_SHOWN = 4;
+const SHOWN = 5;
 const LEAST_SHARE = 0.001;
 
 /** Of each loop that matters: whether it holds its rate, what a tick consists of, and what costs it most. */
@@ -103,7 +103,8 @@ function Bottleneck({ state, at, section, name }: Chief) {
       </div>
     );
   }
-  const others = frame.sections.filter((other) => other !== one && ceiling(other) && other.share >= LEAST_SHARE);
+  const dearest = frame.sections.filter((other) => ceiling(other) && other.share >= LEAST_SHARE);
+  const hasWarmup = state.report.loops.some((loop) => loop.path === frame.loop && loop.warmup_ticks);
   return (
     <div class="why">
       <h3 class="label">
@@ -112,12 +113,12 @@ function Bottleneck({ state, at, section, name }: Chief) {
       <p class="figure">{ceiling(one)}</p>
       <p class="verdict-line">
         if it took no time: it takes {format.share(one.share)} of each {frame.loop === null ? "run" : "tick"},{" "}
-        {format.time(one.own_ns)}. {state.view.slack[at]}
+        {format.time(one.own_ns)}. {state.view.slack[at] || (hasWarmup ? "The rates are of its steady ticks." : "")}
       </p>
       <table class="then">
         <tbody>
-          {others.slice(0, OTHERS_SHOWN).map((other) => (
-            <tr key={other.path + other.kind}>
+          {dearest.slice(0, SHOWN).map((other) => (
+            <tr key={other.path + other.kind} class={other === one ? "chief" : ""}>
               <td class="words">
                 <NodeLink state={state} path={other.path} name={tail(other.path, frame.loop)} />
               </td>

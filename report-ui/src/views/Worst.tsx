@@ -1,5 +1,5 @@
-import type { Signal } from "@preact/signals";
-import { partsOf } from "../breakdown";
+import { type Signal, useSignal } from "@preact/signals";
+import { type Part, partsOf } from "../breakdown";
 import * as format from "../format";
 import { colorOf, theme } from "../palette";
 import type { State } from "../state";
@@ -9,6 +9,8 @@ import { NodeLink } from "./NodeLink";
 
 // A part that takes so many times as long as usual is to be seen at once.
 const UNUSUAL = 1.5;
+// Of less of the tick, one line tells how many there are.
+const LEAST_SHARE = 0.01;
 const CAUSES: Record<string, string> = {
   gc_ns: "garbage collector",
   voluntary_switches: "voluntary switches",
@@ -59,10 +61,14 @@ export function Worst({ state, loop, picked }: Props) {
 }
 
 function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: WorstTick }) {
+  const all = useSignal(false);
   const parts = partsOf(loop.path, tick.breakdown, state.view.usual[loop.path] ?? {});
   const scaleNs = Math.max(tick.duration_ns, loop.mean_ns ?? 0, 1);
   const percent = (ns: number) => `${Math.min(100, (100 * ns) / scaleNs)}%`;
-  const causes = Object.entries(tick.causes);
+  const causes = Object.entries(tick.causes).sort((left, right) => Number(right[1] > 0) - Number(left[1] > 0));
+  const isShown = (part: Part) => part.tookNs >= LEAST_SHARE * tick.duration_ns;
+  const small = parts.filter((part) => !isShown(part)).length;
+  const shown = all.value || small < 2 ? parts : parts.filter(isShown);
   return (
     <div class="breakdown" aria-live="polite">
       <h3>
@@ -71,7 +77,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
       <p class="pieces">
         {causes.map(([cause, amount]) => (
           <span key={cause} class={amount ? "" : "faint"}>
-            {cause.endsWith("_ns") ? format.time(amount) : format.count(amount)} {CAUSES[cause] ?? visible(cause)}
+            {CAUSES[cause] ?? visible(cause)} {cause.endsWith("_ns") ? format.time(amount) : format.count(amount)}
           </span>
         ))}
         {!causes.length && <span class="faint">causes were not recorded</span>}
@@ -88,7 +94,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           </tr>
         </thead>
         <tbody>
-          {parts.map((part) => {
+          {shown.map((part) => {
             const place = state.tree.at.get(part.path);
             const category = place === undefined ? null : state.tree.places[place]!.category;
             return (
@@ -111,6 +117,11 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           })}
         </tbody>
       </table>
+      {shown.length < parts.length && (
+        <button type="button" class="plain faint" onClick={() => (all.value = true)}>
+          {small} smaller
+        </button>
+      )}
     </div>
   );
 }
