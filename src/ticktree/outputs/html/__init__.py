@@ -1,13 +1,13 @@
 """The HTML view: one file that opens anywhere and asks nobody for anything.
 
-`facts` says what is in it, `page` puts that into the front end, which is built from `report-ui/` and lies beside
+`facts` says what is in it, `embedding` puts that into the front end, which is built from `report-ui/` and lies beside
 them as `page.html`.
 """
 
 from __future__ import annotations
 
 from ticktree.outputs.html.facts import facts
-from ticktree.outputs.html.page import page
+from ticktree.outputs.html.embedding import page
 from ticktree.outputs.json import render as render_json
 from ticktree.outputs.options import ViewOptions
 from ticktree.profile import Profile
