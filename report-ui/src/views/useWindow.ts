@@ -3,7 +3,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 
 // So few lines are all there at all times, for a browser's own search.
 const ALL_UP_TO = 300;
-const AROUND = 20;
+const AROUND = 10;
 
 interface Window {
   from: number;
