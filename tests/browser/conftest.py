@@ -50,7 +50,7 @@ class Opened:
 
 @pytest.fixture
 def open_report(browser, tmp_path):
-    """Opens a profile's report from a file, and at the end sees that it asked for nothing and complained of nothing."""
+    """Opens a profile's report from a file; at the end, sees that it asked for nothing and complained of nothing."""
     opened = []
 
     def open_it(profile, *, width=1280, height=800, scheme="light"):

@@ -112,7 +112,9 @@ def test_hostile_names_are_text(open_report):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_name_of_ten_thousand_characters_breaks_nothing(width, open_report):
-    profile = replace(of(node("x" * 10_000, [MS], node("y", [1000]))), metadata={"name": frozenset(["z" * 10_000])})
+    profile = replace(
+        of(node("x" * 10_000, [MS], node("y", [1000]))), metadata={"name": frozenset(["z" * 10_000])}
+    )
     page = open_report(profile, width=width).page
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     page.locator(".line.section").first.click()

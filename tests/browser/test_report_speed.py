@@ -64,7 +64,9 @@ def page(open_report):
 def test_ten_thousand_nodes_are_at_hand(page, what, act, capsys):
     middle, late, worst = page.evaluate(FRAMES, act)
     with capsys.disabled():
-        print(f"\n  {NODES:,} nodes, {what}: {middle:.1f} ms a frame, p95 {late:.1f} ms, worst {worst:.1f} ms")
+        print(
+            f"\n  {NODES:,} nodes, {what}: {middle:.1f} ms a frame, p95 {late:.1f} ms, worst {worst:.1f} ms"
+        )
     assert page.locator(".line").count() < 300
 
 

@@ -13,7 +13,7 @@ export function First({ loop, durations }: { loop: Loop; durations: number[] }) 
   const most = Math.max(...durations, budget ?? 0);
   const least = Math.max(1, Math.min(...durations, budget ?? Infinity));
   const isLog = most > FLAT * (loop.p50_ns ?? most);
-  const [low, high] = isLog ? [least / 1.5, most * 1.4] : [0, most * 1.08];
+  const [low, high] = isLog ? [least / 1.5, most * 1.4] : [0, most * (loop.warmup_ticks ? 1.25 : 1.08)];
   const plan = (): Plan => ({
     cursor: { y: false, points: { show: false } },
     legend: { show: false },
@@ -22,7 +22,7 @@ export function First({ loop, durations }: { loop: Loop; durations: number[] }) 
       y: { distr: isLog ? 3 : 1, range: () => [low, high] },
     },
     axes: [
-      axis({ grid: { show: false }, values: (_plot, all) => all.map((value) => (value ? format.count(value) : "")) }),
+      axis({ grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50], values: (_plot, all) => all.map((value) => (value ? format.count(value) : "")) }),
       axis({
         size: 60,
         ...(isLog ? { splits: () => logSplits(low, high), filter: (_plot: uPlot, splits: number[]) => splits } : {}),

@@ -46,6 +46,7 @@ export function axis(over: Partial<uPlot.Axis>): uPlot.Axis {
     font: `11px ${ink("font")}`,
     grid: { stroke: ink("hair"), width: 1 },
     ticks: { show: false },
+    size: 30,
     ...over,
   };
 }

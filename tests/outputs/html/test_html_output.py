@@ -13,13 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented_profiles import control, node, robot, training
 
+from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.html import embedding
 from ticktree.outputs.html.facts import facts
 from ticktree.profile import Profile
 
 KILOBYTES_AT_MOST = 150
-HOSTILE = ["</script><script>alert(1)</script>", "<!--<script>", "\"'&amp;", "\u202eabc", "\u2028", "🚗", "@@ticktree-data@@"]
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "\"'&amp;",
+    "\u202eabc",
+    "\u2028",
+    "🚗",
+    "@@ticktree-data@@",
+]
 
 
 class Elements(HTMLParser):
@@ -56,7 +65,9 @@ def elements(document: bytes) -> Elements:
 
 
 def data_in(document: bytes) -> dict:
-    (text,) = [text for attributes, text in elements(document).scripts if attributes.get("id") == "ticktree-data"]
+    (text,) = [
+        text for attributes, text in elements(document).scripts if attributes.get("id") == "ticktree-data"
+    ]
     return json.loads(text if text.startswith("{") else gzip.decompress(base64.b64decode(text)))
 
 
@@ -64,9 +75,15 @@ def render(profile: Profile) -> bytes:
     return OUTPUTS["html"].render(profile)
 
 
+def told(profile: Profile) -> dict:
+    return facts(Survey(profile), [], ViewOptions())
+
+
 def named(name: str) -> Profile:
     root = node("root", [], node(name, [1000, 2000]), own_ns=0)
-    return replace(Profile.empty(), root=root, metadata={"name": frozenset([name]), "command": frozenset([name])})
+    return replace(
+        Profile.empty(), root=root, metadata={"name": frozenset([name]), "command": frozenset([name])}
+    )
 
 
 @pytest.mark.parametrize("make", [training, control, robot, Profile.empty])
@@ -144,12 +161,12 @@ def test_what_is_said_of_nodes_goes_by_their_place_in_the_json(make):
         for frame in data["report"]["bottlenecks"]
         for section in frame["sections"]
     }
-    told = {
+    categories = {
         path: view["categories"][place] if place >= 0 else None
         for path, place in zip(paths, view["category_of"], strict=True)
     }
     assert ranked
-    assert {path: told[path] for path in ranked} == ranked
+    assert {path: categories[path] for path in ranked} == ranked
 
 
 def test_the_bottleneck_is_the_dearest_section_that_could_be_taken_away():
@@ -163,12 +180,12 @@ def test_the_bottleneck_is_the_dearest_section_that_could_be_taken_away():
 def test_the_usual_tick_is_the_mean_of_the_steady_ones():
     profile = control()
     (loop,) = profile.loops.values()
-    usual = facts(profile, ViewOptions())["usual"][loop.path]
+    usual = told(profile)["usual"][loop.path]
     assert usual.keys() == {path for tick in loop.worst for path in tick.breakdown}
     for path, ns in usual.items():
         assert ns == profile.root.at(path).steady.sum_ns // loop.stats.count
 
 
 def test_losses_and_an_empty_run_are_told():
-    assert facts(replace(training(), losses={"nodes_refused": 3}), ViewOptions())["losses"]
-    assert "doctor" in facts(Profile.empty(), ViewOptions())["nothing"]
+    assert told(replace(training(), losses={"nodes_refused": 3}))["losses"]
+    assert "doctor" in told(Profile.empty())["nothing"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ticktree.analysis import Finding
 from ticktree.analysis.categories import WAITING
 from ticktree.analysis.ceilings import ceilings
-from ticktree.analysis.registry import found_in
 from ticktree.analysis.steps import Frame
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.advice import evidence
@@ -25,12 +25,17 @@ from ticktree.profile.machine import programs_own
 _CAN_BE_FREED = ("work", "wait")
 
 
-def facts(profile: Profile, options: ViewOptions) -> dict[str, Any]:
+def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
     """Return choices and words, each made by what every view asks for them.
 
     What is said of nodes goes by their place in the tree from the top down, from 0 for the root, as in the JSON.
+
+    Args:
+        seen: the profile.
+        found: all findings about it.
+        options: how to show it.
     """
-    seen = Survey(profile, options.settings)
+    profile = seen.profile
     nodes = [node for _, node in _in_order(profile.root)]
     return {
         "title": title(profile),
@@ -40,7 +45,7 @@ def facts(profile: Profile, options: ViewOptions) -> dict[str, Any]:
         "slack": [slack(frame) for frame in seen.frames],
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
-        "evidence": [evidence(finding) for finding in found_in(seen)],
+        "evidence": [evidence(finding) for finding in found],
         "dismissed": list(unworthy(seen.chief_frames).sentences),
         "losses": losses(profile),
         "gauges": sorted(programs_own(profile.gauges)),
@@ -101,7 +106,9 @@ def _categories(root: Node, seen: Survey) -> dict[str, Any]:
     """Return the categories there are, and of each node which it is in: its own or the one above it, else -1."""
     names: dict[str, int] = {}
     places: list[int] = []
-    above: list[tuple[int, bool]] = []  # of the nodes that lead to the one at hand: which, and whether one waits
+    above: list[
+        tuple[int, bool]
+    ] = []  # of the nodes that lead to the one at hand: which, and whether one waits
     for depth, node in _in_order(root):
         del above[depth:]
         inherited, waits = above[-1] if above else (-1, False)
