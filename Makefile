@@ -6,10 +6,10 @@ WORKLOADS := $(notdir $(patsubst %/,%,$(wildcard workloads/*/)))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html')
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow test-versions bench lint docs wheel develop clean
+.PHONY: help demo test test-slow test-versions bench lint report-ui check-report-ui docs wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,12 @@ lint: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test $(VENV)/.lint ## ruff and mypy --s
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+report-ui: ## Build the HTML report's front end and put it into the package (needs Node)
+	scripts/build-report-ui.sh
+
+check-report-ui: ## Test the front end, and see that the committed page is what it builds
+	scripts/build-report-ui.sh --check
+
 docs: $(VENV)/.test ## Check that every link and every file named in the docs exists
 	$(PYTEST) -q tests/test_docs.py
 
@@ -55,8 +61,9 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(PIP) install .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.installed
-	$(PIP) install --group test
+$(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh
+	scripts/install-browser.sh
+	$(PIP) install --group test --group browser
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

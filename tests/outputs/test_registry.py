@@ -14,7 +14,7 @@ from ticktree.profile import Profile
 
 def test_every_output_is_found_by_its_name_and_by_its_suffix():
     assert {name: output.name for name, output in OUTPUTS.items()} == {name: name for name in OUTPUTS}
-    assert {output.suffix for output in OUTPUTS.values()} == {".txt", ".md", ".json"}
+    assert {output.suffix for output in OUTPUTS.values()} == {".txt", ".md", ".json", ".html"}
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

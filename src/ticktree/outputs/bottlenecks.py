@@ -43,7 +43,7 @@ def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table | Non
         heads=heads,
         entries=[_with(entry, kept) for entry in entries],
         bar_rank=_BAR_RANK,
-        remark=_slack(frame),
+        remark=slack(frame),
     )
 
 
@@ -105,7 +105,8 @@ def _with(entry: Entry, kept: Sequence[int]) -> Entry:
     return replace(entry, cells=[entry.cells[at] for at in kept])
 
 
-def _slack(frame: Frame) -> str:
+def slack(frame: Frame) -> str:
+    """Return what must be known of the rates of a loop that sleeps to hold its own; "" of any other."""
     if frame.loop is None or frame.slack_ns <= 0:
         return ""
     rates = " or ".join(map(formatting.hertz, sorted(frame.loop.hz)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ticktree.analysis import Finding
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.judged import judged
@@ -13,6 +16,16 @@ from ticktree.profile.codec import to_text
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile, all findings about it and all its bottlenecks as JSON and a newline."""
     seen = Survey(profile, options.settings)
-    fields = profile.to_dict([finding.to_dict() for finding in found_in(seen)])
+    return written(seen, found_in(seen))
+
+
+def written(seen: Survey, found: Sequence[Finding]) -> bytes:
+    """Return the same of a profile that was looked at already.
+
+    Args:
+        seen: the profile.
+        found: all findings about it.
+    """
+    fields = seen.profile.to_dict([finding.to_dict() for finding in found])
     tree = fields.pop("tree")  # stays last: it is written piece by piece
     return to_text({**fields, **judged(seen), "tree": tree}).encode() + b"\n"

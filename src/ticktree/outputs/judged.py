@@ -48,7 +48,7 @@ def _section(one: Bottleneck) -> dict[str, Any]:
     ceiling = one.ceiling
     return {
         "path": one.step.path,
-        "kind": _kind(one),
+        "kind": kind_of(one),
         "category": one.step.category,
         "own_ns": round(one.step.beside_ns if one.step.is_parallel else one.step.own_ns),
         "share": one.share,
@@ -63,7 +63,8 @@ def _section(one: Bottleneck) -> dict[str, Any]:
     }
 
 
-def _kind(one: Bottleneck) -> str:
+def kind_of(one: Bottleneck) -> str:
+    """Return which of the marks that docs/bottlenecks.md explains a section has, `work` for none."""
     step = one.step
     if step.is_parallel:
         return "beside"

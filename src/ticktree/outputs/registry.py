@@ -38,6 +38,7 @@ _REPORTS = (
     Output("terminal", ".txt"),
     Output("markdown", ".md"),
     _JSON,
+    Output("html", ".html"),
 )
 _EXPORTS = (
     _JSON,

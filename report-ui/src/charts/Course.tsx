@@ -1,0 +1,78 @@
+import { useMemo } from "preact/hooks";
+import uPlot from "uplot";
+import * as format from "../format";
+import type { Loop, TreeNode } from "../types";
+import { axis, ink, logSplits, marked, Plot, type Plan } from "./Plot";
+
+// Above so many times the usual tick, the worst ones would press all others flat on a linear axis.
+const FLAT = 12;
+const NEAR_PX = 24;
+
+interface Props {
+  loop: Loop;
+  node: TreeNode;
+  onPick: (worst: number) => void;
+}
+
+/** Ticks over the run: the mean of each stretch of it as a line, the worst single ones as dots to be clicked. */
+export function Course({ loop, node, onPick }: Props) {
+  const data = useMemo(() => courseOf(loop, node), [loop, node]);
+  const most = Math.max(loop.max_ns ?? 0, loop.budget_ns ?? 0);
+  const isLog = most > FLAT * (loop.p50_ns ?? most);
+  const values = [...(data[1] as (number | null)[]), loop.budget_ns].filter((value): value is number => !!value);
+  const low = isLog ? Math.min(...values) / 1.5 : 0;
+  const high = most * (isLog ? 1.4 : 1.08) || 1;
+  const plan = (): Plan => ({
+    cursor: { y: false, points: { show: false } },
+    legend: { show: false },
+    scales: { x: { time: false }, y: { distr: isLog ? 3 : 1, range: () => [low, high] } },
+    axes: [
+      axis({ values: (_plot, all) => all.map((value) => format.time(value * 1e9)), grid: { show: false } }),
+      axis({
+        size: 60,
+        ...(isLog ? { splits: () => logSplits(low, high), filter: (_plot: uPlot, splits: number[]) => splits } : {}),
+        values: (_plot, all) => all.map((value) => (value === null ? "" : format.time(value))),
+      }),
+    ],
+    series: [
+      {},
+      { stroke: ink("bar"), width: 1.5, spanGaps: true, points: { show: false } },
+      {
+        stroke: ink("accent"),
+        width: 0,
+        paths: () => null,
+        points: { show: true, size: 9, fill: ink("paper"), stroke: ink("accent"), width: 2 },
+      },
+    ],
+    hooks: { draw: loop.budget_ns === null ? [] : [marked("y", loop.budget_ns, "budget", ink("alarm"))] },
+  });
+  const pick = (left: number, top: number, plot: uPlot) => {
+    const far = loop.worst.map((tick) =>
+      Math.hypot(plot.valToPos(ended(tick), "x") - left, plot.valToPos(tick.duration_ns, "y") - top),
+    );
+    const nearest = far.indexOf(Math.min(...far));
+    if ((far[nearest] ?? Infinity) < NEAR_PX) onPick(nearest);
+  };
+  return <Plot height={220} label="Duration of ticks over the run" data={data} plan={plan} onPick={pick} />;
+}
+
+function courseOf(loop: Loop, node: TreeNode): uPlot.AlignedData {
+  const { width_ns: widthNs, counts, totals_ns: totals } = node.windows;
+  const sums = new Map(totals);
+  const windows: [number[], number[]] = [[], []];
+  for (const [index, count] of [...counts].sort((left, right) => left[0] - right[0])) {
+    windows[0].push(((index + 0.5) * widthNs) / 1e9);
+    windows[1].push((sums.get(index) ?? 0) / count);
+  }
+  const worst = [...loop.worst].sort((left, right) => ended(left) - ended(right));
+  const joined = uPlot.join([
+    windows,
+    [worst.map(ended), worst.map((tick) => tick.duration_ns)],
+  ]);
+  return joined as uPlot.AlignedData;
+}
+
+/** In seconds since the run began; a tick belongs to the stretch in which it ended. */
+function ended(tick: { started_ns: number; duration_ns: number }): number {
+  return (tick.started_ns + tick.duration_ns) / 1e9;
+}

@@ -1,0 +1,71 @@
+import { childrenOf, type Tree } from "./tree";
+
+/**
+ * Where each node's box lies, by place: from `start` on, `size` wide, in nanoseconds of all threads together.
+ *
+ * A box is as wide as the own times of its node and all below it: boxes then never stick out of what they are in,
+ * whatever ran beside it. Siblings stand by name, so that one program's pictures look alike.
+ */
+export interface Boxes {
+  start: Float64Array;
+  size: Float64Array;
+}
+
+export function boxesOf(tree: Tree): Boxes {
+  const count = tree.places.length;
+  const size = new Float64Array(count);
+  const start = new Float64Array(count);
+  for (let index = count - 1; index >= 0; index -= 1) {
+    const place = tree.places[index]!;
+    size[index]! += Math.max(0, place.node.unaccounted_ns);
+    if (place.parent >= 0) size[place.parent]! += size[index]!;
+  }
+  for (let index = 0; index < count; index += 1) {
+    let at = start[index]!;
+    for (const child of childrenOf(tree, index)) {
+      start[child] = at;
+      at += size[child]!;
+    }
+  }
+  return { start, size };
+}
+
+export interface Span {
+  start: number;
+  size: number;
+}
+
+/** Calls `draw` with each box that is at least `leastPx` wide where `span` is `widthPx` wide, parents first. */
+export function eachBox(
+  tree: Tree,
+  boxes: Boxes,
+  span: Span,
+  widthPx: number,
+  leastPx: number,
+  draw: (index: number, leftPx: number, boxPx: number) => void,
+): void {
+  const scale = widthPx / (span.size || 1);
+  for (let index = 0; index < tree.places.length; ) {
+    const leftPx = (boxes.start[index]! - span.start) * scale;
+    const boxPx = boxes.size[index]! * scale;
+    if (boxPx < leastPx || leftPx > widthPx || leftPx + boxPx < 0) {
+      index = tree.places[index]!.end; // all below it are within it
+      continue;
+    }
+    draw(index, leftPx, boxPx);
+    index += 1;
+  }
+}
+
+/** The node at a point of the picture; null where none is. */
+export function boxAt(tree: Tree, boxes: Boxes, span: Span, widthPx: number, leftPx: number, depth: number): number | null {
+  const at = span.start + (leftPx / widthPx) * span.size;
+  let index = 0;
+  if (at < boxes.start[0]! || at >= boxes.start[0]! + boxes.size[0]!) return null;
+  while (tree.places[index]!.depth < depth) {
+    const child = childrenOf(tree, index).find((one) => at >= boxes.start[one]! && at < boxes.start[one]! + boxes.size[one]!);
+    if (child === undefined) return null;
+    index = child;
+  }
+  return index;
+}

@@ -1,0 +1,191 @@
+import { childrenOf, lineage, type Phase, statsOf, type Tree } from "./tree";
+import type { Stats, View } from "./types";
+
+export type Column = "name" | "share" | "total" | "mean" | "min" | "p50" | "p90" | "p99" | "max" | "calls";
+
+/** A line of the ledger: a section, the time of one that is in none below it, or what ticktree itself cost. */
+export interface Row {
+  kind: "section" | "unaccounted" | "itself";
+  key: string;
+  /** The section's place; of own time the place of whose it is. */
+  index: number;
+  depth: number;
+  totalNs: number;
+  /** Part of its parent's time; null where that means nothing. */
+  share: number | null;
+  meanNs: number | null;
+  calls: number | null;
+  stats: Stats | null;
+  opens: boolean;
+  isOpen: boolean;
+}
+
+export interface Asked {
+  open: ReadonlySet<number>;
+  query: string;
+  sort: Column;
+  descending: boolean;
+  phase: Phase;
+}
+
+type Facts = Pick<View, "outlived" | "itself">;
+
+/** The lines to show, top to bottom. */
+export function rowsOf(tree: Tree, facts: Facts, asked: Asked): Row[] {
+  const wanted = asked.query ? matching(tree, asked.query) : null;
+  const outlived = new Set(facts.outlived);
+  const rows: Row[] = [];
+  // A stack, as the tree may be deeper than functions may call each other; its top is the next line.
+  const waiting: Row[] = below(tree, 0, asked, wanted, outlived);
+  const root = tree.places[0]!.node;
+  if (!root.unaccounted_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind === "section"));
+  waiting.reverse();
+  if (facts.itself.total_ns && facts.itself.calls && !wanted) waiting.unshift(itself(facts, root.total_ns));
+  for (let row = waiting.pop(); row; row = waiting.pop()) {
+    rows.push(row);
+    if (row.isOpen) waiting.push(...below(tree, row.index, asked, wanted, outlived).reverse());
+  }
+  return rows;
+}
+
+/** Places whose path has the words in it, and those that lead to them. */
+export function matching(tree: Tree, query: string): Set<number> {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = new Set<number>();
+  for (const place of tree.places) {
+    const path = `${place.node.path}/${place.name}`.toLowerCase();
+    if (place.index && words.every((word) => path.includes(word))) {
+      for (let at = place.index; at >= 0 && !found.has(at); at = tree.places[at]!.parent) found.add(at);
+    }
+  }
+  return found;
+}
+
+/** The places to open at first: the largest nodes', as long as all lines still fit on a screen or so. */
+export function openAtFirst(tree: Tree, lines: number): Set<number> {
+  const open = new Set<number>();
+  const candidates = childrenOf(tree, 0);
+  let used = candidates.length;
+  while (candidates.length) {
+    let best = 0;
+    for (let at = 1; at < candidates.length; at += 1) {
+      if (tree.places[candidates[at]!]!.node.total_ns > tree.places[candidates[best]!]!.node.total_ns) best = at;
+    }
+    const [index] = candidates.splice(best, 1) as [number];
+    const children = childrenOf(tree, index);
+    if (!children.length || used + children.length + 1 > lines) continue;
+    used += children.length + 1;
+    open.add(index);
+    candidates.push(...children);
+  }
+  return open;
+}
+
+/** Those that must be open for a place to be seen. */
+export function openTo(tree: Tree, open: ReadonlySet<number>, index: number): Set<number> {
+  return new Set([...open, ...lineage(tree, index).slice(1, -1)]);
+}
+
+function below(
+  tree: Tree,
+  index: number,
+  asked: Asked,
+  wanted: Set<number> | null,
+  outlived: ReadonlySet<number>,
+): Row[] {
+  const parent = tree.places[index]!.node;
+  const rows = childrenOf(tree, index)
+    .filter((child) => !wanted || wanted.has(child))
+    .map((child) => section(tree, child, parent.total_ns, asked, wanted, outlived.has(index)));
+  const direction = asked.descending ? -1 : 1;
+  rows.sort((left, right) => direction * compared(tree, left, right, asked.sort) || left.index - right.index);
+  if (parent.children.length && !wanted) rows.push(unaccounted(tree, index));
+  return rows;
+}
+
+function section(
+  tree: Tree,
+  index: number,
+  parentNs: number,
+  asked: Asked,
+  wanted: Set<number> | null,
+  isOutlived: boolean,
+): Row {
+  const place = tree.places[index]!;
+  const { node } = place;
+  const stats = statsOf(node, asked.phase);
+  // What went on after its parent's end is no part of the parent's time.
+  const hasShare = parentNs > 0 && !(isOutlived && node.concurrent_ns !== 0);
+  const opens = place.end > index + 1;
+  return {
+    kind: "section",
+    key: String(index),
+    index,
+    depth: place.depth - 1,
+    totalNs: node.total_ns,
+    share: hasShare ? node.total_ns / parentNs : null,
+    meanNs: stats?.count ? stats.mean_ns : null,
+    calls: stats?.count ?? 0,
+    stats: stats?.count ? stats : null,
+    opens,
+    isOpen: opens && (wanted ? holds(wanted, index, place.end) : asked.open.has(index)),
+  };
+}
+
+/** Whether anything below a place is wanted; the set is by place, and those below one are next to it. */
+function holds(wanted: Set<number>, index: number, end: number): boolean {
+  for (let at = index + 1; at < end; at += 1) if (wanted.has(at)) return true;
+  return false;
+}
+
+function unaccounted(tree: Tree, index: number): Row {
+  const { node, depth } = tree.places[index]!;
+  const totalNs = node.unaccounted_ns - node.recorder_ns;
+  return {
+    kind: "unaccounted",
+    key: `own ${index}`,
+    index,
+    depth,
+    totalNs,
+    share: node.total_ns > 0 ? totalNs / node.total_ns : null,
+    meanNs: node.count ? Math.round(totalNs / node.count) : null,
+    calls: null,
+    stats: null,
+    opens: false,
+    isOpen: false,
+  };
+}
+
+function itself(facts: Facts, rootNs: number): Row {
+  const { total_ns: totalNs, calls } = facts.itself;
+  return {
+    kind: "itself",
+    key: "itself",
+    index: 0,
+    depth: 0,
+    totalNs,
+    share: rootNs > 0 ? totalNs / rootNs : null,
+    meanNs: Math.round(totalNs / calls),
+    calls,
+    stats: null,
+    opens: false,
+    isOpen: false,
+  };
+}
+
+const AMOUNT: Record<Exclude<Column, "name">, (row: Row) => number> = {
+  share: (row) => row.totalNs,
+  total: (row) => row.totalNs,
+  mean: (row) => row.meanNs ?? -1,
+  min: (row) => row.stats?.min_ns ?? -1,
+  p50: (row) => row.stats?.p50_ns ?? -1,
+  p90: (row) => row.stats?.p90_ns ?? -1,
+  p99: (row) => row.stats?.p99_ns ?? -1,
+  max: (row) => row.stats?.max_ns ?? -1,
+  calls: (row) => row.calls ?? -1,
+};
+
+function compared(tree: Tree, left: Row, right: Row, by: Column): number {
+  if (by === "name") return tree.places[left.index]!.name.localeCompare(tree.places[right.index]!.name);
+  return AMOUNT[by](left) - AMOUNT[by](right);
+}

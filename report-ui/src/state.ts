@@ -1,0 +1,71 @@
+import { computed, signal } from "@preact/signals";
+import { type Column, openAtFirst, openTo, type Row, rowsOf } from "./rows";
+import { hasPhases, type Phase, type Tree, treeOf } from "./tree";
+import type { Payload, Report, View } from "./types";
+
+const LINES_AT_FIRST = 36;
+
+/** All that the page shows, and what its reader asked of it. Views read it; only these functions change it. */
+export class State {
+  readonly report: Report;
+  readonly view: View;
+  readonly tree: Tree;
+  readonly hasPhases: boolean;
+  readonly query = signal("");
+  readonly phase = signal<Phase>("steady");
+  readonly sort = signal<Column>("total");
+  readonly descending = signal(true);
+  readonly open = signal<ReadonlySet<number>>(new Set());
+  /** The place whose details are shown, and the one that fills the icicle. */
+  readonly selected = signal<number | null>(null);
+  readonly zoomed = signal(0);
+  readonly loop = signal(0);
+  readonly rows = computed<Row[]>(() =>
+    rowsOf(this.tree, this.view, {
+      open: this.open.value,
+      query: this.query.value,
+      sort: this.sort.value,
+      descending: this.descending.value,
+      phase: this.phase.value,
+    }),
+  );
+
+  constructor(
+    payload: Payload,
+    readonly json: string,
+  ) {
+    this.report = payload.report;
+    this.view = payload.view;
+    this.tree = treeOf(this.report.tree, this.view);
+    this.hasPhases = hasPhases(this.tree);
+    this.open.value = openAtFirst(this.tree, LINES_AT_FIRST);
+    const first = this.view.chief[0];
+    const path = first ? this.report.bottlenecks[first.frame]!.loop : null;
+    this.loop.value = Math.max(0, this.report.loops.findIndex((loop) => loop.path === path));
+  }
+
+  toggle(index: number, isOpen = !this.open.value.has(index)): void {
+    const open = new Set(this.open.value);
+    if (isOpen) open.add(index);
+    else open.delete(index);
+    this.open.value = open;
+  }
+
+  openAll(isOpen: boolean): void {
+    this.open.value = new Set(isOpen ? this.tree.places.map((place) => place.index) : []);
+  }
+
+  sortBy(column: Column): void {
+    this.descending.value = this.sort.value === column ? !this.descending.value : column !== "name";
+    this.sort.value = column;
+  }
+
+  /** Show a node's details, and see to it that the ledger has its line. */
+  show(path: string): void {
+    const index = this.tree.at.get(path);
+    if (index === undefined || index === 0) return;
+    this.query.value = "";
+    this.open.value = openTo(this.tree, this.open.value, index);
+    this.selected.value = index;
+  }
+}

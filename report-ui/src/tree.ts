@@ -1,0 +1,69 @@
+import type { Stats, TreeNode, View } from "./types";
+import { visible } from "./visible";
+
+/** A node and its place in the tree: numbered from the top down, so that all below it are `index + 1` to `end - 1`. */
+export interface Place {
+  node: TreeNode;
+  name: string;
+  index: number;
+  parent: number;
+  depth: number;
+  end: number;
+  category: string | null;
+}
+
+export type Phase = "steady" | "warmup" | "all";
+
+export interface Tree {
+  places: Place[];
+  at: Map<string, number>;
+  deepest: number;
+}
+
+/** Numbers the tree's nodes. Not recursive: trees are as deep as the program recursed. */
+export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category_of">): Tree {
+  const places: Place[] = [];
+  const waiting: { node: TreeNode; parent: number; depth: number }[] = [{ node: root, parent: -1, depth: 0 }];
+  let deepest = 0;
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const index = places.length;
+    const { node, parent, depth } = next;
+    const category = view.categories[view.category_of[index] ?? -1] ?? null;
+    places.push({ node, name: visible(node.name) || '""', index, parent, depth, end: index + 1, category });
+    deepest = Math.max(deepest, depth);
+    for (let child = node.children.length - 1; child >= 0; child -= 1) {
+      waiting.push({ node: node.children[child]!, parent: index, depth: depth + 1 });
+    }
+  }
+  for (let index = places.length - 1; index > 0; index -= 1) {
+    const above = places[places[index]!.parent]!;
+    above.end = Math.max(above.end, places[index]!.end);
+  }
+  return { places, at: new Map(places.map((place) => [place.node.path, place.index])), deepest };
+}
+
+/** The places directly below one, in the order of the file. */
+export function childrenOf(tree: Tree, index: number): number[] {
+  const found: number[] = [];
+  const end = tree.places[index]!.end;
+  for (let child = index + 1; child < end; child = tree.places[child]!.end) found.push(child);
+  return found;
+}
+
+/** The places that lead to one, itself last. */
+export function lineage(tree: Tree, index: number): number[] {
+  const found: number[] = [];
+  for (let at = index; at >= 0; at = tree.places[at]!.parent) found.unshift(at);
+  return found;
+}
+
+/** The calls of a phase; a node without phases has all its calls in its steady one. */
+export function statsOf(node: TreeNode, phase: Phase): Stats | null {
+  if (phase === "all") return node;
+  return phase === "steady" ? (node.steady ?? node) : (node.warmup ?? null);
+}
+
+/** Whether anything has a warm-up: otherwise there is nothing to switch between. */
+export function hasPhases(tree: Tree): boolean {
+  return tree.places.some((place) => place.node.warmup !== undefined);
+}

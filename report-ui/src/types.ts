@@ -1,0 +1,156 @@
+/** The shapes of what is in the page: `report --format json` (docs/file-format.md) and what outputs/html/facts.py adds. */
+
+export type Pairs = [number, number][];
+
+export interface Stats {
+  count: number;
+  sum_ns: number;
+  min_ns: number | null;
+  max_ns: number | null;
+  mean_ns: number | null;
+  p50_ns: number | null;
+  p90_ns: number | null;
+  p99_ns: number | null;
+  histogram: Pairs;
+}
+
+export interface CallSite {
+  file: string;
+  line: number;
+  function: string;
+  count?: number;
+}
+
+export interface TreeNode extends Stats {
+  name: string;
+  path: string;
+  total_ns: number;
+  unaccounted_ns: number;
+  concurrent_ns: number;
+  recorder_ns: number;
+  wait: boolean;
+  parallel: boolean;
+  call_site: CallSite | null;
+  call_sites?: CallSite[];
+  windows: { width_ns: number; counts: Pairs; totals_ns: Pairs };
+  steady?: Stats;
+  warmup?: Stats;
+  by_writer?: [number, number, number, number][];
+  children: TreeNode[];
+}
+
+export interface WorstTick {
+  duration_ns: number;
+  writer: string;
+  tick: number;
+  started_ns: number;
+  breakdown: Record<string, number>;
+  causes: Record<string, number>;
+}
+
+export interface Loop extends Omit<Stats, "count" | "sum_ns" | "histogram"> {
+  name: string;
+  path: string;
+  ticks: number;
+  incomplete: number;
+  hz: number | number[] | null;
+  budget_ns: number | null;
+  achieved_hz: number | null;
+  missed: number;
+  longest_miss_run: number;
+  warmup_ticks: number;
+  steady: Stats;
+  worst: WorstTick[];
+  first_ticks?: { started_wall_ns: number; writer: string; durations_ns: number[] };
+}
+
+export interface Gauge {
+  last: number;
+  count: number;
+  min: number;
+  max: number;
+  p50: number | null;
+  p99: number | null;
+  zeros: number;
+  positive: Pairs;
+  negative: Pairs;
+}
+
+export interface Finding {
+  rule: string;
+  severity: string;
+  path: string;
+  message: string;
+  evidence: Record<string, unknown>;
+}
+
+export interface Section {
+  path: string;
+  kind: "work" | "wait" | "slack" | "loop" | "beside";
+  category: string | null;
+  own_ns: number;
+  share: number;
+  call_ns: number | null;
+  calls: number;
+  hz: number | null;
+  free_hz: number | null;
+  speedup: number | null;
+  score: number | null;
+}
+
+export interface Frame {
+  loop: string | null;
+  ticks: number;
+  tick_ns: number;
+  slack_ns: number;
+  recorder_ns: number;
+  sections: Section[];
+}
+
+export interface CategoryShares {
+  loop: string | null;
+  categories: { name: string; own_ns: number; share: number; sections: number }[];
+}
+
+export interface Writer {
+  id: string;
+  process_name?: string;
+  thread_name?: string;
+  role?: string;
+}
+
+export interface Report {
+  schema: string;
+  metadata: Record<string, unknown>;
+  loops: Loop[];
+  gauges: Record<string, Gauge>;
+  writers?: Writer[];
+  findings: Finding[];
+  bottlenecks: Frame[];
+  categories: CategoryShares[];
+  tree: TreeNode;
+}
+
+export interface View {
+  title: string;
+  headline: string[];
+  nothing: string;
+  chief: { frame: number; section: number | null; name: string | null }[];
+  slack: string[];
+  pace: Record<string, string[][]>;
+  usual: Record<string, Record<string, number>>;
+  evidence: string[][];
+  dismissed: string[];
+  losses: string[];
+  gauges: string[];
+  notes: Record<string, string[]>;
+  outlived: number[];
+  itself: { total_ns: number; calls: number };
+  categories: string[];
+  category_of: number[];
+}
+
+export interface Payload {
+  report: Report;
+  view: View;
+}

@@ -1,0 +1,48 @@
+import * as format from "../format";
+import type { State } from "../state";
+import type { Gauge } from "../types";
+import { visible } from "../visible";
+
+/** What the program itself reported from time to time. */
+export function Gauges({ state }: { state: State }) {
+  return (
+    <div class="scroll">
+      <table class="numbers">
+        <thead>
+          <tr>
+            <th class="words">gauge</th>
+            {["last", "min", "p50", "p99", "max", "at 0", "readings"].map((head) => (
+              <th key={head}>{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {state.view.gauges.map((name) => (
+            <Line key={name} name={name} gauge={state.report.gauges[name]!} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Line({ name, gauge }: { name: string; gauge: Gauge }) {
+  const { last, min, p50, p99, max, zeros, count } = gauge;
+  // Percentiles are approximate: where all readings seem to be whole, so are they.
+  const isWhole = [last, min, max].every(Number.isInteger);
+  const quantile = (value: number | null) => format.reading(isWhole && value !== null ? Math.round(value) : value);
+  return (
+    <tr>
+      <td class="words">
+        <bdi>{visible(name)}</bdi>
+      </td>
+      <td>{format.reading(last)}</td>
+      <td>{format.reading(min)}</td>
+      <td>{quantile(p50)}</td>
+      <td>{quantile(p99)}</td>
+      <td>{format.reading(max)}</td>
+      <td>{min < 0 ? "" : format.share(zeros / count)}</td>
+      <td>{format.count(count)}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,84 @@
+import * as format from "../format";
+import { colorOf, theme } from "../palette";
+import type { Row } from "../rows";
+import type { State } from "../state";
+
+const INDENT_PX = 16;
+// Deeper lines keep to this indentation, so that names stay on the screen.
+const DEEPEST = 18;
+
+interface Props {
+  state: State;
+  row: Row;
+  place: number;
+}
+
+/** A line of the ledger. */
+export function Line({ state, row, place }: Props) {
+  const { stats } = row;
+  const isSelected = row.kind === "section" && state.selected.value === row.index;
+  const expanded = row.opens ? { "aria-expanded": row.isOpen } : {};
+  return (
+    <div
+      class={`line ${row.kind}${isSelected ? " selected" : ""}`}
+      role="row"
+      data-place={place}
+      tabIndex={place ? -1 : 0}
+      aria-level={row.depth + 1}
+      aria-rowindex={place + 2}
+      {...expanded}
+      onClick={() => row.kind === "section" && (state.selected.value = row.index)}
+    >
+      <div class="name" role="gridcell" style={{ paddingLeft: `${Math.min(row.depth, DEEPEST) * INDENT_PX}px` }}>
+        <Name state={state} row={row} />
+      </div>
+      <div class="share" role="gridcell">
+        <Bar state={state} row={row} />
+        <span>{format.share(row.share)}</span>
+      </div>
+      <div class="total">{format.time(row.totalNs)}</div>
+      <div class="mean">{row.meanNs === null ? "" : format.time(row.meanNs)}</div>
+      <div class="p50">{stats ? format.time(stats.p50_ns) : ""}</div>
+      <div class="p90">{stats ? format.time(stats.p90_ns) : ""}</div>
+      <div class="p99">{stats ? format.time(stats.p99_ns) : ""}</div>
+      <div class="max">{stats ? format.time(stats.max_ns) : ""}</div>
+      <div class="calls">{row.calls === null ? "" : format.count(row.calls)}</div>
+    </div>
+  );
+}
+
+function Name({ state, row }: { state: State; row: Row }) {
+  if (row.kind !== "section") return <span class="own">{row.kind === "itself" ? "ticktree itself" : "unaccounted"}</span>;
+  const { node, name } = state.tree.places[row.index]!;
+  const mark = node.wait ? "wait" : node.concurrent_ns ? "parallel" : "";
+  const fold = (event: Event) => {
+    event.stopPropagation();
+    state.toggle(row.index);
+  };
+  const notes = state.view.notes[row.index];
+  return (
+    <>
+      {row.opens ? (
+        <span class="fold" aria-hidden="true" onClick={fold}>
+          {row.isOpen ? "▾" : "▸"}
+        </span>
+      ) : (
+        <span class="fold" />
+      )}
+      <bdi>{name}</bdi>
+      {mark && <em>{mark}</em>}
+      {notes && <span class="notes">{notes.join(" · ")}</span>}
+    </>
+  );
+}
+
+function Bar({ state, row }: { state: State; row: Row }) {
+  const part = Math.min(1, Math.max(0, row.share ?? 0));
+  const category = row.kind === "section" ? state.tree.places[row.index]!.category : null;
+  const color = row.kind === "section" ? { background: colorOf(category, theme.value) } : {};
+  return (
+    <span class="bar" title={category ?? ""}>
+      <i style={{ width: `${100 * part}%`, ...color }} />
+    </span>
+  );
+}

@@ -1,0 +1,79 @@
+import { useSignal } from "@preact/signals";
+import { Course } from "../charts/Course";
+import { Distribution } from "../charts/Distribution";
+import { First } from "../charts/First";
+import * as format from "../format";
+import type { State } from "../state";
+import type { Loop } from "../types";
+import { visible } from "../visible";
+import { Worst } from "./Worst";
+
+/** A loop's ticks: over the run, the first ones, how they spread, and the worst one by one. */
+export function Ticks({ state }: { state: State }) {
+  const { loops } = state.report;
+  const loop = loops[state.loop.value]!;
+  return (
+    <>
+      {loops.length > 1 && (
+        <div class="tools">
+          <select
+            aria-label="Loop"
+            value={state.loop.value}
+            onChange={(event) => (state.loop.value = Number(event.currentTarget.value))}
+          >
+            {loops.map((one, at) => (
+              <option key={one.path} value={at}>
+                {visible(one.path)}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      <OfLoop key={loop.path} state={state} loop={loop} />
+    </>
+  );
+}
+
+function OfLoop({ state, loop }: { state: State; loop: Loop }) {
+  const picked = useSignal(0);
+  const place = state.tree.at.get(loop.path);
+  const node = place === undefined ? null : state.tree.places[place]!.node;
+  const first = loop.first_ticks?.durations_ns ?? [];
+  return (
+    <>
+      <p class="pieces">
+        <span>{format.count(loop.ticks)} ticks</span>
+        {loop.warmup_ticks > 0 && <span>{format.count(loop.warmup_ticks)} of warm-up</span>}
+        {loop.incomplete > 0 && <span>{format.count(loop.incomplete)} cut short</span>}
+        <span>p50 {format.time(loop.p50_ns)}</span>
+        <span>p90 {format.time(loop.p90_ns)}</span>
+        <span>p99 {format.time(loop.p99_ns)}</span>
+        <span>max {format.time(loop.max_ns)}</span>
+        {(state.view.pace[loop.path] ?? []).flat().map((piece) => (
+          <span key={piece}>{piece}</span>
+        ))}
+      </p>
+      <div class="charts">
+        {node && node.windows.counts.length > 0 && (
+          <figure>
+            <figcaption>Over the run: the mean of each {format.time(node.windows.width_ns)}, and the worst ticks</figcaption>
+            <Course loop={loop} node={node} onPick={(worst) => (picked.value = worst)} />
+          </figure>
+        )}
+        {first.length > 1 && (
+          <figure>
+            <figcaption>The first {format.count(first.length)} ticks</figcaption>
+            <First loop={loop} durations={first} />
+          </figure>
+        )}
+        {loop.steady.histogram.length > 0 && (
+          <figure>
+            <figcaption>How long steady ticks take, and how many are not longer</figcaption>
+            <Distribution stats={loop.steady} budgetNs={loop.budget_ns} height={220} />
+          </figure>
+        )}
+      </div>
+      {loop.worst.length > 0 && <Worst state={state} loop={loop} picked={picked} />}
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { type Part, partsOf } from "../breakdown";
+import * as format from "../format";
+import { colorOf, theme } from "../palette";
+import type { State } from "../state";
+import type { Loop, WorstTick } from "../types";
+import { visible } from "../visible";
+import { NodeLink } from "./NodeLink";
+
+// A part that takes so many times as long as usual is to be seen at once.
+const UNUSUAL = 1.5;
+// Of less of the tick, one line tells how many there are.
+const LEAST_SHARE = 0.01;
+const CAUSES: Record<string, string> = {
+  gc_ns: "garbage collector",
+  voluntary_switches: "voluntary switches",
+  involuntary_switches: "involuntary switches",
+  minor_faults: "minor page faults",
+  major_faults: "major page faults",
+};
+
+interface Props {
+  state: State;
+  loop: Loop;
+  picked: Signal<number>;
+}
+
+/** The longest ticks, and of one of them where its time went and what else happened meanwhile. */
+export function Worst({ state, loop, picked }: Props) {
+  const longestNs = loop.worst[0]!.duration_ns || 1;
+  const tick = loop.worst[picked.value] ?? loop.worst[0]!;
+  return (
+    <div class="worst">
+      <div>
+        <h3>Worst ticks</h3>
+        <ol role="listbox" aria-label="Worst ticks">
+          {loop.worst.map((one, at) => (
+            <li key={at}>
+              <button
+                type="button"
+                role="option"
+                aria-selected={one === tick}
+                onClick={() => (picked.value = at)}
+              >
+                <span>{format.time(one.duration_ns)}</span>
+                <span class="bar">
+                  <i class="whole" style={{ width: `${(100 * one.duration_ns) / longestNs}%` }} />
+                  {loop.budget_ns !== null && <b style={{ left: `${Math.min(100, (100 * loop.budget_ns) / longestNs)}%` }} />}
+                </span>
+                <span class="faint">
+                  tick {format.count(one.tick)} at {format.time(one.started_ns)}
+                </span>
+              </button>
+            </li>
+          ))}
+        </ol>
+      </div>
+      <Breakdown state={state} loop={loop} tick={tick} />
+    </div>
+  );
+}
+
+function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: WorstTick }) {
+  const all = useSignal(false);
+  const parts = partsOf(loop.path, tick.breakdown, state.view.usual[loop.path] ?? {});
+  const scaleNs = Math.max(tick.duration_ns, loop.mean_ns ?? 0, 1);
+  const percent = (ns: number) => `${Math.min(100, (100 * ns) / scaleNs)}%`;
+  const causes = Object.entries(tick.causes).sort((left, right) => Number(right[1] > 0) - Number(left[1] > 0));
+  const isShown = (part: Part) => part.tookNs >= LEAST_SHARE * tick.duration_ns;
+  const small = parts.filter((part) => !isShown(part)).length;
+  const shown = all.value || small < 2 ? parts : parts.filter(isShown);
+  return (
+    <div class="breakdown" aria-live="polite">
+      <h3>
+        Tick {format.count(tick.tick)}: {format.time(tick.duration_ns)} <small>usually {format.time(loop.mean_ns)}</small>
+      </h3>
+      <p class="pieces">
+        {causes.map(([cause, amount]) => (
+          <span key={cause} class={amount ? "" : "faint"}>
+            {CAUSES[cause] ?? visible(cause)} {cause.endsWith("_ns") ? format.time(amount) : format.count(amount)}
+          </span>
+        ))}
+        {!causes.length && <span class="faint">causes were not recorded</span>}
+      </p>
+      <table class="numbers">
+        <thead>
+          <tr>
+            <th class="words">section</th>
+            <th class="pair">
+              <span class="sr">this tick beside the usual one</span>
+            </th>
+            <th>this tick</th>
+            <th>usual</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((part) => {
+            const place = state.tree.at.get(part.path);
+            const category = place === undefined ? null : state.tree.places[place]!.category;
+            return (
+              <tr key={part.path} class={part.tookNs > UNUSUAL * part.usualNs ? "unusual" : ""}>
+                <td class="words" style={{ paddingLeft: `${Math.min(part.depth, 8) * 14}px` }}>
+                  <NodeLink
+                    state={state}
+                    path={part.path}
+                    name={place === undefined ? part.path : state.tree.places[place]!.node.name}
+                  />
+                </td>
+                <td class="pair">
+                  <i style={{ width: percent(part.tookNs), background: colorOf(category, theme.value) }} />
+                  <i class="usual" style={{ width: percent(part.usualNs) }} />
+                </td>
+                <td>{format.time(part.tookNs)}</td>
+                <td>{part.usualNs ? format.time(part.usualNs) : format.ABSENT}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {shown.length < parts.length && (
+        <button type="button" class="plain faint" onClick={() => (all.value = true)}>
+          {small} smaller
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { type Asked, openAtFirst, openTo, type Row, rowsOf } from "../src/rows";
+import { childrenOf, lineage, type Tree, treeOf } from "../src/tree";
+import { node, tree } from "./trees";
+
+const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 } };
+
+function asked(of: Tree, more: Partial<Asked> = {}): Asked {
+  const open = new Set(of.places.map((place) => place.index));
+  return { open, query: "", sort: "total", descending: true, phase: "steady", ...more };
+}
+
+function said(of: Tree, rows: Row[]): string[] {
+  return rows.map((row) => `${" ".repeat(row.depth)}${row.kind === "section" ? of.places[row.index]!.name : row.kind}`);
+}
+
+const TRAIN = () => tree(node("train", 1, [node("sample", 5), node("update", 2, [node("backward", 7)])]));
+
+test("places are numbered from the top down, and each knows where those below it end", () => {
+  const { places } = TRAIN();
+  expect(places.map(({ name, depth, end }) => [name, depth, end])).toEqual([
+    ["root", 0, 5],
+    ["train", 1, 5],
+    ["sample", 2, 3],
+    ["update", 2, 5],
+    ["backward", 3, 5],
+  ]);
+});
+
+test("children and lineage are those of the file", () => {
+  const train = TRAIN();
+  expect(childrenOf(train, 1)).toEqual([2, 3]);
+  expect(lineage(train, 4)).toEqual([0, 1, 3, 4]);
+});
+
+test("a tree as deep as a program may recurse is no problem", () => {
+  let deep = node("leaf", 1);
+  for (let depth = 0; depth < 20_000; depth += 1) deep = node("f", 0, [deep]);
+  const of = treeOf(node("root", 0, [deep], { path: "" }), { categories: [], category_of: [] });
+  expect(of.deepest).toBe(20_001);
+  expect(rowsOf(of, FACTS, asked(of)).length).toBe(40_001);
+});
+
+test("siblings stand the longest first, and a section's own time last", () => {
+  const train = TRAIN();
+  expect(said(train, rowsOf(train, FACTS, asked(train)))).toEqual([
+    "train",
+    " update",
+    "  backward",
+    "  unaccounted",
+    " sample",
+    " unaccounted",
+  ]);
+});
+
+test("the other way round, and by name", () => {
+  const train = TRAIN();
+  const up = rowsOf(train, FACTS, asked(train, { descending: false }));
+  expect(said(train, up).slice(0, 3)).toEqual(["train", " sample", " update"]);
+  const byName = rowsOf(train, FACTS, asked(train, { sort: "name", descending: false }));
+  expect(said(train, byName).slice(0, 3)).toEqual(["train", " sample", " update"]);
+});
+
+test("shares and own time of a section add up to it", () => {
+  const train = TRAIN();
+  const rows = rowsOf(train, FACTS, asked(train)).filter((row) => [" update", " sample", " unaccounted"].includes(said(train, [row])[0]!));
+  expect(rows.reduce((sum, row) => sum + row.share!, 0)).toBeCloseTo(1);
+  expect(rows.reduce((sum, row) => sum + row.totalNs, 0)).toBe(15);
+});
+
+test("what is folded is not shown", () => {
+  const train = TRAIN();
+  expect(said(train, rowsOf(train, FACTS, asked(train, { open: new Set([1]) })))).toEqual([
+    "train",
+    " update",
+    " sample",
+    " unaccounted",
+  ]);
+});
+
+test("a search shows what it finds and what leads there, folded or not", () => {
+  const train = TRAIN();
+  const rows = rowsOf(train, FACTS, asked(train, { open: new Set(), query: "BACKW" }));
+  expect(said(train, rows)).toEqual(["train", " update", "  backward"]);
+  expect(rowsOf(train, FACTS, asked(train, { query: "nothing like it" }))).toEqual([]);
+});
+
+test("what went on after its parent's end has no share of it", () => {
+  const of = tree(node("start", 1, [node("worker", 50, [], { concurrent_ns: 50 }), node("join", 1)]));
+  const facts = { ...FACTS, outlived: [1] };
+  const shares = rowsOf(of, facts, asked(of)).map((row) => row.share);
+  expect(shares).toEqual([1, null, 0.5, 0.5]);
+});
+
+test("ticktree's own cost is taken out of own times and shown last", () => {
+  const of = tree(node("train", 10, [node("sample", 5)], { recorder_ns: 4 }));
+  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 } }, asked(of));
+  expect(rows.map((row) => [row.kind, row.totalNs])).toEqual([
+    ["section", 15],
+    ["section", 5],
+    ["unaccounted", 6],
+    ["itself", 4],
+  ]);
+  expect(rows[3]!.meanNs).toBe(2);
+});
+
+test("a node without phases has all its calls in the steady one and none in the warm-up", () => {
+  const of = tree(node("setup", 5));
+  expect(rowsOf(of, FACTS, asked(of))[0]!.calls).toBe(1);
+  const warmup = rowsOf(of, FACTS, asked(of, { phase: "warmup" }))[0]!;
+  expect([warmup.calls, warmup.meanNs, warmup.stats]).toEqual([0, null, null]);
+});
+
+test("what is opened at first is what is long, and no more than fits", () => {
+  const of = tree(node("long", 0, [node("a", 90), node("b", 5)]), node("short", 0, [node("c", 1), node("d", 1)]));
+  expect(openAtFirst(of, 5)).toEqual(new Set([1]));
+  expect(openAtFirst(of, 50)).toEqual(new Set([1, 4]));
+});
+
+test("a node that is asked for has all above it opened, and stays as it was", () => {
+  const train = TRAIN();
+  expect(openTo(train, new Set(), 4)).toEqual(new Set([1, 3]));
+});

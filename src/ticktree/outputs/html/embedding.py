@@ -1,0 +1,44 @@
+"""Puts data into the built front end, such that nothing a program named itself can be anything but text."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+# Where the data and the title go in the built page; each is in it once.
+DATA = b"@@ticktree-data@@"
+TITLE = b"@@ticktree-title@@"
+
+# Shorter data stays legible in the file's source.
+PLAIN_AT_MOST = 32_768
+
+# JSON may write any character of a string so; without these three, no parser of HTML sees a tag, an entity or a
+# comment in it.
+_INERT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+
+
+def page(title: str, report: bytes, words: Mapping[str, Any]) -> bytes:
+    """Return the front end with its data in it; the same bytes for the same data.
+
+    Args:
+        title: what the browser shows of it; safe to show.
+        report: the profile as `--format json` writes it.
+        words: what else the front end is told.
+    """
+    data = b'{"report":' + report + b',"view":' + json.dumps(words, separators=(",", ":")).encode() + b"}"
+    front_end = resources.files("ticktree.outputs.html").joinpath("page.html").read_bytes()
+    before, _, rest = front_end.partition(TITLE)
+    between, _, after = rest.partition(DATA)
+    return b"".join((before, html.escape(title).encode(), between, embedded(data), after))
+
+
+def embedded(data: bytes) -> bytes:
+    """Return JSON in ASCII as the text of a script element that no script runs: itself, or packed and in base64."""
+    if len(data) <= PLAIN_AT_MOST:
+        return data.decode("ascii").translate(_INERT).encode("ascii")
+    return base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0))

@@ -1,0 +1,120 @@
+"""What the page is told beside the JSON: choices and words, so that the front end judges and words nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ticktree.analysis import Finding
+from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.categories import WAITING
+from ticktree.analysis.machine.ceilings import fastest_machine
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.advice import evidence
+from ticktree.outputs.bottlenecks import slack
+from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.judged import kind_of
+from ticktree.outputs.notes import notes_of, outlived
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.pace import pace
+from ticktree.outputs.unworthy import unworthy
+from ticktree.profile import Loop, Node, Profile
+from ticktree.profile.machine import programs_own
+
+# What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
+_CAN_BE_FREED = ("work", "wait")
+
+
+def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
+    """Return choices and words, each made by what every view asks for them.
+
+    What is said of nodes goes by their place in the tree from the top down, from 0 for the root, as in the JSON.
+
+    Args:
+        seen: the profile.
+        found: all findings about it.
+        options: how to show it.
+    """
+    profile = seen.profile
+    nodes = [node for _, node in _in_order(profile.root)]
+    return {
+        "title": title(profile),
+        "headline": headline(profile, options),
+        "nothing": NOTHING if is_empty(profile) else "",
+        "chief": [_chief(seen, frame) for frame in seen.chief_frames],
+        "slack": [slack(frame) for frame in seen.frames],
+        "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
+        "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
+        "evidence": [evidence(finding) for finding in found],
+        "dismissed": list(unworthy(seen.chief_frames).sentences),
+        "losses": losses(profile),
+        "gauges": sorted(programs_own(profile.gauges)),
+        "notes": _notes(profile, nodes),
+        "outlived": [place for place, node in enumerate(nodes) if outlived(node)],
+        "itself": {
+            "total_ns": sum(node.recorder_ns for node in nodes),
+            "calls": sum(node.count for node in nodes),
+        },
+        **_categories(profile.root, seen),
+    }
+
+
+def _chief(seen: Survey, frame: Frame) -> dict[str, Any]:
+    """Return which of `bottlenecks` a loop that matters is, and which of its sections costs it most."""
+    sections = [one for one in seen.bottlenecks if one.frame is frame]
+    dearest = (
+        place
+        for place, one in enumerate(sections)
+        if one.ceiling is not None and kind_of(one) in _CAN_BE_FREED
+    )
+    place = next(dearest, None)
+    name = None if place is None else frame.name_of(sections[place].step)
+    return {"frame": seen.frames.index(frame), "section": place, "name": name}
+
+
+def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
+    """Return what a steady tick usually spends in each section that a kept breakdown names."""
+    named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
+    ticks = max(1, loop.stats.count)
+    return {path: node.steady.sum_ns // ticks for path, node in _present(profile.root, sorted(named))}
+
+
+def _present(root: Node, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
+    for path in paths:
+        try:
+            yield path, root.at(path)
+        except KeyError:  # a node whose process was not read
+            continue
+
+
+def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:
+    here = fastest_machine(profile)
+    every = ((place, notes_of(node, ViewOptions(), here)) for place, node in enumerate(nodes))
+    return {place: notes for place, notes in every if notes}
+
+
+def _in_order(root: Node) -> Iterator[tuple[int, Node]]:
+    """Yield depth and node of the whole tree as the JSON has it: parents first, children by name."""
+    waiting = [(0, root)]
+    while waiting:
+        depth, node = waiting.pop()
+        yield depth, node
+        waiting.extend((depth + 1, node.children[name]) for name in sorted(node.children, reverse=True))
+
+
+def _categories(root: Node, seen: Survey) -> dict[str, Any]:
+    """Return the categories there are, and of each node which it is in: its own or the one above it, else -1."""
+    names: dict[str, int] = {}
+    places: list[int] = []
+    above: list[
+        tuple[int, bool]
+    ] = []  # of the nodes that lead to the one at hand: which, and whether one waits
+    for depth, node in _in_order(root):
+        del above[depth:]
+        inherited, waits = above[-1] if above else (-1, False)
+        waits = waits or node.wait
+        own = WAITING if waits else seen.category(node.name) if depth else None
+        place = inherited if own is None else names.setdefault(own, len(names))
+        above.append((place, waits))
+        places.append(place)
+    return {"categories": list(names), "category_of": places}

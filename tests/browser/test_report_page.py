@@ -1,0 +1,231 @@
+"""The HTML report in Chromium: what it shows, and how it is used."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from invented_profiles import MS, control, node, robot, training
+
+from ticktree.outputs import OUTPUTS, ViewOptions, formatting
+from ticktree.outputs.columns import TREE
+from ticktree.outputs.rows import tree_rows
+from ticktree.outputs.visible import visible
+from ticktree.profile import Profile
+
+HOSTILE = [
+    "</script><script>alert('a')</script>",
+    "<img src=x onerror=alert('b')>",
+    "\"'`;alert('c')//",
+    "\u202egnorw yaw eht",
+    "שלום עולם",
+    "👩‍🚀🚗",
+    "a\x1b[31m\x00\nb",
+    "{{7*7}} ${7*7}",
+]
+# As the columns stand on the page.
+SHOWN = ("share", "total", "mean", "p50", "p90", "p99", "max", "calls")
+
+
+def of(*children) -> Profile:
+    return replace(Profile.empty(), root=node("root", [], *children))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("make", [training, control, robot, Profile.empty])
+def test_a_report_opens_without_a_request_or_a_complaint(make, scheme, open_report):
+    report = open_report(make(), scheme=scheme)
+    assert report.page.locator("h1").inner_text() in (visible(report.page.title()), report.page.title())
+    assert report.page.evaluate("document.documentElement.dataset.theme") == scheme
+
+
+@pytest.mark.parametrize("make", [training, control, robot])
+@pytest.mark.parametrize("phase", ["steady", "warmup", "all"])
+def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, open_report):
+    profile = make()
+    page = open_report(profile).page
+    switch = page.get_by_role("group", name="Calls of which phase")
+    assert switch.count() == any(below.warmup is not None for _, _, below in profile.root.walk())
+    if not switch.count():
+        phase = "steady"  # there is nothing to switch between
+    else:
+        switch.get_by_role("button").nth(["steady", "warmup", "all"].index(phase)).click()
+    page.get_by_role("button", name="Unfold all").click()
+    columns = {column.title: column for column in TREE}
+    expected = [
+        [row.name, *(columns[title].text(row) for title in SHOWN)]
+        for row in tree_rows(profile, ViewOptions(all=True, phase=phase))
+    ]
+    lines = page.locator(".line").evaluate_all(
+        """(lines) => lines.map((line) => [...line.children].map(
+            (cell, at) => (at ? cell.innerText : cell.querySelector("bdi, .own").innerText).trim()))"""
+    )
+    assert lines == expected
+
+
+@pytest.mark.parametrize("make", [training, control, robot])
+def test_the_first_screen_tells_the_verdict_the_bottleneck_and_the_findings(make, open_report):
+    profile = make()
+    told = json.loads(OUTPUTS["json"].render(profile))
+    page = open_report(profile).page
+    loop = next(one for one in told["loops"] if one["path"] == told["bottlenecks"][0]["loop"])
+    first = page.locator(".verdict").first
+    assert first.locator(".how .figure").inner_text().startswith(formatting.hertz(loop["achieved_hz"]))
+    if loop["missed"]:
+        assert f"{formatting.count(loop['missed'])} of" in first.locator(".verdict-line").first.inner_text()
+    section = next(one for one in told["bottlenecks"][0]["sections"] if one["kind"] in ("work", "wait"))
+    change = formatting.change(formatting.hertz(section["hz"]), formatting.hertz(section["free_hz"]))
+    assert first.locator(".why .figure").inner_text() == change
+    messages = page.locator(".findings > li > p:first-of-type")
+    assert messages.all_text_contents() == [visible(finding["message"]) for finding in told["findings"]]
+    for place in (first, messages.first):
+        box = place.bounding_box()
+        assert box["y"] + box["height"] <= 800
+
+
+def test_losses_are_shown_first_and_at_all_times(open_report):
+    page = open_report(replace(training(), losses={"nodes_refused": 3})).page
+    assert page.locator(".losses").inner_text() == "Not recorded: 3 nodes refused"
+    assert page.locator(".losses").bounding_box()["y"] < 200
+
+
+def test_an_empty_run_says_what_to_do(open_report):
+    page = open_report(Profile.empty()).page
+    assert "ticktree doctor" in page.locator(".nothing").inner_text()
+
+
+def test_hostile_names_are_text(open_report):
+    nodes = [node(name, [(at + 1) * MS], node(name, [MS // 2])) for at, name in enumerate(HOSTILE)]
+    profile = replace(of(*nodes), metadata={"name": frozenset([HOSTILE[0]]), "command": frozenset(HOSTILE)})
+    report = open_report(profile)
+    report.page.get_by_role("button", name="Unfold all").click()
+    assert report.texts(".line.section .name bdi") == [
+        visible(name) for name in reversed(HOSTILE) for _ in range(2)
+    ]
+    assert report.page.locator("h1").inner_text() == HOSTILE[0]
+    assert report.page.locator("script").count() == 2
+    assert report.page.locator("img").count() == 0
+    report.page.locator(".line.section").nth(1).click()
+    assert report.page.locator(".details h2").inner_text() == visible(HOSTILE[-1])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_name_of_ten_thousand_characters_breaks_nothing(width, open_report):
+    profile = replace(
+        of(node("x" * 10_000, [MS], node("y", [1000]))), metadata={"name": frozenset(["z" * 10_000])}
+    )
+    page = open_report(profile, width=width).page
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    page.locator(".line.section").first.click()
+    assert page.locator(".details h2").inner_text() == "x" * 10_000
+
+
+@pytest.mark.parametrize("make", [training, control, robot])
+def test_a_phone_shows_it_without_scrolling_sideways(make, open_report):
+    page = open_report(make(), width=390, height=844).page
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    assert page.locator(".line .mean").first.is_visible()
+
+
+def test_the_ledger_is_used_by_keys(open_report):
+    page = open_report(training()).page
+    lines = page.locator(".line")
+    before = lines.count()
+    lines.first.focus()
+    page.keyboard.press("ArrowLeft")
+    assert lines.count() < before
+    page.keyboard.press("ArrowRight")
+    assert lines.count() == before
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.place") == "1"
+    page.keyboard.press("Enter")
+    assert page.locator(".details h2").inner_text() == lines.nth(1).locator("bdi").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator(".details").count() == 0
+    page.keyboard.press("End")
+    assert page.evaluate("document.activeElement.dataset.place") == str(before - 1)
+    page.keyboard.press("/")
+    page.keyboard.type("sample")
+    names = page.locator(".line bdi").all_inner_texts()
+    assert names
+    assert any("sample" in name for name in names)
+    assert lines.count() < before
+
+
+def test_sorting_by_a_column_puts_its_largest_first(open_report):
+    page = open_report(training()).page
+    page.get_by_role("columnheader", name="calls").get_by_role("button").click()
+    assert page.get_by_role("columnheader", name="calls").get_attribute("aria-sort") == "descending"
+    top = page.locator('.line.section[aria-level="1"] .calls').all_inner_texts()
+    counts = [int(text.replace(",", "")) for text in top]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_a_worst_tick_is_shown_beside_the_usual_one(open_report):
+    profile = control()
+    (loop,) = profile.loops.values()
+    page = open_report(profile).page
+    ticks = page.get_by_role("listbox", name="Worst ticks").get_by_role("option")
+    assert ticks.count() == len(loop.worst)
+    ticks.nth(1).click()
+    tick = loop.worst[1]
+    assert formatting.time(tick.duration_ns) in page.locator(".breakdown h3").inner_text()
+    smaller = page.get_by_role("button", name="smaller")
+    if smaller.count():
+        smaller.click()
+    took = page.locator(".breakdown tbody tr td:nth-child(3)").all_inner_texts()
+    assert sorted(took) == sorted(formatting.time(ns) for ns in tick.breakdown.values())
+    for cause, amount in tick.causes.items():
+        said = formatting.time(amount) if cause.endswith("_ns") else formatting.count(amount)
+        assert said in page.locator(".breakdown .pieces").inner_text()
+
+
+def test_the_icicle_is_zoomed_by_mouse_and_by_keys(open_report):
+    page = open_report(training()).page
+    canvas = page.locator("canvas.icicle")
+    way = page.locator("#icicle .way button")
+    canvas.focus()
+    page.keyboard.press("ArrowDown")
+    said = page.locator(".said").inner_text()
+    page.keyboard.press("Enter")
+    assert way.count() == 2
+    assert said.startswith(way.nth(1).inner_text())
+    page.keyboard.press("Escape")
+    assert way.count() == 1
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 36)
+    assert way.count() == 2
+
+
+def test_the_theme_can_be_chosen(open_report):
+    page = open_report(control()).page
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    button = page.get_by_role("button", name="theme")
+    button.click()
+    button.click()
+    assert button.inner_text() == "theme: dark"
+    assert page.evaluate(paper) != light
+
+
+def test_on_paper_there_are_all_lines_and_no_buttons(open_report):
+    page = open_report(of(*(node(f"section {at}", [MS + at]) for at in range(900)))).page
+    assert page.locator(".line").count() < 300
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function("document.querySelectorAll('.line').length >= 900")
+    assert not page.locator("nav").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_the_page_gives_the_json_back(open_report, tmp_path):
+    profile = robot()
+    page = open_report(profile).page
+    with page.expect_download() as download:
+        page.get_by_role("button", name="JSON").click()
+    file = tmp_path / "saved.json"
+    download.value.save_as(file)
+    assert json.loads(file.read_text()) == json.loads(OUTPUTS["json"].render(profile))
+    assert Profile.from_json(file.read_text()) == profile

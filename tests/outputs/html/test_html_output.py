@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib import resources
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from invented_profiles import control, node, robot, training
+
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.html import embedding
+from ticktree.outputs.html.facts import facts
+from ticktree.profile import Profile
+
+KILOBYTES_AT_MOST = 150
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "\"'&amp;",
+    "\u202eabc",
+    "\u2028",
+    "🚗",
+    "@@ticktree-data@@",
+]
+
+
+class Elements(HTMLParser):
+    """What a browser makes of a page: the attributes of its elements, and the text of its scripts and its title."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.title = ""
+        self.links: list[str] = []
+        self._open = ""
+
+    def handle_starttag(self, tag, attrs):
+        self._open = tag
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        self._open = ""
+
+    def handle_data(self, data):
+        if self._open == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif self._open == "title":
+            self.title += data
+
+
+def elements(document: bytes) -> Elements:
+    found = Elements()
+    found.feed(document.decode())
+    return found
+
+
+def data_in(document: bytes) -> dict:
+    (text,) = [
+        text for attributes, text in elements(document).scripts if attributes.get("id") == "ticktree-data"
+    ]
+    return json.loads(text if text.startswith("{") else gzip.decompress(base64.b64decode(text)))
+
+
+def render(profile: Profile) -> bytes:
+    return OUTPUTS["html"].render(profile)
+
+
+def told(profile: Profile) -> dict:
+    return facts(Survey(profile), [], ViewOptions())
+
+
+def named(name: str) -> Profile:
+    root = node("root", [], node(name, [1000, 2000]), own_ns=0)
+    return replace(
+        Profile.empty(), root=root, metadata={"name": frozenset([name]), "command": frozenset([name])}
+    )
+
+
+@pytest.mark.parametrize("make", [training, control, robot, Profile.empty])
+def test_the_page_has_what_the_json_has(make):
+    assert data_in(render(make()))["report"] == json.loads(OUTPUTS["json"].render(make()))
+
+
+@pytest.mark.parametrize("make", [training, robot])
+def test_the_same_profile_gives_the_same_page(make):
+    assert render(make()) == render(make())
+
+
+def test_the_code_of_a_page_is_small_and_names_nobody():
+    built = resources.files("ticktree.outputs.html").joinpath("page.html").read_bytes()
+    assert len(built) < KILOBYTES_AT_MOST * 1000
+    assert elements(built).links == ["data:,"]
+    assert set(re.findall(rb"https?://[^\"'`\s)]+", built)) <= {
+        # Names of namespaces, which nobody fetches.
+        b"http://www.w3.org/2000/svg",
+        b"http://www.w3.org/1998/Math/MathML",
+        b"http://www.w3.org/1999/xhtml",
+    }
+
+
+def test_the_page_lets_its_own_script_run_and_nothing_be_fetched():
+    built = resources.files("ticktree.outputs.html").joinpath("page.html").read_text()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', built)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"].startswith("'sha256-")
+    assert "connect-src" not in rules
+
+
+@pytest.mark.parametrize("marker", [embedding.DATA, embedding.TITLE, b"@@ticktree-policy@@"])
+def test_the_built_page_has_one_place_for_each_thing(marker):
+    built = resources.files("ticktree.outputs.html").joinpath("page.html").read_bytes()
+    assert built.count(marker) == (0 if b"policy" in marker else 1)
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "x" * 10_000])
+def test_a_hostile_name_stays_text(name):
+    document = render(named(name))
+    found = elements(document)
+    assert len(found.scripts) == 2
+    assert data_in(document)["report"]["tree"]["children"][0]["name"] == name
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_no_name_ends_the_element_it_is_in(name):
+    text = embedding.embedded(json.dumps({"name": name}).encode()).decode()
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"name": name}
+
+
+def test_much_data_is_packed():
+    data = json.dumps({"name": "abc" * 100_000}).encode()
+    packed = embedding.embedded(data)
+    assert len(packed) < len(data) / 10
+    assert gzip.decompress(base64.b64decode(packed)) == data
+
+
+def paths_of(tree: dict) -> list[str]:
+    return [tree["path"], *(path for child in tree["children"] for path in paths_of(child))]
+
+
+@pytest.mark.parametrize("make", [training, control, robot])
+def test_what_is_said_of_nodes_goes_by_their_place_in_the_json(make):
+    data = data_in(render(make()))
+    paths = paths_of(data["report"]["tree"])
+    view = data["view"]
+    assert len(view["category_of"]) == len(paths)
+    ranked = {
+        section["path"]: section["category"]
+        for frame in data["report"]["bottlenecks"]
+        for section in frame["sections"]
+    }
+    categories = {
+        path: view["categories"][place] if place >= 0 else None
+        for path, place in zip(paths, view["category_of"], strict=True)
+    }
+    assert ranked
+    assert {path: categories[path] for path in ranked} == ranked
+
+
+def test_the_bottleneck_is_the_dearest_section_that_could_be_taken_away():
+    data = data_in(render(control()))
+    (chief,) = data["view"]["chief"]
+    sections = data["report"]["bottlenecks"][chief["frame"]]["sections"]
+    freed = [section for section in sections if section["kind"] in ("work", "wait") and section["speedup"]]
+    assert sections[chief["section"]] == max(freed, key=lambda section: section["own_ns"])
+
+
+def test_the_usual_tick_is_the_mean_of_the_steady_ones():
+    profile = control()
+    (loop,) = profile.loops.values()
+    usual = told(profile)["usual"][loop.path]
+    assert usual.keys() == {path for tick in loop.worst for path in tick.breakdown}
+    for path, ns in usual.items():
+        assert ns == profile.root.at(path).steady.sum_ns // loop.stats.count
+
+
+def test_losses_and_an_empty_run_are_told():
+    assert told(replace(training(), losses={"nodes_refused": 3}))["losses"]
+    assert "doctor" in told(Profile.empty())["nothing"]
