@@ -37,7 +37,10 @@ _JSON = Output("json", ".json")
 _REPORTS = (
     Output("terminal", ".txt"),
     Output("markdown", ".md"),
+    Output("text", ".txt"),
     _JSON,
+    Output("png", ".png", binary=True),
+    Output("svg", ".svg"),
 )
 _EXPORTS = (
     _JSON,
