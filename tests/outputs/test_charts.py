@@ -20,7 +20,7 @@ from ticktree.profile import path as paths
 
 @pytest.fixture(autouse=True)
 def _matplotlib(request):
-    if "without" not in request.node.name:
+    if "says_what_to_install" not in request.node.name:
         pytest.importorskip("matplotlib", reason="charts were not drawn: there is no matplotlib")
 
 
