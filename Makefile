@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html')
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow test-versions bench lint report-ui check-report-ui docs wheel develop clean
+.PHONY: help demo test test-slow test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -25,6 +25,9 @@ test-slow: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 
 test-versions: ## Run the core's tests on the other Pythons that are here
 	scripts/test-versions.sh
+
+readers: ## Get the programs, beside Python packages, that read the exports in the tests
+	scripts/readers.sh
 
 bench: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.bench ## Measure, each figure beside a named peer in the same run
 	scripts/bench.sh
@@ -50,7 +53,7 @@ develop: $(VENV)/.lint ## A venv with all tools, and the pre-commit hooks
 	$(BIN)/pre-commit install
 
 clean: ## Remove what was built
-	rm -rf build dist $(VENV) $(VENV)-* src/*.egg-info src/ticktree/recorder/*.so src/ticktree/recorder/_native.c
+	rm -rf build dist .readers $(VENV) $(VENV)-* src/*.egg-info src/ticktree/recorder/*.so src/ticktree/recorder/_native.c
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -63,7 +66,7 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh
 	scripts/install-browser.sh
-	$(PIP) install --group test --group browser
+	$(PIP) install --group test --group readers --group browser
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

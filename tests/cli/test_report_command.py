@@ -64,6 +64,16 @@ def test_a_files_name_says_its_format(recorded: CommandLine, name: str, begins: 
     assert (recorded.directory / name).read_text().lstrip().startswith(begins)
 
 
+def test_a_picture_is_written_to_a_file_and_through_a_pipe(recorded: CommandLine) -> None:
+    pytest.importorskip("matplotlib", reason="charts were not drawn: there is no matplotlib")
+    done = recorded.ticktree("report", "-o", "r.png")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    png = (recorded.directory / "r.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert recorded.ticktree("report", "--format", "png", text=False).stdout == png
+    assert recorded.ticktree("report", "--format", "svg").stdout.rstrip().endswith("</svg>")
+
+
 def test_the_format_asked_for_wins_over_the_files_name(recorded: CommandLine) -> None:
     recorded.ticktree("report", "--format", "json", "-o", "r.md")
     json.loads((recorded.directory / "r.md").read_text())

@@ -35,6 +35,8 @@ CASES = {
     "trainer-by-role-100.txt": (straggling_trainer, "terminal", ViewOptions(width=100, by="role")),
     "trainer-by-process.md": (straggling_trainer, "markdown", ViewOptions(by="process")),
     "crowd-by-thread-100.txt": (crowded_trainer, "terminal", ViewOptions(width=100, by="thread")),
+    "training-text.txt": (training, "text", ViewOptions()),
+    "control-text.txt": (control, "text", ViewOptions(all=True)),
     "crowd-by-process.md": (crowded_trainer, "markdown", ViewOptions(by="process")),
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,31 @@ def test_the_importer_reads_every_stack_with_its_own_time(make, tmp_path):
 
 def name_of(frame):
     return frame.name + (" (partly beside)" if frame.partly else "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [training, hostile])
+def test_its_page_shows_the_run_in_chromium(make, tmp_path):
+    chromium = program("chromium", "speedscope's page was not opened")
+    if not SPEEDSCOPE.is_dir():
+        pytest.skip("speedscope's page was not opened: scripts/readers.sh gets it")
+    script = tmp_path / "load.js"
+    content = base64.b64encode(written(make())).decode()
+    script.write_text(f"speedscope.loadFileFromBase64('run.speedscope.json', '{content}')", encoding="utf-8")
+    switches = "--headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader"
+    page = output_of(
+        chromium,
+        *switches.split(),
+        "--allow-file-access-from-files",
+        f"--user-data-dir={tmp_path / 'browser'}",
+        "--virtual-time-budget=10000",
+        "--dump-dom",
+        f"{(SPEEDSCOPE / 'index.html').as_uri()}#localProfilePath={script}",
+    )
+    shown = re.sub(r"<[^>]*>", " ", page)
+    assert "the run: totals, in no order of time" in shown
+    assert "Sandwich" in shown
+    assert "Something went wrong" not in shown
 
 
 def test_frames_know_where_they_are_entered(tmp_path):

@@ -54,11 +54,12 @@ def command(
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
-    document = OUTPUTS[format_name or _format_of(output)].render(profile, view)
+    form = OUTPUTS[format_name or _format_of(output)]
+    document = form.render(profile, view)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
-    deliver(document, output)
+    deliver(document, output, binary=form.binary)
 
 
 def _format_of(output: Path | None) -> str:

@@ -37,8 +37,11 @@ _JSON = Output("json", ".json")
 _REPORTS = (
     Output("terminal", ".txt"),
     Output("markdown", ".md"),
+    Output("text", ".txt"),
     _JSON,
     Output("html", ".html"),
+    Output("png", ".png", binary=True),
+    Output("svg", ".svg"),
 )
 _EXPORTS = (
     _JSON,

@@ -1,0 +1,254 @@
+"""The overview as a figure: time by operation, how calls were spread, categories, and memory where it was measured.
+
+matplotlib is drawn on directly, without its windows and without what the user has set, so that the same profile gives
+the same picture on every machine with the same release.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from io import BytesIO
+from typing import Any, Literal
+
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.category_shares import OTHER, category_shares
+from ticktree.analysis.scores import device_memory_bytes, memory_bytes
+from ticktree.analysis.steps import Frame
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import formatting
+from ticktree.outputs.bottlenecks import of
+from ticktree.outputs.extras import wanted
+from ticktree.outputs.grid import cut
+from ticktree.outputs.headline import NOTHING, headline, losses, title
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.palette import color_of
+from ticktree.outputs.visible import visible
+from ticktree.profile import Profile, Stats
+
+# As many bars as can be told apart at a column's width.
+BARS = 12
+_NAME_CELLS = 30
+_HEADLINE_CELLS = 150
+_INCHES = (11.0, 7.5)
+_DOTS_PER_INCH = 150
+
+# A single bar as high as its panel would look like a lot.
+_ROWS_AT_LEAST = 6
+
+_GREY = "#8a8f98"
+_INK = "#3b3f46"
+_STYLE = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "x",
+    "grid.color": "#e4e6ea",
+    "ytick.left": False,
+    "text.parse_math": False,  # a name with two dollars is no formula
+    "svg.fonttype": "none",  # letters, which can be searched and read aloud
+    "svg.hashsalt": "ticktree",
+}
+
+Format = Literal["png", "svg"]
+
+
+def chart(profile: Profile, options: ViewOptions, form: Format) -> bytes:
+    """Return the overview as a file of the format `form`.
+
+    Raises:
+        TicktreeError: matplotlib is not installed.
+    """
+    matplotlib = wanted("matplotlib", by=form, extra="charts")
+    with _own_style(matplotlib):
+        figure = wanted("matplotlib.figure", by=form, extra="charts").Figure(
+            figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained"
+        )
+        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+        _draw(figure, profile, options)
+        written = BytesIO()
+        # Neither when it was drawn nor by which release, or no two files would be the same.
+        dated = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(written, format=form, metadata=dated)
+    return written.getvalue()
+
+
+@contextmanager
+def _own_style(matplotlib: Any) -> Iterator[None]:
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        # A letter that the font lacks is drawn as a box: nothing that a user could do about, and no reason to fail.
+        warnings.simplefilter("ignore")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
+    seen = Survey(profile, options.settings)
+    frame = next(iter(seen.chief_frames), None)
+    figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    about = [*headline(profile, replace(options, phase="all")), *losses(profile)]
+    figure.supxlabel(cut("   ".join(about), _HEADLINE_CELLS), x=0.01, ha="left", fontsize=7.5, color=_INK)
+    if frame is None:
+        figure.text(0.5, 0.5, NOTHING, ha="center")
+        return
+    found = [one for one in seen.bottlenecks if one.frame is frame]
+    on_path = [one for one in found if not one.step.is_parallel]
+    # Without memory the categories have the room: an empty panel would look like none needed.
+    last = "memory" if _with_memory(found) else "categories"
+    axes = figure.subplot_mosaic([["time", "calls"], ["categories", last]], height_ratios=(3, 2))
+    _time(axes["time"], frame, on_path)
+    _calls(axes["calls"], frame, on_path)
+    _categories(axes["categories"], frame)
+    if "memory" in axes:
+        _memory(axes["memory"], frame, found)
+
+
+def _time(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+    """Draw the own time of what a tick consists of, the dearest first, as parts of it."""
+    shown = found[:BARS]
+    shares = [100 * one.share for one in shown]
+    colors = [color_of(one.step.category or OTHER) for one in shown]
+    _bars(axis, [_name(frame, one, own=True) for one in shown], shares, colors)
+    for at, one in enumerate(shown):
+        _beside(
+            axis, 100 * one.share, at, f"{formatting.share(one.share)}  {formatting.time(one.step.own_ns)}"
+        )
+    axis.set_xlabel(f"own time, % of {_whole(frame)}")
+    axis.set_xlim(0, 1.45 * max(shares, default=1.0))
+    rest = len(found) - len(shown)
+    axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
+
+
+def _calls(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+    """Draw of the same how long calls took: the middle 90%, the median, and both ends."""
+    shown = found[:BARS]
+    ends: list[int] = []
+    for at, one in enumerate(shown):
+        stats = one.step.node.steady if frame.loop else one.step.node.stats
+        ends += _spread(axis, at, stats, color_of(one.step.category or OTHER))
+    if ends:
+        _log_axis(axis, min(ends), max(ends))
+    else:
+        axis.set_xticks([])
+    axis.set_xlabel("a whole call: 5% to 95%, median, both ends")
+    _names(axis, [_name(frame, one) for one in shown])
+    axis.set_title("Time per call")
+
+
+def _spread(axis: Any, at: int, stats: Stats, color: str) -> list[int]:
+    """Draw how long calls took, and return both ends; none where it is not known how long single calls took."""
+    quantiles = [stats.quantile_ns(q) for q in (0, 0.05, 0.5, 0.95, 1)]
+    # A logarithm has no 0: what is below the clock's resolution is drawn as 1 ns.
+    known = [max(1, ns) for ns in quantiles if ns is not None]
+    if not known:
+        _beside(axis, 0.02, at, "not known", xycoords=axis.get_yaxis_transform())
+        return []
+    least, low, middle, high, most = known
+    axis.plot([least, most], [at, at], color=_GREY, linewidth=1, solid_capstyle="butt")
+    axis.plot([low, high], [at, at], color=color, linewidth=6, solid_capstyle="butt")
+    # A median can only be left out of a bar that is wide enough; else it is the bar.
+    median = "white" if high > 1.1 * low else color
+    axis.plot([middle], [at], color=median, marker="|", markersize=6, markeredgewidth=1.5)
+    return [least, most]
+
+
+def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
+    """Set a logarithmic axis of durations, with numbers even where it is no power of ten long."""
+    ticker = import_module("matplotlib.ticker")
+    is_short = most_ns < 100 * least_ns
+    axis.set_xscale("log")
+    axis.set_xlim(least_ns / 1.3, most_ns * 1.3)
+    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=8))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: _round_time(ns)))
+    axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _round_time(ns: float) -> str:
+    number, _, unit = formatting.time(ns).partition(" ")
+    return f"{float(number):g} {unit}"
+
+
+def _categories(axis: Any, frame: Frame) -> None:
+    """Draw what sorts of work the time goes to."""
+    shares = category_shares(frame)[:BARS]
+    percents = [100 * one.share for one in shares]
+    _bars(
+        axis,
+        [cut(visible(one.name), _NAME_CELLS) for one in shares],
+        percents,
+        [color_of(one.name) for one in shares],
+    )
+    for at, one in enumerate(shares):
+        _beside(axis, 100 * one.share, at, formatting.share(one.share))
+    axis.set_xlim(0, 1.15 * max(percents, default=1.0))
+    axis.set_xlabel(f"own time, % of {_whole(frame)}")
+    axis.set_title("Categories")
+
+
+def _memory(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+    """Draw what calls needed at most, of the process's memory and of a device's."""
+    rows = [
+        (f"{_name(frame, one)}{mark}", amount, color)
+        for one in _with_memory(found)
+        for mark, amount, color in (
+            ("", memory_bytes(one.step), color_of("data")),
+            (" (device)", device_memory_bytes(one.step), color_of("model")),
+        )
+        if amount is not None
+    ]
+    rows = sorted(rows, key=lambda row: -row[1])[:BARS]
+    _bars(
+        axis,
+        [name for name, _, _ in rows],
+        [amount / 1e6 for _, amount, _ in rows],
+        [color for *_, color in rows],
+    )
+    for at, (_, amount, _) in enumerate(rows):
+        _beside(axis, amount / 1e6, at, formatting.size(amount))
+    axis.set_xlim(0, 1.25 * max([amount / 1e6 for _, amount, _ in rows] + [1e-6]))
+    axis.set_xlabel("MB that a call needed at most, beyond what was there")
+    axis.set_title("Memory, where it was measured")
+
+
+def _with_memory(found: Sequence[Bottleneck]) -> list[Bottleneck]:
+    return [one for one in found if (one.memory_bytes, one.device_memory_bytes) != (None, None)]
+
+
+def _bars(axis: Any, names: Sequence[str], lengths: Sequence[float], colors: Sequence[str]) -> None:
+    axis.barh(range(len(names)), lengths, color=colors, height=0.7)
+    _names(axis, names)
+
+
+def _names(axis: Any, names: Sequence[str]) -> None:
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(max(len(names), _ROWS_AT_LEAST) - 0.4, -0.6)  # the first on top
+
+
+def _beside(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
+    """Write some words right of a point."""
+    place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    axis.annotate(words, (x, at), fontsize=7.5, color=_INK, **place, **how)
+
+
+def _name(frame: Frame, one: Bottleneck, *, own: bool = False) -> str:
+    """Return what a bar is called; `own` says of sections with others below them that it is without those."""
+    if not one.step.path:
+        return "outside all sections"
+    mark = " (own)" if own and one.step.node.children else ""
+    return cut(visible(frame.name_of(one.step)), _NAME_CELLS - len(mark)) + mark
+
+
+def _whole(frame: Frame) -> str:
+    length = formatting.time(round(frame.tick_ns))
+    return f"a mean steady tick of {cut(of(frame), 24)}, {length}" if frame.loop else f"the run, {length}"

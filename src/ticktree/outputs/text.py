@@ -1,0 +1,146 @@
+"""Plain text in the manner of hand-made analyzers: a summary, the top bottlenecks, categories, what to do.
+
+Units stand above the columns, so that any program that splits a line at spaces finds numbers at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.cells import cell_len
+
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.category_shares import category_shares
+from ticktree.analysis.registry import found_in
+from ticktree.analysis.steps import Frame
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.advice import said
+from ticktree.outputs.bottlenecks import of
+from ticktree.outputs.formatting import ABSENT
+from ticktree.outputs.grid import cut
+from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.visible import visible
+from ticktree.profile import Node, Profile
+
+SHOWN = 10
+SUMMARY_SHOWN = 30
+NAME_CELLS = 60
+_GAP = "  "
+
+_SUMMARY = ("Operation", "Calls", "Total(s)", "Avg(s)", "Min(s)", "Max(s)", "Mem Peak(MB)", "GPU Peak(MB)")
+_BOTTLENECKS = ("Operation", "Score", "Time%", "Avg(ms)", "Calls")
+_CATEGORIES = ("Category", "Time%", "Time(ms)", "Operations")
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the report as UTF-8; "-" is what was not measured."""
+    return "\n".join(_lines(profile, options)).encode() + b"\n"
+
+
+def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
+    yield title(profile)
+    yield from headline(profile, replace(options, phase="all"))
+    if is_empty(profile):
+        yield from ("", NOTHING)
+    else:
+        yield from ("", "PROFILING SUMMARY:")
+        yield from _summary(profile, options)
+    seen = Survey(profile, options.settings)
+    for frame in seen.frames if options.all else seen.chief_frames:
+        yield from _of_frame(seen, frame, options)
+    yield from _recommendations(seen)
+    lost = losses(profile)
+    if lost:
+        yield from ("", ", ".join(lost))
+
+
+def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
+    nodes = [(visible(path), node) for path, _, node in profile.root.walk() if path]
+    nodes.sort(key=lambda pair: (-pair[1].total_ns, pair[0]))
+    shown = nodes if options.all else nodes[:SUMMARY_SHOWN]
+    yield from _table(_SUMMARY, [_summary_row(path, node) for path, node in shown])
+    yield from _more(len(nodes) - len(shown))
+
+
+def _summary_row(path: str, node: Node) -> list[str]:
+    stats = node.stats
+    times = (node.total_ns, stats.mean_ns, stats.min_ns, stats.max_ns)
+    peaks = [None if memory is None else memory.peak_bytes for memory in (node.memory, node.device_memory)]
+    return [
+        path,
+        str(stats.count),
+        *(_number(ns, 1e9, 3 if at == 0 else 6) for at, ns in enumerate(times)),
+        *(_number(peak, 1e6, 1) for peak in peaks),
+    ]
+
+
+def _of_frame(seen: Survey, frame: Frame, options: ViewOptions) -> Iterator[str]:
+    """Yield what a loop's time, or the run's, goes to: by score, as far as it works on the loop's path."""
+    found = [one for one in seen.bottlenecks if one.frame is frame and one.score is not None]
+    ranked = sorted(found, key=lambda one: (-(one.score or 0.0), one.step.path))
+    if not ranked:
+        return
+    shown = ranked if options.all else ranked[:SHOWN]
+    which = "ALL" if options.all else f"TOP {SHOWN}"
+    yield from ("", f"{which} BOTTLENECKS OF {of(frame)}{_ticks(frame)}:")
+    yield from _table(_BOTTLENECKS, [_bottleneck_row(one) for one in shown])
+    yield from _more(len(ranked) - len(shown))
+    yield from ("", f"CATEGORIES OF {of(frame)}{_ticks(frame)}:")
+    shares = category_shares(frame)
+    rows = [
+        [visible(one.name), _number(100 * one.share, 1, 1), _number(one.ns, 1e6, 3), str(one.sections)]
+        for one in shares
+    ]
+    yield from _table(_CATEGORIES, rows)
+
+
+def _ticks(frame: Frame) -> str:
+    """Return which part of the run the own times are of, and that they are own times."""
+    return f", own time in {frame.ticks} steady ticks" if frame.loop else ", own time"
+
+
+def _bottleneck_row(one: Bottleneck) -> list[str]:
+    calls = round(one.step.calls * one.frame.ticks)
+    return [
+        visible(one.frame.name_of(one.step)) if one.step.path else "outside all sections",
+        _number(one.score, 1, 1),
+        _number(100 * one.share, 1, 1),
+        _number(one.call_ns, 1e6, 3),
+        str(calls) if calls else ABSENT,
+    ]
+
+
+def _recommendations(seen: Survey) -> Iterator[str]:
+    found = found_in(seen)
+    if found:
+        yield from ("", "RECOMMENDATIONS:")
+    for finding in found:
+        yield f"{finding.severity.upper()}: {said(finding)} (rule: {visible(finding.rule)})"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    names = [cut(row[0], NAME_CELLS) for row in rows]
+    name_cells = max(map(cell_len, [heads[0], *names]))
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)][1:]
+    rule = "-" * (name_cells + sum(len(_GAP) + width for width in widths))
+    yield rule
+    yield _row(heads[0], heads[1:], name_cells, widths)
+    yield rule
+    for name, row in zip(names, rows, strict=True):
+        yield _row(name, row[1:], name_cells, widths)
+
+
+def _row(name: str, cells: Sequence[str], name_cells: int, widths: Sequence[int]) -> str:
+    padded = name + " " * (name_cells - cell_len(name))
+    return _GAP.join([padded, *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))])
+
+
+def _more(count: int) -> Iterator[str]:
+    if count:
+        yield f"{count} more: --all"
+
+
+def _number(amount: float | None, unit: float, digits: int) -> str:
+    return ABSENT if amount is None else f"{amount / unit:.{digits}f}"

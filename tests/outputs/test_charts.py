@@ -1,0 +1,116 @@
+"""The overview as a picture: its letters and its bars are read back from the SVG, its pixels from the PNG."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import warnings
+from xml.etree import ElementTree
+
+import pytest
+from hostile_profiles import hostile, side_by_side, unknown_durations
+from invented_profiles import control, node, training
+
+from ticktree.errors import TicktreeError
+from ticktree.outputs import OUTPUTS
+from ticktree.outputs.palette import color_of
+from ticktree.profile import Node, Profile
+from ticktree.profile import path as paths
+
+
+@pytest.fixture(autouse=True)
+def _matplotlib(request):
+    if "says_what_to_install" not in request.node.name:
+        pytest.importorskip("matplotlib", reason="charts were not drawn: there is no matplotlib")
+
+
+def words(profile):
+    root = ElementTree.fromstring(OUTPUTS["svg"].render(profile))
+    return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text") if element.text]
+
+
+def test_it_shows_time_calls_categories_and_memory():
+    found = words(training())
+    for title in ("Time by operation (10 smaller ones not shown)", "Time per call", "Categories"):
+        assert title in found
+    assert "Memory, where it was measured" in found
+    assert "visual_sac" in found
+    assert "update/actor (own)" in found
+    assert "34%  704 ms" in found
+    assert "96.0 MB" in found
+    assert "own time, % of a mean steady tick of train, 2.06 s" in found
+
+
+def test_without_memory_there_is_no_panel_that_looks_like_none_was_needed():
+    found = words(control())
+    assert not any("Memory" in word for word in found)
+    assert "Categories" in found
+
+
+def test_losses_are_in_the_picture():
+    assert any(word.endswith("Not recorded: 2 unwound") for word in words(control()))
+
+
+def test_axes_of_durations_have_units():
+    assert {"10 ms", "100 ms", "1 s"} <= set(words(training()))
+    assert {"1 ms", "10 ms"} <= set(words(control()))
+
+
+def test_bars_are_as_long_as_what_they_stand_for():
+    root = ElementTree.fromstring(OUTPUTS["svg"].render(control()))
+    width = {}
+    for element in root.iter("{http://www.w3.org/2000/svg}path"):
+        style, path = element.get("style", ""), element.get("d", "")
+        for category in ("waiting", "policy", "environment"):
+            if f"fill: {color_of(category)}" in style:
+                xs = [float(x) for x in path.replace("L", "M").replace("z", "").split()[1::3]]
+                width.setdefault(category, []).append(max(xs) - min(xs))
+    # The last of each colour is the category's: the waiting's is 58.5%, the policy's 28.3, the environment's 12.1.
+    assert width["waiting"][-1] / width["environment"][-1] == pytest.approx(58.5 / 12.1, rel=0.01)
+    assert width["policy"][-1] / width["environment"][-1] == pytest.approx(28.3 / 12.1, rel=0.01)
+
+
+@pytest.mark.parametrize("make", [training, hostile, side_by_side, unknown_durations, Profile.empty])
+def test_a_png_is_a_picture_of_its_size_without_a_screen_and_without_warnings(make, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.setenv("MPLBACKEND", "tkagg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        png = OUTPUTS["png"].render(make())
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", png[16:24]) == (1650, 1125)
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_what_the_user_has_set_changes_nothing_and_is_left_as_it_was(form):
+    import matplotlib as mpl
+
+    plain = OUTPUTS[form].render(training())
+    with mpl.rc_context({"font.size": 20, "axes.facecolor": "black", "svg.fonttype": "path"}):
+        assert OUTPUTS[form].render(training()) == plain
+        assert mpl.rcParams["font.size"] == 20
+
+
+def test_hostile_names_are_letters_and_no_markup_and_no_formula():
+    profile = hostile()
+    found = words(profile)
+    assert any("xxx…xxx" in word for word in found)
+    assert all(word.isprintable() for word in found)
+    odd = {name: node(name, [10, 20]) for name in ("</script>", r"$\frac{1}{2}$", "a & b")}
+    assert {paths.element(name) for name in odd} <= set(words(Profile(root=Node(name="root", children=odd))))
+
+
+def test_a_category_has_the_same_colour_in_every_picture():
+    assert color_of("training") == "#0072b2"
+    assert color_of("a project's own") == color_of("a project's own")
+    assert color_of("\ud800").startswith("#")
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_without_matplotlib_a_line_says_what_to_install(form, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(TicktreeError, match=rf"{form} needs matplotlib: .*'ticktree\[charts\]'"):
+        OUTPUTS[form].render(training())
