@@ -1,7 +1,8 @@
 import * as format from "../format";
-import { colorOf, theme } from "../palette";
+import { colorOf } from "../palette";
 import type { Row } from "../rows";
 import type { State } from "../state";
+import { theme } from "../theme";
 
 const INDENT_PX = 16;
 // Deeper lines keep to this indentation, so that names stay on the screen.

@@ -1,6 +1,7 @@
 import * as format from "../format";
-import { colorOf, theme } from "../palette";
+import { colorOf } from "../palette";
 import type { State } from "../state";
+import { theme } from "../theme";
 import type { Frame, Loop, Section } from "../types";
 import { NodeLink } from "./NodeLink";
 import { TickBar } from "./TickBar";
