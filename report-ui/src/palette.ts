@@ -16,13 +16,13 @@ export const NAMED = [
   "logging",
 ] as const;
 const LIGHT = [
-  "#238ade", "#623f0a", "#40724d", "#eb7e31", "#54afee", "#a7479c", "#4a2d98", "#f3ca8e", "#c1ba0a", "#7c838f",
+  "#385ac0", "#dba131", "#06986e", "#d26122", "#5ebaf8", "#c276b9", "#5c248e", "#6d5614", "#f3cf31", "#334f5f",
 ];
 const DARK = [
-  "#4a69d2", "#6b5709", "#42b07b", "#d8701b", "#458ca4", "#9c3d94", "#aaace5", "#f5d29b", "#c7c525", "#c7daef",
+  "#4b80c4", "#e9ac26", "#4fae78", "#d15b1c", "#62b7fd", "#c88ec1", "#5558ba", "#755010", "#e8d98b", "#7b858f",
 ];
-const WAITING = { light: "#c7d2de", dark: "#4d5055" };
-const NONE = { light: "#acaba5", dark: "#756e62" };
+const WAITING = { light: "#c7d2de", dark: "#4c5056" };
+const NONE = { light: "#b1aa9e", dark: "#6e685f" };
 
 export type Theme = "light" | "dark";
 

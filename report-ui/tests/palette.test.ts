@@ -4,7 +4,7 @@ import { colorOf, inkOn, NAMED, type Theme } from "../src/palette";
 type Rgb = [number, number, number];
 
 // As far apart as can be had for twelve; 0.02 is about what can be told side by side.
-const LEAST = 0.09;
+const LEAST = 0.08;
 
 // Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency (2009), the
 // whole loss of one kind of cone.
