@@ -19,8 +19,8 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 1280
 # Name, colours, the part of the page at the top, and how high.
 PICTURES = (
-    ("report", "light", "header", 800),
-    ("report-dark", "dark", "#ledger", 800),
+    ("report", "light", "header", 720),
+    ("report-dark", "dark", "#ledger", 600),
     ("report-ticks", "light", "#ticks", 640),
 )
 
