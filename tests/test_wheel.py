@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_a_wheel_holds_the_native_module_the_stubs_and_the_pth_file(wheel: Path) -> None:
+def test_a_wheel_holds_the_native_module_the_stubs_the_page_and_the_pth_file(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert any(name.startswith("ticktree/recorder/_native.") and name.endswith(".so") for name in names)
     assert {
@@ -41,6 +41,7 @@ def test_a_wheel_holds_the_native_module_the_stubs_and_the_pth_file(wheel: Path)
         "ticktree/py.typed",
         "ticktree/recorder/_native.pyi",
         "ticktree/cli/run.py",
+        "ticktree/outputs/html/page.html",
     } <= names
     assert not [name for name in names if name.endswith((".c", ".h", ".pyx", ".pxi"))]
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { theme } from "../palette";
+import { theme } from "../theme";
 
 /** Ink of the page as it is now: charts are drawn on canvases, which no style sheet reaches. */
 export function ink(name: string): string {

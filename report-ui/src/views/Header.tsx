@@ -1,5 +1,5 @@
-import { choose, chosen, type Chosen } from "../palette";
 import type { State } from "../state";
+import { choose, chosen, type Chosen } from "../theme";
 
 const NEXT: Record<Chosen, Chosen> = { auto: "light", light: "dark", dark: "auto" };
 

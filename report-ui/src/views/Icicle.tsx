@@ -3,8 +3,9 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ink } from "../charts/Plot";
 import * as format from "../format";
 import { boxAt, type Boxes, boxesOf, eachBox, type Span } from "../icicle";
-import { colorOf, inkOn, theme, type Theme } from "../palette";
+import { colorOf, inkOn, type Theme } from "../palette";
 import type { State } from "../state";
+import { theme } from "../theme";
 import { childrenOf, lineage, type Tree } from "../tree";
 
 const ROW_PX = 24;

@@ -1,7 +1,8 @@
 import * as format from "../format";
-import { colorOf, theme } from "../palette";
+import { colorOf } from "../palette";
 import type { Row } from "../rows";
 import type { State } from "../state";
+import { theme } from "../theme";
 
 const INDENT_PX = 16;
 // Deeper lines keep to this indentation, so that names stay on the screen.
@@ -36,13 +37,13 @@ export function Line({ state, row, place }: Props) {
         <Bar state={state} row={row} />
         <span>{format.share(row.share)}</span>
       </div>
-      <div class="total">{format.time(row.totalNs)}</div>
-      <div class="mean">{row.meanNs === null ? "" : format.time(row.meanNs)}</div>
-      <div class="p50">{stats ? format.time(stats.p50_ns) : ""}</div>
-      <div class="p90">{stats ? format.time(stats.p90_ns) : ""}</div>
-      <div class="p99">{stats ? format.time(stats.p99_ns) : ""}</div>
-      <div class="max">{stats ? format.time(stats.max_ns) : ""}</div>
-      <div class="calls">{row.calls === null ? "" : format.count(row.calls)}</div>
+      <div class="total" role="gridcell">{format.time(row.totalNs)}</div>
+      <div class="mean" role="gridcell">{row.meanNs === null ? "" : format.time(row.meanNs)}</div>
+      <div class="p50" role="gridcell">{stats ? format.time(stats.p50_ns) : ""}</div>
+      <div class="p90" role="gridcell">{stats ? format.time(stats.p90_ns) : ""}</div>
+      <div class="p99" role="gridcell">{stats ? format.time(stats.p99_ns) : ""}</div>
+      <div class="max" role="gridcell">{stats ? format.time(stats.max_ns) : ""}</div>
+      <div class="calls" role="gridcell">{row.calls === null ? "" : format.count(row.calls)}</div>
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import * as format from "../format";
-import { colorOf, theme } from "../palette";
+import { colorOf } from "../palette";
+import { theme } from "../theme";
 import type { CategoryShares, Loop } from "../types";
 
 interface Props {

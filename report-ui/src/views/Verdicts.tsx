@@ -1,6 +1,7 @@
 import * as format from "../format";
-import { colorOf, theme } from "../palette";
+import { colorOf } from "../palette";
 import type { State } from "../state";
+import { theme } from "../theme";
 import type { Frame, Loop, Section } from "../types";
 import { NodeLink } from "./NodeLink";
 import { TickBar } from "./TickBar";
@@ -120,7 +121,7 @@ function Bottleneck({ state, at, section, name }: Chief) {
           {dearest.slice(0, SHOWN).map((other) => (
             <tr key={other.path + other.kind} class={other === one ? "chief" : ""}>
               <td class="words">
-                <NodeLink state={state} path={other.path} name={tail(other.path, frame.loop)} />
+                <NodeLink state={state} path={other.path} name={called(state, other.path, frame.loop)} />
               </td>
               <td class="bar">
                 <i style={{ width: `${100 * other.share}%`, background: colorOf(other.category, theme.value) }} />
@@ -144,6 +145,9 @@ function ceiling(section: Section): string {
   return section.speedup === null ? "" : `${format.significant(section.speedup)} x as fast`;
 }
 
-function tail(path: string, above: string | null): string {
-  return above !== null && path.startsWith(`${above}/`) ? path.slice(above.length + 1) : path;
+/** Seen from the loop; of a section that others are in, only its own time is meant. */
+function called(state: State, path: string, above: string | null): string {
+  const tail = above !== null && path.startsWith(`${above}/`) ? path.slice(above.length + 1) : path;
+  const place = state.tree.places[state.tree.at.get(path) ?? 0]!;
+  return path && place.end > place.index + 1 ? `${tail} (own)` : tail;
 }

@@ -1,8 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { type Part, partsOf } from "../breakdown";
 import * as format from "../format";
-import { colorOf, theme } from "../palette";
+import { colorOf } from "../palette";
 import type { State } from "../state";
+import { theme } from "../theme";
 import type { Loop, WorstTick } from "../types";
 import { visible } from "../visible";
 import { NodeLink } from "./NodeLink";
