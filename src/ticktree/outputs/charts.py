@@ -14,10 +14,10 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, Literal
 
-from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.category_shares import OTHER, category_shares
-from ticktree.analysis.scores import device_memory_bytes, memory_bytes
-from ticktree.analysis.steps import Frame
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
+from ticktree.analysis.bottlenecks.scores import device_memory_bytes, memory_bytes
+from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import formatting
 from ticktree.outputs.bottlenecks import of

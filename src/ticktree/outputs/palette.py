@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 
+from ticktree.analysis.bottlenecks.category_shares import OTHER
 from ticktree.analysis.categories import WAITING
-from ticktree.analysis.category_shares import OTHER
 
 # The first six are of Okabe and Ito, Color Universal Design, 2008. What waits, and what is unknown, is no hue.
 _COLORS = {

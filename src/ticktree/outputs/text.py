@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from rich.cells import cell_len
 
-from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.category_shares import category_shares
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.category_shares import category_shares
+from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.registry import found_in
-from ticktree.analysis.steps import Frame
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.advice import said
 from ticktree.outputs.bottlenecks import of
