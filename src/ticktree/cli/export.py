@@ -10,6 +10,7 @@ import click
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read
+from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.headline import losses
@@ -37,7 +38,8 @@ def command(run: Path | None, format_name: str, table: TableName, output: Path |
     """
     profile = read(run)
     form = EXPORTS[format_name]
-    document = form.render(profile, ViewOptions(table=table))
+    with progress("writing"):
+        document = form.render(profile, ViewOptions(table=table))
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")

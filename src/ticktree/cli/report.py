@@ -12,6 +12,7 @@ from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read, view_for
 from ticktree.cli.judging import settings_here
+from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
@@ -55,7 +56,8 @@ def command(
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
     form = OUTPUTS[format_name or _format_of(output)]
-    document = form.render(profile, view)
+    with progress("drawing"):
+        document = form.render(profile, view)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")

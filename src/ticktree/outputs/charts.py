@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
-from ticktree.analysis.bottlenecks.scores import device_memory_bytes, memory_bytes
 from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import formatting
@@ -32,7 +31,8 @@ from ticktree.profile import Profile, Stats
 # As many bars as can be told apart at a column's width.
 BARS = 12
 _NAME_CELLS = 30
-_HEADLINE_CELLS = 150
+_PIECE_CELLS = 80
+_LINE_CELLS = 160
 _INCHES = (11.0, 7.5)
 _DOTS_PER_INCH = 150
 
@@ -98,7 +98,7 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
     frame = next(iter(seen.chief_frames), None)
     figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
     about = [*headline(profile, replace(options, phase="all")), *losses(profile)]
-    figure.supxlabel(cut("   ".join(about), _HEADLINE_CELLS), x=0.01, ha="left", fontsize=7.5, color=_INK)
+    figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=_INK)
     if frame is None:
         figure.text(0.5, 0.5, NOTHING, ha="center")
         return
@@ -114,6 +114,17 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
         _memory(axes["memory"], frame, found)
 
 
+def _paragraph(pieces: Sequence[str]) -> str:
+    """Return pieces on as few lines as they need, each of them whole unless it is very long."""
+    lines: list[str] = []
+    for piece in (cut(piece, _PIECE_CELLS) for piece in pieces):
+        if lines and len(lines[-1]) + len(piece) < _LINE_CELLS:
+            lines[-1] += f"   {piece}"
+        else:
+            lines.append(piece)
+    return "\n".join(lines)
+
+
 def _time(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
     """Draw the own time of what a tick consists of, the dearest first, as parts of it."""
     shown = found[:BARS]
@@ -124,8 +135,7 @@ def _time(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
         _beside(
             axis, 100 * one.share, at, f"{formatting.share(one.share)}  {formatting.time(one.step.own_ns)}"
         )
-    axis.set_xlabel(f"own time, % of {_whole(frame)}")
-    axis.set_xlim(0, 1.45 * max(shares, default=1.0))
+    _percent_axis(axis, frame, 1.45 * max(shares, default=1.0))
     rest = len(found) - len(shown)
     axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
 
@@ -170,12 +180,20 @@ def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
     axis.set_xscale("log")
     axis.set_xlim(least_ns / 1.3, most_ns * 1.3)
     axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=8))
-    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: _round_time(ns)))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: _round(formatting.time(ns))))
     axis.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _round_time(ns: float) -> str:
-    number, _, unit = formatting.time(ns).partition(" ")
+def _percent_axis(axis: Any, frame: Frame, most: float) -> None:
+    """Set an axis of parts of the whole, with room for words, but without numbers beyond the whole."""
+    axis.set_xlim(0, most)
+    axis.set_xticks([tick for tick in axis.get_xticks() if 0 <= tick <= min(most, 100)])
+    axis.set_xlabel(f"own time, % of {_whole(frame)}")
+
+
+def _round(words: str) -> str:
+    """Return a number with its unit without zeros at its end."""
+    number, _, unit = words.partition(" ")
     return f"{float(number):g} {unit}"
 
 
@@ -191,33 +209,30 @@ def _categories(axis: Any, frame: Frame) -> None:
     )
     for at, one in enumerate(shares):
         _beside(axis, 100 * one.share, at, formatting.share(one.share))
-    axis.set_xlim(0, 1.15 * max(percents, default=1.0))
-    axis.set_xlabel(f"own time, % of {_whole(frame)}")
+    _percent_axis(axis, frame, 1.15 * max(percents, default=1.0))
     axis.set_title("Categories")
 
 
 def _memory(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
     """Draw what calls needed at most, of the process's memory and of a device's."""
+    ticker = import_module("matplotlib.ticker")
     rows = [
         (f"{_name(frame, one)}{mark}", amount, color)
         for one in _with_memory(found)
         for mark, amount, color in (
-            ("", memory_bytes(one.step), color_of("data")),
-            (" (device)", device_memory_bytes(one.step), color_of("model")),
+            ("", one.memory_bytes, color_of("data")),
+            (" (device)", one.device_memory_bytes, color_of("model")),
         )
         if amount is not None
     ]
-    rows = sorted(rows, key=lambda row: -row[1])[:BARS]
-    _bars(
-        axis,
-        [name for name, _, _ in rows],
-        [amount / 1e6 for _, amount, _ in rows],
-        [color for *_, color in rows],
-    )
+    rows = sorted(rows, key=lambda row: (-row[1], row[0]))[:BARS]
+    _bars(axis, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
     for at, (_, amount, _) in enumerate(rows):
-        _beside(axis, amount / 1e6, at, formatting.size(amount))
-    axis.set_xlim(0, 1.25 * max([amount / 1e6 for _, amount, _ in rows] + [1e-6]))
-    axis.set_xlabel("MB that a call needed at most, beyond what was there")
+        _beside(axis, amount, at, formatting.size(amount))
+    axis.set_xlim(0, 1.25 * max(1, *(row[1] for row in rows)))
+    axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
+    axis.set_xlabel("what a call needed at most, beyond what was there")
     axis.set_title("Memory, where it was measured")
 
 

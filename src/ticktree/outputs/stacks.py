@@ -19,7 +19,7 @@ class Frame:
     Attributes:
         name: as the program chose it.
         node: which one it is.
-        partly: whether some of its time, the lesser part, ran beside its parent though it stands below it.
+        partly: whether some of its time, at most half, ran beside its parent though it stands below it.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Stack:
 
     Attributes:
         frames: from the root to the node.
-        beside: whether the node, or one around it, ran for most of its time beside what is around it: in another
-            thread, process or task.
+        beside: whether the node, or one around it, ran for more than half of its time beside what is around it: in
+            another thread, process or task.
     """
 
     frames: tuple[Frame, ...]
