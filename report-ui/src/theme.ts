@@ -7,12 +7,15 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 export const chosen = signal<Chosen>("auto");
 export const theme = signal<Theme>(dark.matches ? "dark" : "light");
 
-function settle(): void {
-  theme.value = chosen.value === "auto" ? (dark.matches ? "dark" : "light") : chosen.value;
+function settle(only?: Theme): void {
+  theme.value = only ?? (chosen.value === "auto" ? (dark.matches ? "dark" : "light") : chosen.value);
   document.documentElement.dataset["theme"] = theme.value;
 }
 
-dark.addEventListener("change", settle);
+dark.addEventListener("change", () => settle());
+// Paper is white; what is drawn on canvases has to know, too.
+addEventListener("beforeprint", () => settle("light"));
+addEventListener("afterprint", () => settle());
 settle();
 
 export function choose(next: Chosen): void {

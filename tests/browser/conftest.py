@@ -18,7 +18,8 @@ for room in ("profile", "analysis", "outputs"):
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while playwright runs, its event loop is this thread's, and other tests have their own.
+@pytest.fixture(scope="module")
 def browser():
     """Chromium; where it is missing tests are skipped at a desk, and fail in CI, which installs it."""
     path = next((found for found in map(shutil.which, NAMES) if found), None)

@@ -110,6 +110,20 @@ def test_hostile_names_are_text(open_report):
     assert report.page.locator(".details h2").inner_text() == visible(HOSTILE[-1])
 
 
+def test_a_tree_as_deep_as_a_program_recursed_is_shown_to_its_end(open_report):
+    deep = node("f", [MS])
+    for _ in range(900):
+        deep = node("f", [deep.total_ns], deep)
+    page = open_report(of(deep)).page
+    page.get_by_role("button", name="Unfold all").click()
+    rows = int(page.get_by_role("treegrid").get_attribute("aria-rowcount"))
+    assert rows > 1800
+    page.locator(".line").first.focus()
+    page.keyboard.press("End")
+    page.wait_for_selector(f'.line[aria-rowindex="{rows}"]:focus')
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 1280
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_name_of_ten_thousand_characters_breaks_nothing(width, open_report):
     profile = replace(
@@ -210,13 +224,16 @@ def test_the_theme_can_be_chosen(open_report):
 
 
 def test_on_paper_there_are_all_lines_and_no_buttons(open_report):
-    page = open_report(of(*(node(f"section {at}", [MS + at]) for at in range(900)))).page
+    page = open_report(of(*(node(f"section {at}", [MS + at]) for at in range(900))), scheme="dark").page
     assert page.locator(".line").count() < 300
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.wait_for_function("document.querySelectorAll('.line').length >= 900")
+    page.wait_for_selector('.line[data-place="899"]')
+    assert page.locator(".line").count() >= 900
     assert not page.locator("nav").is_visible()
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

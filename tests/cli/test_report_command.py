@@ -57,7 +57,9 @@ def test_json_is_the_saved_profile(recorded: CommandLine) -> None:
     assert profile == ticktree.load(recorded.runs()[0])
 
 
-@pytest.mark.parametrize(("name", "begins"), [("r.json", "{"), ("r.md", "#"), ("r.txt", "train")])
+@pytest.mark.parametrize(
+    ("name", "begins"), [("r.json", "{"), ("r.md", "#"), ("r.txt", "train"), ("r.html", "<!doctype")]
+)
 def test_a_files_name_says_its_format(recorded: CommandLine, name: str, begins: str) -> None:
     done = recorded.ticktree("report", "-o", name)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { theme } from "../theme";
 
@@ -21,7 +21,8 @@ interface Props {
 export function Plot({ height, label, data, plan, onPick }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const colors = theme.value;
-  useEffect(() => {
+  // Before the browser goes on: it may be about to print.
+  useLayoutEffect(() => {
     const element = place.current!;
     const width = () => Math.max(200, element.clientWidth);
     const plot = new uPlot({ ...plan(), width: width(), height }, data, element);

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ink } from "../charts/Plot";
 import * as format from "../format";
 import { boxAt, type Boxes, boxesOf, eachBox, type Span } from "../icicle";
@@ -143,7 +143,7 @@ function useDrawing(
   const last = useRef<Span>(spanOf(boxes, state.zoomed.value));
   const colors = theme.value;
   const zoomed = state.zoomed.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = canvas.current!;
     const from = last.current;
     const to = spanOf(boxes, zoomed);
