@@ -10,10 +10,9 @@ this makes with a recorder of today is of today's format.
 from __future__ import annotations
 
 import sys
-import threading
 from pathlib import Path
 
-from memory_images import profile_of, recorder_on
+from memory_images import profile_of, recorder_on, woken_and_open
 
 MS = 1_000_000
 
@@ -32,15 +31,7 @@ def every_record() -> bytes:
                 policy.work(bytes=1024, items=1)
             recorder.record("measured", 5e-7)
             recorder.gauge("queue", tick - 2.5)
-    with recorder.section("woken", wait=True):
-        signaller = threading.Thread(target=recorder.signal, args=("batch",))
-        signaller.start()
-        signaller.join()
-        recorder.unblocked_by("batch")
-    recorder.section("open").__enter__()
-    recorder.tick("ticking", hz=50)
-    recorder.stage("stage")
-    recorder.advance(40 * MS)
+    woken_and_open(recorder)
     return recorder.image()
 
 

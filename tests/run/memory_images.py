@@ -44,6 +44,12 @@ def busy_image() -> bytes:
             recorder.record("measured", 5e-7)
             recorder.gauge("gauge", tick - 2.5)
         recorder.section("unmatched").__exit__(None, None, None)
+    woken_and_open(recorder)
+    return recorder.image()
+
+
+def woken_and_open(recorder: Any) -> None:
+    """Adds a wait that a thread ended, and leaves a section, a tick and a stage open."""
     with recorder.section("woken", wait=True):
         signaller = threading.Thread(target=recorder.signal, args=("batch",))
         signaller.start()
@@ -53,7 +59,6 @@ def busy_image() -> bytes:
     recorder.tick("ticking", hz=50)
     recorder.stage("stage")
     recorder.advance(40_000_000)
-    return recorder.image()
 
 
 def profile_of(image: bytes) -> Any:
