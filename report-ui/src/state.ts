@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { type Column, openAtFirst, openTo, type Row, rowsOf } from "./rows";
 import { hasPhases, type Phase, type Tree, treeOf } from "./tree";
-import type { Payload, Report, View } from "./types";
+import type { By, Payload, Report, View } from "./types";
 
 const LINES_AT_FIRST = 36;
 
@@ -15,6 +15,8 @@ export class State {
   readonly phase = signal<Phase>("steady");
   readonly sort = signal<Column>("total");
   readonly descending = signal(true);
+  /** Whose columns the ledger has; null for those of all together. */
+  readonly by = signal<By | null>(null);
   readonly open = signal<ReadonlySet<number>>(new Set());
   /** The place whose details are shown, and the one that fills the icicle. */
   readonly selected = signal<number | null>(null);
@@ -27,6 +29,7 @@ export class State {
       sort: this.sort.value,
       descending: this.descending.value,
       phase: this.phase.value,
+      units: this.by.value && (this.view.units[this.by.value] ?? null),
     }),
   );
 
@@ -58,6 +61,13 @@ export class State {
   sortBy(column: Column): void {
     this.descending.value = this.sort.value === column ? !this.descending.value : column !== "name";
     this.sort.value = column;
+  }
+
+  /** Another column than those shown cannot be what they are sorted by. */
+  showBy(by: By | null): void {
+    this.by.value = by;
+    this.sort.value = "total";
+    this.descending.value = true;
   }
 
   /** Show a node's details, and see to it that the ledger has its line. */
