@@ -2,7 +2,8 @@ import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import * as format from "../format";
 import type { Loop, Windows } from "../types";
-import { axis, ink, logSplits, marked, Plot, type Plan } from "./Plot";
+import { ink } from "../theme";
+import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
 
 // Above so many times the usual tick, the worst ones would press all others flat on a linear axis.
 const FLAT = 12;

@@ -1,7 +1,7 @@
 """The HTML view: one file that opens anywhere and asks nobody for anything.
 
 `facts` says what is in it, `embedding` puts that into the front end, which is built from `report-ui/` and lies beside
-them as `page.html`.
+them as `page.html`. What shows several runs has a front end of its own, `runs.html`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     seen = Survey(profile, options.settings)
     found = found_in(seen)
     words = facts(seen, found, options)
-    return page(words["title"], written(seen, found).strip(), words)
+    return page("page", "report", written(seen, found).strip(), words)
 
 
 __all__ = ["render"]
