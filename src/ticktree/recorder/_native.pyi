@@ -59,6 +59,7 @@ class Recorder:
         run_began_ns: int = 0,
         identity: _Identity = ...,
         node_cap: int = 4096,
+        timeline: int = 0,
     ) -> None: ...
     def section(
         self,

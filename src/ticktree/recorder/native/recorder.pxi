@@ -40,7 +40,8 @@ cdef class Recorder:
         self.core.next = tt_recorders_head()
         set_tt_recorders_head(self.core)
 
-    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096):
+    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096,
+             timeline=0):
         """Gives the recorder its memory, once.
 
         Args:
@@ -50,13 +51,16 @@ cdef class Recorder:
             identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
                 another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
+            timeline: Of how many completed calls to keep start and end, the last ones, here and in forked children.
 
         Raises:
             OSError: If the file cannot be made; the recorder is as it was.
             MemoryError: If no memory could be reserved.
         """
         global scale_of_clock
+        self.core.events_asked = min(max(timeline, 0), TT_EVENTS_MOST)
         if self.core.header != NULL:
+            tt_timeline_begin(self.core)
             if identity[0]:  # it had memory before it had a run: now there is who it belongs to
                 self._sign(identity)
             return
