@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import show, view_options
+from ticktree.cli.screen import is_terminal, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -45,16 +45,30 @@ def view_for(output: Path | None, width: int | None) -> ViewOptions:
     return replace(view, color=color, width=width or view.width)
 
 
-def deliver(document: bytes, output: Path | None) -> None:
+def deliver(document: bytes, output: Path | None, *, binary: bool = False) -> None:
     """Print a document, or write it to a file: whole or not at all.
+
+    Args:
+        document: What is written.
+        output: The file; None or "-" for standard output.
+        binary: Whether it is no text, which a terminal is not given.
 
     Raises:
         TicktreeError: It cannot be written; what was there before is as it was.
     """
     if output is None or output == _STANDARD_OUTPUT:
-        show(document, sys.stdout)
+        if binary:
+            _print_bytes(document)
+        else:
+            show(document, sys.stdout)
         return
     try:
         write_atomically(output, document)
     except OSError as error:
         raise TicktreeError(f"cannot write {output}: {error.strerror}") from None
+
+
+def _print_bytes(document: bytes) -> None:
+    if is_terminal(sys.stdout):
+        raise TicktreeError("this format is no text: give it a file with -o FILE, or a pipe")
+    show_bytes(document, sys.stdout)

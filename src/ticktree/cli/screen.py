@@ -48,6 +48,19 @@ def show(document: bytes, stream: TextIO | None) -> None:
         stream.flush()
 
 
+def show_bytes(document: bytes, stream: TextIO | None) -> None:
+    """Write what is no text on a standard stream, byte for byte.
+
+    Raises:
+        BrokenPipeError: Nobody reads it any more.
+    """
+    if stream is None:  # We were started with it closed.
+        return
+    stream.flush()
+    stream.buffer.write(document)
+    stream.buffer.flush()
+
+
 def show_at_once(document: bytes, stream: TextIO | None) -> None:
     """Print UTF-8 text between the lines of a program that shares the stream, and never wait for a reader.
 
