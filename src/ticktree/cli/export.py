@@ -8,7 +8,7 @@ import click
 
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import deliver, read
+from ticktree.cli.files import deliver, read, read_timeline
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS
 
@@ -26,8 +26,9 @@ def command(run: Path | None, format_name: str, output: Path | None) -> None:
     program that still runs is written as it is at this moment.
     """
     profile = read(run)
-    document = EXPORTS[format_name].render(profile)
+    form = EXPORTS[format_name]
+    document = form.render(profile, timeline=read_timeline(run) if form.needs_events else None)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
-    deliver(document, output)
+    deliver(document, output, binary=form.binary)

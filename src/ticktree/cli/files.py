@@ -17,6 +17,7 @@ from ticktree.run.loading import find_run, load
 
 if TYPE_CHECKING:
     from ticktree.outputs import ViewOptions
+    from ticktree.profile.timeline import Timeline
 
 
 _STANDARD_OUTPUT = Path("-")
@@ -31,6 +32,16 @@ def read(path: Path | None) -> Profile:
     with progress("reading"):
         finish_abandoned()
         return find_run(None).profile() if path is None else load(path)
+
+
+def read_timeline(path: Path | None) -> Timeline | None:
+    """The calls one by one of what `read` reads; None where they were not recorded, or are not kept in such a file.
+
+    Raises:
+        TicktreeError: They cannot be understood.
+    """
+    with progress("reading the timeline"):
+        return find_run(path).timeline() if path is None or path.is_dir() else None
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:
