@@ -14,8 +14,9 @@ from ticktree.profile import Gauge, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Timeline
 
-# A thread's number is the kernel's; what is no thread gets one above any of these.
-_FIRST_NUMBER = 1 << 32
+# A thread's number is the kernel's; what is no thread gets one above any of these, within the 32 bits that readers
+# keep of it.
+_FIRST_NUMBER = 1 << 24
 
 
 def render(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
