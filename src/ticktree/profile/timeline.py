@@ -7,7 +7,7 @@ to do with each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -82,10 +82,10 @@ class Timeline:
 
     lanes: tuple[Lane, ...]
     spots: tuple[Spot, ...]
-    start_ns: Column
-    duration_ns: Column
-    spot: Column
-    lane: Column
+    start_ns: Column = field(repr=False)
+    duration_ns: Column = field(repr=False)
+    spot: Column = field(repr=False)
+    lane: Column = field(repr=False)
     overwritten: int = 0
     clocks: frozenset[str] = frozenset()
     began_wall_ns: int | None = None
