@@ -107,7 +107,8 @@ def _timeline(image: Image, events: Events, places: Places) -> Timeline:
     lane, spot = _looked_up(rows["lane"], at_lane), _looked_up(rows["node"], at_spot)
     good = (lane >= 0) & (spot >= 0) & (rows["start"] <= rows["end"])
     start = clock.moments_ns(rows["start"][good])
-    duration = clock.moments_ns(rows["end"][good]) - start
+    # In ticks a call may end 2^63 after it began, which no subtraction survives: a damaged file's.
+    duration = np.maximum(clock.moments_ns(rows["end"][good]) - start, 0)
     spot, lane = spot[good], lane[good]
     order = in_order(start, spot, spots)
     return Timeline(

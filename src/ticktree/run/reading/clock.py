@@ -9,6 +9,7 @@ from ticktree.run.reading import layout
 
 # Closer than this, two anchors say less than the scale measured when the recorder was made.
 _FAR_ENOUGH_NS = 10_000_000
+_FAR_NS = 1 << 61
 
 
 class Clock:
@@ -46,5 +47,7 @@ class Clock:
             ns = since
         else:
             # Exact to a nanosecond within a hundred days; rounding keeps the order.
-            ns = np.rint(since.astype(np.longdouble) * self._ns / self._ticks).astype(np.int64)
-        return np.maximum(ns + self._began_before_ns, 0)
+            exact = since.astype(np.longdouble) * self._ns / self._ticks
+            ns = np.rint(np.clip(exact, -_FAR_NS, _FAR_NS)).astype(np.int64)
+        # A damaged file's moments may be any: they are far away, and still in order.
+        return np.maximum(np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0)

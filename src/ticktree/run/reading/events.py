@@ -17,6 +17,8 @@ from ticktree.run.reading.image import DamagedError
 EVENT = np.dtype(layout.Event)
 _RING_BYTES = ctypes.sizeof(layout.Ring)
 _HEADER_BYTES = ctypes.sizeof(layout.Header)
+# Of events in a process's life: a million a second for nine years.
+_MOST = 1 << 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +72,11 @@ def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file"
     with memoryview(memory) as whole, whole[begin:end] as part:
         copy_settled(part, data, 0, [(0, end - begin)], 1)
     after = _ring(memory, at)
+    if not (before.forgotten <= before.done <= after.begun < _MOST):
+        raise DamagedError(f"{origin} is damaged: its timeline's numbers cannot be")
     # What was begun meanwhile may lie, in part, over the oldest of those that were done before.
     first = max(before.forgotten, after.begun - capacity, 0)
-    last = max(before.done, first)
+    last = max(before.done, first)  # while they were copied, all may have been written over
     slots = np.arange(first, last, dtype=np.int64) % capacity
     rows = np.frombuffer(data, EVENT)[slots]
     return Events(rows, max(0, first - before.forgotten))
