@@ -2,8 +2,8 @@
 
     python benchmarks/export_timeline.py [--events 1000000] [--rounds 3]
 
-The events are those of a loop with five sections a tick, nested two deep, recorded by this process. viztracer, where it
-is installed, records as many `log_event` blocks of the same names and saves them as its JSON; both take turns.
+The events are those of a loop with five sections a tick, recorded by this process. viztracer, where it is installed,
+records as many `log_event` blocks of the same names and saves them as its JSON; all take turns.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ def record(events: int) -> tuple[ticktree.Profile, Timeline]:
     recorder.disable()
     timeline = recorder.timeline()
     if timeline is None or len(timeline) != events:
-        sys.exit(f"{events} events were asked for and {timeline and len(timeline)} are there: too little memory?")
+        sys.exit(
+            f"{events} events were asked for and {timeline and len(timeline)} are there: too little memory?"
+        )
     return recorder.snapshot(), timeline
 
 
 def record_with_viztracer(events: int, output: Path) -> Any:
     """Records so many events with viztracer; None where it is not installed."""
     try:
-        from viztracer import VizTracer
+        from viztracer import VizTracer  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
     tracer = VizTracer(

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from ticktree.outputs.tracks import nesting_order, tracks_of
 from ticktree.profile.timeline import Lane, Spot, Timeline, in_order
 
+PLAIN = (Spot("a"),)
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
 
 
-def timeline_of(calls, spots=(Spot("a"),), **more):
+def timeline_of(calls, spots=PLAIN, **more):
     """A timeline of one lane: (start, end, spot) in the order they ended."""
     start = np.array([call[0] for call in calls], np.int64)
     end = np.array([call[1] for call in calls], np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 
 import pytest
@@ -193,7 +194,7 @@ def test_tasks_that_interleave_are_in_lanes_of_their_own_and_these_are_used_agai
     assert calls(recorder, "MainThread, task 1") + calls(recorder, "MainThread, task 2") != []
     for lane in names_of_lanes(recorder):
         ends = [(start, start + duration) for _, start, duration in calls(recorder, lane)]
-        assert all(one[1] <= other[0] for one, other in zip(ends, ends[1:])), lane
+        assert all(one[1] <= other[0] for one, other in itertools.pairwise(ends)), lane
     durations = sorted(duration for path, _, duration in calls(recorder) if path == "task")
     assert durations == [5, 5, 10, 20]
     assert names_of_lanes(recorder) <= {"MainThread", "MainThread, task 1", "MainThread, task 2"}

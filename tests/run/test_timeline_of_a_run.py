@@ -62,9 +62,7 @@ def rows(timeline):
 
 
 def expected(pid, calls=3):
-    return [
-        row for at in range(calls) for row in ((pid, "a", 5 * at, 5), (pid, "a/b", 5 * at + 2, 3))
-    ]
+    return [row for at in range(calls) for row in ((pid, "a", 5 * at, 5), (pid, "a/b", 5 * at + 2, 3))]
 
 
 def test_a_run_without_one_has_none(run):
@@ -130,7 +128,8 @@ def ring_at(image):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("capacity", 0), ("capacity", 1 << 40), ("done", 7), ("begun", 5), ("begun", 1 << 60), ("forgotten", 7)]
+    ("field", "value"),
+    [("capacity", 0), ("capacity", 1 << 40), ("done", 7), ("begun", 5), ("begun", 1 << 60), ("forgotten", 7)],
 )
 def test_a_ring_that_cannot_be_is_refused(field, value):
     image = image_of()
@@ -298,7 +297,9 @@ def test_columns_that_say_what_cannot_be_are_refused(tmp_path):
 
 def test_the_timelines_of_several_processes_are_one_in_order_of_time():
     one = two_calls()
-    other = replace(one, lanes=(LANE._replace(pid=2, process="2-1"),), spots=(Spot("b"), Spot("a", tick=True)))
+    other = replace(
+        one, lanes=(LANE._replace(pid=2, process="2-1"),), spots=(Spot("b"), Spot("a", tick=True))
+    )
     both = together([one, other])
     assert list(both.problems()) == []
     assert rows(both) == [

@@ -1,4 +1,4 @@
-"""What the Perfetto UI, with its trace processor, makes of our traces: the same calls, to the nanosecond, no errors."""
+"""What the Perfetto UI, with its trace processor, makes of our traces: the same calls, exactly, and no errors."""
 
 from __future__ import annotations
 

@@ -28,7 +28,11 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
     lines += [json.dumps(one) for one in _counters(profile.gauges.values(), timeline, tracks)]
     for track, number in zip(tracks, numbers, strict=True):
         lines += _calls(timeline, track, number, heads)
-    about = {"exported_by": "ticktree", "clocks": sorted(timeline.clocks), "not_recorded": lost(profile, timeline)}
+    about: dict[str, Any] = {
+        "exported_by": "ticktree",
+        "clocks": sorted(timeline.clocks),
+        "not_recorded": lost(profile, timeline),
+    }
     if timeline.began_wall_ns is not None:
         about["began_wall_ns"] = timeline.began_wall_ns
     head = f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},"traceEvents":[\n'
@@ -69,7 +73,13 @@ def _counters(gauges: Iterable[Gauge], timeline: Timeline, tracks: list[Track]) 
         if began is not None and gauge.last_wall_ns >= began and tracks:
             since = gauge.last_wall_ns - began
             pid = tracks[0].lane.pid
-            yield {"name": gauge.name, "ph": "C", "pid": pid, "ts": since / 1000, "args": {"value": gauge.last}}
+            yield {
+                "name": gauge.name,
+                "ph": "C",
+                "pid": pid,
+                "ts": since / 1000,
+                "args": {"value": gauge.last},
+            }
 
 
 def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:

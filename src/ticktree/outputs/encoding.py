@@ -99,7 +99,8 @@ class Rows:
         """All messages, one after another."""
         digits = np.concatenate([piece for piece, _ in self._pieces], axis=1)
         used = np.concatenate([used for _, used in self._pieces], axis=1)
-        return digits[used].tobytes()
+        found: bytes = digits[used].tobytes()
+        return found
 
 
 def chunks(count: int, size: int) -> Sequence[slice]:

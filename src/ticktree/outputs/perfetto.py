@@ -1,8 +1,8 @@
 """The timeline as a Perfetto trace, for ui.perfetto.dev and its trace processor.
 
 One sequence of packets a track, which keeps each packet small: what a track's packets have in common is said once,
-names are numbered, and a moment is given as what has passed since the one before. Packets are compressed in the trace's
-own way, so that the file needs no unpacking.
+names are numbered, and a moment is given as what has passed since the one before. Packets are compressed in the
+trace's own way, so that the file needs no unpacking.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Output:
         if self.needs_events and timeline is None:
             raise TicktreeError(
                 f"no timeline was recorded, and {self.name} shows calls one by one; "
-                "record one with `ticktree run --timeline`"
+                "to record one: ticktree run --timeline"
             )
         # Imported when first wanted: who writes JSON need not wait for a library that draws.
         module = import_module(f"ticktree.outputs.{self.name}")

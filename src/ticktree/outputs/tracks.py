@@ -100,14 +100,16 @@ def _layers(starts: list[int], ends: list[int]) -> list[int]:
     open_in: list[list[int]] = []
     found = []
     for start, end in zip(starts, ends, strict=True):
-        for layer, stack in enumerate(open_in):
-            while stack and stack[-1] <= start:
-                stack.pop()
-            if not stack or end <= stack[-1]:
-                break
-        else:
-            layer, stack = len(open_in), []
-            open_in.append(stack)
-        stack.append(end)
+        layer = next((at for at, stack in enumerate(open_in) if _fits(stack, start, end)), len(open_in))
+        if layer == len(open_in):
+            open_in.append([])
+        open_in[layer].append(end)
         found.append(layer)
     return found
+
+
+def _fits(open_ends: list[int], start: int, end: int) -> bool:
+    """Whether a call nests in those of a layer, of which it drops what is over by its start."""
+    while open_ends and open_ends[-1] <= start:
+        open_ends.pop()
+    return not open_ends or end <= open_ends[-1]

@@ -8,7 +8,6 @@ that is gone: who is killed in between leaves both, and nothing is there twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,7 +149,8 @@ def _lanes(image: Image) -> tuple[tuple[Lane, ...], dict[int, int]]:
 
 
 def _spots(image: Image, places: Places) -> tuple[tuple[Spot, ...], dict[int, int]]:
-    spots, at = [], {}
+    spots: list[Spot] = []
+    at: dict[int, int] = {}
     for ref, node in image.nodes():
         at[ref] = len(spots)
         flags = node.flags

@@ -42,7 +42,9 @@ class Clock:
 
     def moments_ns(self, ticks: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Moments, in nanoseconds since the run began; of two, the later one is never before the other."""
-        since = (ticks - np.uint64(self._first_ticks)).view(np.int64)  # modulo 2^64, so that earlier ones are negative
+        since = (ticks - np.uint64(self._first_ticks)).view(
+            np.int64
+        )  # modulo 2^64, so that earlier ones are negative
         if self._ns == self._ticks:
             ns = since
         else:
@@ -50,4 +52,7 @@ class Clock:
             exact = since.astype(np.longdouble) * self._ns / self._ticks
             ns = np.rint(np.clip(exact, -_FAR_NS, _FAR_NS)).astype(np.int64)
         # A damaged file's moments may be any: they are far away, and still in order.
-        return np.maximum(np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0)
+        found: NDArray[np.int64] = np.maximum(
+            np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0
+        )
+        return found

@@ -23,7 +23,14 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.copying import copy_of
 
 Record = TypeVar(
-    "Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge, layout.Footprint,
+    "Record",
+    layout.Node,
+    layout.Frame,
+    layout.Tree,
+    layout.Loop,
+    layout.Gauge,
+    layout.Edge,
+    layout.Footprint,
     layout.Lane,
 )
 
