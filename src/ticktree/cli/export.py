@@ -9,7 +9,7 @@ import click
 
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import deliver, read
+from ticktree.cli.files import deliver, read, timeline_for
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, ViewOptions
@@ -38,8 +38,9 @@ def command(run: Path | None, format_name: str, table: TableName, output: Path |
     """
     profile = read(run)
     form = EXPORTS[format_name]
+    timeline = timeline_for(form, run)
     with progress("writing"):
-        document = form.render(profile, ViewOptions(table=table))
+        document = form.render(profile, ViewOptions(table=table), timeline)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
