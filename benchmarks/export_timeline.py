@@ -46,7 +46,7 @@ def record(events: int) -> tuple[ticktree.Profile, Timeline]:
 def record_with_viztracer(events: int, output: Path) -> Any:
     """Records so many events with viztracer; None where it is not installed."""
     try:
-        from viztracer import VizTracer  # type: ignore[import-not-found, unused-ignore]
+        from viztracer import VizTracer  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         return None
     tracer = VizTracer(

@@ -119,6 +119,6 @@ def test_a_damaged_timeline_is_missed_by_who_shows_nothing_else_and_told_to_the_
         timeline_for(Output("made_up", ".x", needs_events=True), run)
     assert capsys.readouterr().err == ""
     assert timeline_for(Output("made_up", ".x", uses_events=True), run) is None
-    assert capsys.readouterr().err.count("damaged") == 1
+    assert capsys.readouterr().err.splitlines()[0].startswith("Without the timeline: ")
     assert timeline_for(Output("made_up", ".x"), run) is None
     assert capsys.readouterr().err == ""

@@ -6,6 +6,7 @@ import json
 import threading
 
 import pytest
+from hostile_profiles import NAMES
 
 import ticktree
 from ticktree.errors import TicktreeError
@@ -69,3 +70,13 @@ def test_without_a_timeline_it_is_refused():
     recorder = ticktree.Recorder(virtual_clock=True)
     with pytest.raises(TicktreeError, match="ticktree run --timeline"):
         EXPORTS["chrome"].render(recorder.snapshot(), timeline=recorder.timeline())
+
+
+def test_names_are_those_of_the_tree():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
+    for name in NAMES:
+        with recorder.section(name):
+            recorder.advance(1)
+    shown = [one["name"] for one in exported(recorder)["traceEvents"] if one["ph"] == "X"]
+    assert set(shown) == set(recorder.snapshot().root.children)
+    assert len(shown) == len(NAMES)

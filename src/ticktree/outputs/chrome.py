@@ -11,7 +11,6 @@ from ticktree.outputs.losses import lost
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.profile import Gauge, Profile
-from ticktree.profile import path as paths
 from ticktree.profile.timeline import Timeline
 
 # A thread's number is the kernel's; what is no thread gets one above any of these, within the 32 bits that readers
@@ -60,8 +59,7 @@ def _metadata(tracks: list[Track], numbers: list[int]) -> Iterator[dict[str, Any
         where = {"ph": "M", "pid": lane.pid, "tid": number}
         if lane.pid not in named:
             named.add(lane.pid)
-            name = ", ".join(filter(None, (lane.process_name or "python", lane.role)))
-            yield {"name": "process_name", **where, "args": {"name": name}}
+            yield {"name": "process_name", **where, "args": {"name": lane.process_title}}
         yield {"name": "thread_name", **where, "args": {"name": track.name}}
         yield {"name": "thread_sort_index", **where, "args": {"sort_index": at}}
 
@@ -87,7 +85,7 @@ def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
     categories = Categories(options.settings.categories)
     found = []
     for spot in timeline.spots:
-        name = paths.name_of(spot.path) or "root"
+        name = spot.name
         category = (WAITING if spot.wait else categories.of(name)) or ("ticks" if spot.tick else "section")
         found.append(f'{{"name":{json.dumps(name)},"cat":{json.dumps(category)},"ph":"X"')
     return found

@@ -19,7 +19,6 @@ from ticktree.outputs.protobuf import BYTES, VARINT, double, integer, message, t
 from ticktree.outputs.protobuf_rows import Rows, chunks
 from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.profile import Gauge, Profile
-from ticktree.profile import path as paths
 from ticktree.profile.timeline import Lane, Timeline
 
 # Of the trace's schema: fields of a packet, of an event, of a track, and values of enumerations.
@@ -45,7 +44,7 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
     """Return the timeline as a trace; gauges as counters, and what was lost as an event of its own."""
     tracks = list(tracks_of(timeline))
     parts = [b"".join(_packet(piece) for piece in _main(profile, timeline, tracks))]
-    names = [paths.name_of(spot.path) or "root" for spot in timeline.spots]
+    names = [spot.name for spot in timeline.spots]
     categories = Categories(options.settings.categories)
     kinds = [
         (WAITING if spot.wait else categories.of(name)) or ("ticks" if spot.tick else "")
@@ -93,8 +92,8 @@ def _clocks(timeline: Timeline) -> bytes:
 
 
 def _process_track(track_id: int, lane: Lane) -> bytes:
-    name = ", ".join(filter(None, (lane.process_name or "python", lane.role)))
-    return message(_TRACK, integer(1, track_id), message(3, integer(1, lane.pid), text(6, name)))
+    process = message(3, integer(1, lane.pid), text(6, lane.process_title))
+    return message(_TRACK, integer(1, track_id), process)
 
 
 def _thread_track(track_id: int, parent: int, lane: Lane) -> bytes:

@@ -50,9 +50,10 @@ class Output:
             timeline: its calls one by one, where they were recorded; for formats that show them.
 
         Raises:
-            TicktreeError: this format needs a timeline, and there is none: it is not made up from totals.
+            TicktreeError: only single calls are shown, and there are none: they are not made up from totals.
         """
-        if self.needs_events and timeline is None:
+        options = options or ViewOptions()
+        if timeline is None and (self.needs_events or (self.uses_events and options.only == "calls")):
             raise TicktreeError(
                 f"no timeline was recorded, and {self.name} shows calls one by one; "
                 "to record one: ticktree run --timeline"
@@ -60,7 +61,7 @@ class Output:
         # Imported when first wanted: who writes JSON need not wait for a library that draws.
         module = import_module(f"ticktree.outputs.{self.name}")
         given = (timeline,) if self.takes_events else ()
-        rendered: bytes = module.render(profile, options or ViewOptions(), *given)
+        rendered: bytes = module.render(profile, options, *given)
         return rendered
 
 
@@ -78,10 +79,10 @@ _EXPORTS = (
     _JSON,
     Output("mlagents", ".json"),
     Output("collapsed", ".txt", tells_losses=False),
-    Output("speedscope", ".json"),
+    Output("speedscope", ".json", uses_events=True),
     Output("pprof", ".pb.gz", binary=True),
     Output("prometheus", ".prom"),
-    Output("otlp", ".jsonl"),
+    Output("otlp", ".jsonl", uses_events=True),
     Output("csv", ".csv", tells_losses=False),
     Output("parquet", ".parquet", binary=True),
     Output("tensorboard", ".tfevents", binary=True),

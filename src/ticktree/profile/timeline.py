@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.profile import path as paths
+from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]
 
@@ -46,6 +47,11 @@ class Lane(NamedTuple):
         thread = self.thread_name or (f"thread {self.thread_id}" if self.thread_id else "more threads")
         return f"{thread}, task {self.number}" if self.number else thread
 
+    @property
+    def process_title(self) -> str:
+        """What to call the process that it is of."""
+        return ", ".join(filter(None, (self.process_name or "python", self.role)))
+
 
 class Spot(NamedTuple):
     """What was called.
@@ -62,6 +68,11 @@ class Spot(NamedTuple):
     wait: bool = False
     tick: bool = False
     recorded: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called; of the root, as in the tree."""
+        return paths.name_of(self.path) if self.path else ROOT_NAME
 
 
 @dataclass(frozen=True, eq=False)
