@@ -17,10 +17,11 @@ from ticktree.cli.chores import Chores
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
-from ticktree.recorder import MEMORY_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, TIMELINE_VARIABLE
 from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
+from ticktree.session.asking import DEFAULT_EVENTS
 
 
 def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -48,6 +49,15 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
 @click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
 @click.option("--memory", is_flag=True, help="Sample the memory that every section needs.")
 @click.option(
+    "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
+)
+@click.option(
+    "--timeline-events",
+    type=click.IntRange(1, 2_000_000),
+    metavar="COUNT",
+    help="The same, of so many calls a process.",
+)
+@click.option(
     "--summary-every",
     type=float,
     metavar="SECONDS",
@@ -64,6 +74,8 @@ def command(
     auto: str,
     no_auto: bool,
     memory: bool,
+    timeline: bool,
+    timeline_events: int | None,
     summary_every: float | None,
     quiet: bool,
     program: str,
@@ -78,7 +90,8 @@ def command(
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
     libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries, memory)
+    events = timeline_events or (DEFAULT_EVENTS if timeline else None)
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries, memory, events)
 
 
 def run_program(
@@ -89,6 +102,7 @@ def run_program(
     summary_every_s: float | None = None,
     libraries: Sequence[str] = KNOWN,
     memory: bool = False,
+    timeline: int | None = None,
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -100,6 +114,7 @@ def run_program(
         summary_every_s: How often to print the tree while the program runs; None for never.
         libraries: Which to record by themselves.
         memory: Whether to sample the memory that every section needs.
+        timeline: How many calls to keep one by one, a process; None for what the environment says.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run.
@@ -110,6 +125,8 @@ def run_program(
         environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
         if memory:
             environment[MEMORY_VARIABLE] = "1"
+        if timeline is not None:
+            environment[TIMELINE_VARIABLE] = str(timeline)
         chores = Chores(run, program, summary_every_s)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:
