@@ -22,6 +22,8 @@ export class State {
   readonly selected = signal<number | null>(null);
   readonly zoomed = signal(0);
   readonly loop = signal(0);
+  /** The stretch of the run that the timeline is asked to show, from and to. */
+  readonly span = signal<[fromNs: number, toNs: number] | null>(null);
   readonly rows = computed<Row[]>(() =>
     rowsOf(this.tree, this.view, {
       open: this.open.value,

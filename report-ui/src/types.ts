@@ -148,6 +148,18 @@ export interface Unit {
 
 export type By = "process" | "thread" | "role";
 
+/** What outputs/html/events.py says of the calls of a timeline. */
+export interface TimelineFacts {
+  calls: number;
+  overwritten: number;
+  from_ns: number;
+  to_ns: number;
+  tracks: { process: string; process_title: string; title: string; calls: number }[];
+  spots: [path: string, name: string, recorded: number][];
+  /** Of how many bytes the numbers of each column are: gaps, durations, spots. */
+  planes: [number, number, number];
+}
+
 export interface View {
   title: string;
   headline: string[];
@@ -160,6 +172,8 @@ export interface View {
   rules: Record<string, { about: string; page: string }>;
   dismissed: string[];
   losses: string[];
+  /** Where the run recorded its calls one by one; they stand in an element of their own. */
+  timeline?: TimelineFacts;
   units: Partial<Record<By, Unit[]>>;
   gauges: string[];
   notes: Record<string, string[]>;

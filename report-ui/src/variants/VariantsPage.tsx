@@ -59,7 +59,7 @@ function Card({ run, headline, loop }: { run: Chief; headline: string[]; loop: L
       )}
       {bottleneck && (
         <p class="why">
-          <b>{visible(bottleneck.name)}</b>
+          <small>Bottleneck</small> <b>{visible(bottleneck.name)}</b>
           <span>
             {format.share(bottleneck.share)} of each {run.loop === null ? "run" : "tick"}; without it {ceiling}
           </span>

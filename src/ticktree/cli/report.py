@@ -57,7 +57,8 @@ def command(
         view = replace(view_for(output, width), all=everything, settings=settings)
         _side_by_side(runs, format_name or _format_of(output), by, view, output)
         return
-    profile = read(runs[0] if runs else None)
+    run = runs[0] if runs else None
+    profile = read(run)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)

@@ -19,6 +19,8 @@ _COMPACT = (",", ":")
 DATA = b"@@ticktree-data@@"
 TITLE = b"@@ticktree-title@@"
 
+_EVENTS_LEVEL = 3
+
 # Shorter data stays legible in the file's source.
 PLAIN_AT_MOST = 32_768
 
@@ -27,7 +29,7 @@ PLAIN_AT_MOST = 32_768
 _INERT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any]) -> bytes:
+def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any], events: bytes = b"") -> bytes:
     """Return a front end with its data in it; the same bytes for the same data.
 
     Args:
@@ -35,6 +37,7 @@ def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any]) 
         what: what it shows: "report", "comparison" or "variants".
         said: the same in JSON.
         words: what else it is told; its "title" is what the browser shows of it, and safe to show.
+        events: columns of single calls; without them, the page has no place for any.
     """
     data = (
         b'{"'
@@ -48,7 +51,18 @@ def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any]) 
     built = resources.files("ticktree.outputs.html").joinpath(f"{front_end}.html").read_bytes()
     before, _, rest = built.partition(TITLE)
     between, _, after = rest.partition(DATA)
-    return b"".join((before, html.escape(words["title"]).encode(), between, embedded(data), after))
+    return b"".join(
+        (before, html.escape(words["title"]).encode(), between, embedded(data), _beside(events), after)
+    )
+
+
+def _beside(events: bytes) -> bytes:
+    """Return events in an element of their own, behind that of the data: they are unpacked when somebody wants them."""
+    if not events:
+        return b""
+    # Most of what is in them looks like chance: a better compression would take twice as long for a hundredth.
+    packed = base64.b64encode(gzip.compress(events, compresslevel=_EVENTS_LEVEL, mtime=0))
+    return b'</script>\n    <script id="ticktree-events" type="text/plain">' + packed
 
 
 def embedded(data: bytes) -> bytes:
