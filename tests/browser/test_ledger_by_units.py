@@ -1,4 +1,4 @@
-"""The ledger's columns by process, thread and role in Chromium: the numbers that the terminal has, and room for them."""
+"""The ledger's columns by process, thread and role in Chromium: the terminal's numbers, and room for all."""
 
 from __future__ import annotations
 

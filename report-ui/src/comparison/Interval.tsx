@@ -23,7 +23,7 @@ export function Interval({ entry, scale, threshold, axis }: Props) {
       <i class="zero" style={{ left: "50%" }} />
       {has && (
         <i
-          class={`line${from < 0 ? " past-left" : ""}${to > 1 ? " past-right" : ""}`}
+          class={`reach${from < 0 ? " past-left" : ""}${to > 1 ? " past-right" : ""}`}
           style={{ left: percent(from), width: `${100 * (Math.min(1, Math.max(0, to)) - Math.min(1, Math.max(0, from)))}%` }}
         />
       )}

@@ -3,7 +3,7 @@
 export interface Chief {
   label: string;
   loop: string | null;
-  tick_ns: number;
+  tick_ns: number | null;
   bottleneck: {
     path: string;
     name: string;

@@ -32,6 +32,12 @@ class Chief(NamedTuple):
         return None if self.one is None else self.frame.name_of(self.one.step)
 
 
+def chief_of_all(seen: Survey) -> Chief | None:
+    """Return the same of the loop that matters most; None where nothing was recorded."""
+    frames = seen.chief_frames
+    return chief(seen, frames[0]) if frames else None
+
+
 def chief(seen: Survey, frame: Frame) -> Chief:
     """Return which of its sections costs a loop most."""
     sections = [one for one in seen.bottlenecks if one.frame is frame]

@@ -1,7 +1,7 @@
 """The HTML view: one file that opens anywhere and asks nobody for anything.
 
-`facts` says what is in it, `events` packs the calls of a timeline, `embedding` puts both into the front end, which is built from `report-ui/` and lies beside
-them as `page.html`. What shows several runs has a front end of its own, `runs.html`.
+`facts` says what is in it, `events` packs the calls of a timeline, and `embedding` puts both into the front end, which
+is built from `report-ui/` and lies beside them as `page.html`. What shows several runs has another, `runs.html`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any], 
 
 
 def _beside(events: bytes) -> bytes:
-    """Return events in an element of their own, behind that of the data: they are unpacked when somebody wants them."""
+    """Return events in an element of their own behind the data's: they are unpacked when somebody wants them."""
     if not events:
         return b""
     # Most of what is in them looks like chance: a better compression would take twice as long for a hundredth.

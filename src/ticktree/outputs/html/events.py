@@ -1,9 +1,9 @@
 """The calls of a timeline as columns of bytes, which compress well and are read without a parser.
 
-Calls stand track by track, in each in the order they began. Of every call there are the time since the call before it in
-its track began (of the first, since the run did), how long it took, and which spot it is of. A column is written byte by
-byte: first the lowest bytes of all its numbers, then the next, as many as its largest number needs. The high bytes, which
-are nearly all 0, then cost nothing, and the front end adds them up in plain loops.
+Calls stand track by track, in each in the order they began. Of every call there are the time since the call before it
+in its track began (of the first, since the run did), how long it took, and which spot it is of. A column is written
+byte by byte: first the lowest bytes of all its numbers, then the next, as many as its largest number needs. The high
+bytes, which are nearly all 0, then cost nothing, and the front end adds them up in plain loops.
 """
 
 from __future__ import annotations

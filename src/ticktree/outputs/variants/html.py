@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ticktree.outputs import formatting
-from ticktree.outputs.chief import chief
+from ticktree.outputs.chief import chief_of_all
 from ticktree.outputs.headline import headline, is_empty, losses
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.options import ViewOptions
@@ -52,7 +52,9 @@ def _headline(run: Variant, options: ViewOptions) -> list[str]:
 
 def _chief(run: Variant) -> dict[str, Any]:
     """Return the loop that matters most in a run, and what costs it most, as `report --format json` has them."""
-    found = chief(run.seen, run.seen.chief_frames[0])
+    found = chief_of_all(run.seen)
+    if found is None:
+        return {"loop": None, "tick_ns": None, "bottleneck": None}
     ceiling = None if found.one is None else found.one.ceiling
     is_loop = found.frame.loop is not None
     return {

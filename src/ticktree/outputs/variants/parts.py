@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ticktree.outputs import columns, formatting
-from ticktree.outputs.chief import chief
+from ticktree.outputs.chief import chief_of_all
 from ticktree.outputs.columns import Head
 from ticktree.outputs.document import Entry, Heading, Losses, Part, Table
 from ticktree.outputs.headline import losses
@@ -59,7 +59,9 @@ def parts(runs: Sequence[Variant]) -> Iterator[Part]:
 
 
 def _run(run: Variant) -> Entry:
-    found = chief(run.seen, run.seen.chief_frames[0])
+    found = chief_of_all(run.seen)
+    if found is None:
+        return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
     loop = found.frame.loop
     ceiling = None if found.one is None else found.one.ceiling
     if ceiling is None:
