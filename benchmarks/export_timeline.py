@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import ticktree
-from ticktree.outputs import EXPORTS
+from ticktree.outputs import EXPORTS, OUTPUTS
 from ticktree.profile.timeline import Timeline
 
 _SECTIONS = ("observe", "policy", "act", "learn")
@@ -89,9 +89,10 @@ def main() -> None:
     options = parser.parse_args()
     profile, timeline = record(options.events)
     found: dict[str, list[tuple[float, int]]] = {}
+    formats = {"perfetto": EXPORTS["perfetto"], "chrome": EXPORTS["chrome"], "html": OUTPUTS["html"]}
     for _ in range(options.rounds):
-        for name in ("perfetto", "chrome"):
-            seconds, document = timed(lambda name=name: EXPORTS[name].render(profile, timeline=timeline))
+        for name, form in formats.items():
+            seconds, document = timed(lambda form=form: form.render(profile, timeline=timeline))
             found.setdefault(name, []).append((seconds, len(document)))
         theirs = viztracer_saves(options.events)
         if theirs is not None:
