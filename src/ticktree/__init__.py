@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ticktree.errors import TicktreeError
-from ticktree.session import Recorder, current, disable, enable, snapshot, summary, timed
+from ticktree.session import Checkpoints, Recorder, current, disable, enable, snapshot, summary, timed
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Checkpoints",
     "Profile",
     "Recorder",
     "TicktreeError",
