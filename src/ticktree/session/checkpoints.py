@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 from ticktree.session.session import current
 
-_Self = TypeVar("_Self", bound="Checkpoints")
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Checkpoints:
@@ -58,7 +59,7 @@ class Checkpoints:
         if self._steps > self._after:
             self._add([late - early for early, late in pairwise(stamps)])
 
-    def __enter__(self: _Self) -> _Self:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
