@@ -20,10 +20,10 @@ _SPIN_S = 200e-6
 class CycleTimer:
     """Holds the rate of a loop and tells whether it was held.
 
-    A cycle is `multiplier` ticks: with action interpolation the robot is commanded every tick, the policy asked
-    once a cycle. The loop calls `tick` at the top of its body and `wait` at the bottom; due times count from the tick that
-    began the cycle, so that a slow tick takes its time from the cycle's others. A cycle whose work alone is longer than
-    `1 / fps` is warned of in the log; the first, which pays for what is done once, is not judged.
+    A cycle is `multiplier` ticks: with action interpolation the robot is commanded every tick, the policy asked once
+    a cycle. The loop calls `tick` at the top of its body and `wait` at the bottom. Due times count from the tick that
+    began the cycle, so that a slow tick takes its time from the cycle's others. A cycle whose work alone is longer
+    than `1 / fps` is warned of in the log; the first, which pays for what is done once, is not judged.
 
     Where a run records, the ticks are those of the loop `cycle`, with budget, misses, percentiles and worst ticks; the
     sections nest under it, and the waits are its section `sleep`.
