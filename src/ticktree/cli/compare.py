@@ -52,7 +52,7 @@ def command(
     threshold: float,
     allow_different: bool,
     fail_on: tuple[str, ...],
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
     everything: bool,
     width: int | None,
@@ -71,7 +71,7 @@ def command(
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)
     view = replace(view_for(output, width), all=everything)
-    deliver(COMPARISONS[format_name](compared, apart, view), output)
+    deliver(COMPARISONS[comparing.format_of(format_name, output)](compared, apart, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
 
