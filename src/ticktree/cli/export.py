@@ -30,13 +30,20 @@ from ticktree.outputs.options import TableName
     help="Which table, of formats whose files hold one.",
 )
 @options.output
-def command(run: Path | None, format_name: str, table: TableName, output: Path | None) -> None:
+@options.categories
+def command(
+    run: Path | None,
+    format_name: str,
+    table: TableName,
+    output: Path | None,
+    categories: tuple[str, ...],
+) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
-    RUN is a run's directory, a saved profile or timers file, or nothing: the newest run in ./ticktree-runs. A
+    RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in ./ticktree-runs. A
     program that still runs is written as it is at this moment.
     """
-    profile = read(run)
+    profile = read(run, categories)
     form = EXPORTS[format_name]
     with progress("writing"):
         document = form.render(profile, ViewOptions(table=table))

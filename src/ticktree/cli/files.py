@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import is_terminal, show, show_bytes, view_options
+from ticktree.cli.screen import is_terminal, note, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -22,15 +23,23 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = Path("-")
 
 
-def read(path: Path | None) -> Profile:
+def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     """The profile of a run or a saved one; for None of the newest run.
+
+    Args:
+        path: What the user names it by.
+        categories: Of a Chrome trace, those whose events to read; of what is left unread by default a line tells.
 
     Raises:
         TicktreeError: There is none, or it cannot be understood.
     """
     with progress("reading"):
         finish_abandoned()
-        return find_run(None).profile() if path is None else load(path)
+        profile = find_run(None).profile() if path is None else load(path, categories=categories)
+    unread = [] if categories else sorted(map(str, profile.metadata.get("not_read", ())))
+    if unread:
+        note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
+    return profile
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:

@@ -27,6 +27,7 @@ from ticktree.outputs import OUTPUTS
     help="By default what FILE's name says, else terminal.",
 )
 @options.output
+@options.categories
 @click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
 @click.option(
     "--by",
@@ -39,6 +40,7 @@ def command(
     run: Path | None,
     format_name: str | None,
     output: Path | None,
+    categories: tuple[str, ...],
     everything: bool,
     by: By | None,
     call_sites: bool,
@@ -46,11 +48,11 @@ def command(
 ) -> None:
     """Show a run: where its time went, its loops and gauges, and what is worth doing.
 
-    RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
-    newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.
+    RUN is a run's directory, a profile saved as JSON, a Chrome trace, a timers file of the ML-Agents toolkit, or
+    nothing: the newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.
     """
     settings = settings_here()
-    profile = read(run)
+    profile = read(run, categories)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)

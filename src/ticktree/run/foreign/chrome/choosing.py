@@ -65,10 +65,11 @@ def chosen(events: Sequence[Any], categories: Collection[str]) -> Chosen:
         raise ProfileError("a Chrome trace without a single call: it has no events of phase X or B")
     wanted = _named(by_category, categories) if categories else _by_default(by_category)
     work = {kind for kind in by_category if kind in DEVICE_WORK and (kind in wanted or not categories)}
-    # Ends may have no category; they are those of whatever is open.
-    ends = [] if "" in wanted else sorted_.get(("E", ""), [])
+    complete = [
+        event for kind in by_category if kind in wanted - work for event in sorted_.get(("X", kind), ())
+    ]
     return Chosen(
-        calls=[event for kind in by_category if kind in wanted - work for event in by_category[kind]] + ends,
+        calls=complete + _edges(events, sorted_, wanted),
         work=[event for kind in by_category if kind in work for event in by_category[kind]],
         launches=[event for kind in by_category if kind in LAUNCHES for event in by_category[kind]],
         counters=_of_phase(sorted_, "C"),
@@ -90,6 +91,20 @@ def _sorted(events: Sequence[Any]) -> dict[tuple[str, str], list[Event]]:
     for (phase, category), some in found.items():
         clean.setdefault((str(phase), str(category)), []).extend(some)
     return clean
+
+
+def _edges(
+    events: Sequence[Any], by_kind: Mapping[tuple[str, str], list[Event]], wanted: Collection[str]
+) -> list[Event]:
+    """Return begins and ends as they stand in the file, for of those at one moment nothing else tells the order.
+
+    Ends may have no category; they are those of whatever is open.
+    """
+    kinds = {("B", kind) for kind in wanted} | {("E", kind) for kind in (*wanted, "")}
+    if kinds.isdisjoint(by_kind):
+        return []
+    chosen = {id(event) for kind in kinds for event in by_kind.get(kind, ())}
+    return [event for event in events if id(event) in chosen]
 
 
 def _of_phase(by_kind: Mapping[tuple[str, str], list[Event]], phase: str) -> list[Event]:

@@ -51,7 +51,10 @@ class Origin:
 
     def wall_ns(self, began_ns: int) -> int | None:
         """Return when the run began, since the epoch; None where the file does not say."""
-        for known, since in ((self._own.get("began_wall_ns"), 0), (self._about.get("baseTimeNanoseconds"), began_ns)):
+        for known, since in (
+            (self._own.get("began_wall_ns"), 0),
+            (self._about.get("baseTimeNanoseconds"), began_ns),
+        ):
             if type(known) is int and 0 < known + since < 1 << 63:
                 return known + since
         return began_ns if began_ns >= _EPOCH_FROM_NS else None
