@@ -61,8 +61,9 @@ def command(
 ) -> None:
     """Compare runs of two versions of a program, loop by loop and section by section.
 
-    BASE and NEW are runs, profiles saved as JSON, or Chrome traces; several NEW are repeats of one version, and so are all the runs
-    in a directory of runs. Repeats make a verdict on programs; of one run a side only these two runs can be compared.
+    BASE and NEW are runs, profiles saved as JSON, or Chrome traces; several NEW are repeats of one version, and so are
+    all the runs in a directory of runs. Repeats make a verdict on programs; of one run a side only these two runs can
+    be compared.
     """
     with progress("reading"):
         finish_abandoned()

@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
-    RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in ./ticktree-runs. A
-    program that still runs is written as it is at this moment.
+    RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in
+    ./ticktree-runs. A program that still runs is written as it is at this moment.
     """
     profile = read(run, categories)
     form = EXPORTS[format_name]

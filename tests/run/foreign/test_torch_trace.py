@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
-from click.testing import CliRunner
 
 from ticktree.run.loading import load
 
@@ -39,6 +40,12 @@ def trace(tmp_path_factory):
     return record(tmp_path_factory.mktemp("torch") / "train.json", 5)
 
 
+def ticktree(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "ticktree", *map(str, words)], capture_output=True, text=True, check=False
+    )
+
+
 def annotations(path):
     events = json.loads(path.read_text())["traceEvents"]
     return [event for event in events if event.get("cat") == "user_annotation" and event["ph"] == "X"]
@@ -57,7 +64,7 @@ def test_every_annotation_is_a_call_with_its_own_duration(trace):
         entry = expected.setdefault(name, [0, 0])
         entry[0] += 1
         entry[1] += round(event["dur"] * 1000)
-    assert {name: [each for each in parts] for name, parts in found.items()} == {
+    assert {name: list(parts) for name, parts in found.items()} == {
         name: [tuple(both)] for name, both in expected.items()
     }
     assert profile.losses == {}
@@ -84,27 +91,26 @@ def test_operators_and_python_functions_are_read_on_demand(tmp_path):
     everything = load(path, categories=["user_annotation", "cpu_op", "python_function"])
     everything.check()
     events = json.loads(path.read_text())["traceEvents"]
-    calls = [event for event in events if event.get("cat") in ("user_annotation", "cpu_op", "python_function")]
+    calls = [
+        event for event in events if event.get("cat") in ("user_annotation", "cpu_op", "python_function")
+    ]
     assert sum(node.count for _, _, node in everything.root.walk()) == len(calls)
     assert any("aten::" in path for path, _, _ in everything.root.walk())
 
 
 def test_the_commands_read_traces(trace, tmp_path):
-    from ticktree.cli import main
-
     other = record(tmp_path / "other.json", 5)
-    run = CliRunner().invoke
-    report = run(main, ["report", str(trace)])
-    assert report.exit_code == 0, report.output
-    assert "ProfilerStep" in report.output
-    assert "Not read: events of" in report.output
-    compared = run(main, ["compare", str(trace), str(other), "--format", "json"])
-    assert compared.exit_code == 0, compared.output
+    report = ticktree("report", trace)
+    assert report.returncode == 0, report.stderr
+    assert "ProfilerStep" in report.stdout
+    assert "Not read: events of" in report.stderr
+    compared = ticktree("compare", trace, other, "--format", "json")
+    assert compared.returncode == 0, compared.stderr
     entries = {entry["path"]: entry["verdict"] for entry in json.loads(compared.stdout)["entries"]}
     assert "ProfilerStep/update" in entries
-    exported = run(main, ["export", str(trace), "--to", "csv", "--category", "cpu_op"])
-    assert exported.exit_code == 0, exported.output
+    exported = ticktree("export", trace, "--to", "csv", "--category", "cpu_op")
+    assert exported.returncode == 0, exported.stderr
     assert "aten::" in exported.stdout
-    refused = run(main, ["report", str(trace), "--category", "nope"])
-    assert refused.exit_code == 2
-    assert "no event is of category nope" in refused.output
+    refused = ticktree("report", trace, "--category", "nope")
+    assert refused.returncode == 2
+    assert "no event is of category nope" in refused.stderr

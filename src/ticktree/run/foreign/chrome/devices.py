@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ticktree.profile.clock import DEVICE
 from ticktree.run.foreign.chrome.choosing import DEVICE_WORK
 from ticktree.run.foreign.chrome.events import Column, Event, Lane, lane_of, nanoseconds
 from ticktree.run.foreign.chrome.growing import Rows
@@ -70,8 +71,8 @@ class Launches:
 
 def device_rows(
     work: Sequence[Event], launches: Launches, places: Places, began_ns: int, lanes: list[Lane]
-) -> tuple[Rows, dict[int, str]]:
-    """Return what devices did, beside everything else, and the device of every place that is a device's.
+) -> Rows:
+    """Return what devices did, by their own clocks and beside everything else.
 
     Args:
         work: Kernels, copies and fills.
@@ -83,15 +84,12 @@ def device_rows(
     start = nanoseconds(event.get("ts") for event in work)
     length = nanoseconds(event.get("dur") for event in work)
     known = np.flatnonzero(np.isfinite(start) & np.isfinite(length) & (length >= 0)).tolist()
-    devices: dict[int, str] = {}
     found = []
     lane = []
     numbers = {known: at for at, known in enumerate(lanes)}
     for at in known:
-        device = f"GPU {_device(work[at])}"
-        place = places.below(launches.place_of(work[at]), f"{DEVICE_WORK[work[at]['cat']]} on {device}")
-        devices[place] = device
-        found.append(place)
+        name = f"{DEVICE_WORK[work[at]['cat']]} on GPU {_device(work[at])}"
+        found.append(places.below(launches.place_of(work[at]), name, DEVICE))
         lane.append(numbers.setdefault(lane_of(work[at]), len(numbers)))
     lanes.extend([*numbers][len(lanes) :])
     duration = length[known].astype(np.int64)
@@ -104,7 +102,7 @@ def device_rows(
         concurrent_ns=duration,
         is_open=np.zeros(len(known), bool),
     )
-    return rows[rows.place >= 0], devices
+    return rows[rows.place >= 0]
 
 
 def _device(event: Event) -> Any:

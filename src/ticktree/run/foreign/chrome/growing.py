@@ -68,11 +68,12 @@ def grown(
     windows = _windows(ended, count)
     opened = _opened(rows[rows.is_open])
     shares = _shares(places, rows, writers)
-    children: list[dict[str, Node]] = [{} for _ in range(count)]
+    children: list[list[Node]] = [[] for _ in range(count)]
     for place in reversed(range(count)):
         calls = stats[place]
         node = Node(
             name=places.names[place],
+            clock=places.clocks[place],
             own_ns=own[place],
             concurrent_ns=concurrent[place],
             steady=calls,
@@ -81,10 +82,10 @@ def grown(
             open=opened.get(place),
             per_run={run_id: (calls.count, calls.sum_ns)} if calls.count else {},
             by_writer=shares[place],
-            children={name: children[place][name] for name in reversed(children[place])},
+            children={child.key: child for child in reversed(children[place])},
         )
         if place:
-            children[places.above[place]][node.name] = node
+            children[places.above[place]].append(node)
     return node
 
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ticktree.profile import MAX_DEPTH
+from ticktree.profile import MAX_DEPTH, ROOT_NAME
 from ticktree.profile import path as paths
+from ticktree.profile.clock import HOST, Clock, key_of, named_by
 from ticktree.run.foreign.chrome.events import Column
 from ticktree.run.foreign.chrome.nesting import Nested
 
@@ -24,54 +25,60 @@ class Places:
     Attributes:
         above: for each place the one it is below; of the root -1.
         names: what each is called.
+        clocks: what its time was measured with.
         depth: how far each is from the root.
     """
 
     def __init__(self) -> None:
         self.above = [NOWHERE]
-        self.names = ["root"]
+        self.names = [ROOT_NAME]
+        self.clocks: list[Clock] = [HOST]
         self.depth = [0]
         self._known: dict[tuple[int, str], int] = {}
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def below(self, above: int, name: str) -> int:
-        """Return the place of that name below another, made at need; nowhere if that is too deep."""
+    def below(self, above: int, name: str, clock: Clock = HOST) -> int:
+        """Return the place of that name and clock below another, made at need; nowhere if that is too deep."""
         if above == NOWHERE or self.depth[above] >= MAX_DEPTH:
             return NOWHERE
-        place = self._known.setdefault((above, name), len(self.names))
+        place = self._known.setdefault((above, key_of(name, clock)), len(self.names))
         if place == len(self.names):
             self.above.append(above)
             self.names.append(name)
+            self.clocks.append(clock)
             self.depth.append(self.depth[above] + 1)
         return place
 
-    def at(self, names: Sequence[str]) -> int:
-        """Return the place that names lead to from the root, made at need."""
+    def at(self, keys: Sequence[str]) -> int:
+        """Return the place that keys lead to from the root, made at need."""
         place = 0
-        for name in names:
-            place = self.below(place, name)
+        for key in keys:
+            place = self.below(place, *named_by(key))
         return place
 
     def paths(self) -> list[str]:
         """Return the path of every place."""
         found = [paths.ROOT]
-        for above, name in zip(self.above[1:], self.names[1:], strict=True):
-            found.append(paths.child(found[above], name))
+        for above, name, clock in zip(self.above[1:], self.names[1:], self.clocks[1:], strict=True):
+            found.append(paths.child(found[above], key_of(name, clock)))
         return found
 
 
-def placed(calls: Nested, names: Sequence[str], tops: Mapping[int, Sequence[str]], places: Places) -> Column:
+def placed(
+    calls: Nested, names: Sequence[str], tops: Mapping[int, Sequence[str]], places: Places, *, is_own: bool
+) -> Column:
     """Return the place of each call; nowhere for those that are too deep.
 
     Args:
         calls: The calls.
         names: What their names stand for.
-        tops: By source, the names from the root to what a call was made in, where the file says it.
+        tops: By source, the keys from the root to what a call was made in, where the file says it.
         places: What is added to.
+        is_own: Whether ticktree wrote the file: names are its keys then, and their numbers are no counts.
     """
-    plain = [unnumbered(name) for name in names]
+    plain = [named_by(name) if is_own else (unnumbered(name), HOST) for name in names]
     codes = {name: code for code, name in enumerate(dict.fromkeys(plain))}
     listed = list(codes)
     name = np.array([codes[each] for each in plain], np.int64)[calls.name]
@@ -92,7 +99,7 @@ def placed(calls: Nested, names: Sequence[str], tops: Mapping[int, Sequence[str]
         found = np.empty(len(keys), np.int64)
         for at in np.argsort(seen).tolist():  # as they come in the file
             parent, code = divmod(int(keys[at]), len(listed))
-            found[at] = places.below(parent, listed[code])
+            found[at] = places.below(parent, *listed[code])
         place[level] = found[which]
     return place
 

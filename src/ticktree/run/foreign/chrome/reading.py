@@ -55,7 +55,7 @@ def _profile(events: Chosen, origin: Origin, run_id: str) -> Profile:
     calls = calls_of(events.calls)
     inside = nested(calls)
     places, lanes = Places(), calls.lanes
-    place = placed(inside, calls.names, _tops(origin, events), places)
+    place = placed(inside, calls.names, _tops(origin, events), places, is_own=origin.is_own)
     too_deep = int(np.count_nonzero(place == NOWHERE))
     inside, place = inside.only(place != NOWHERE), place[place != NOWHERE]
     chief = _chief_lanes(inside, lanes)
@@ -63,7 +63,7 @@ def _profile(events: Chosen, origin: Origin, run_id: str) -> Profile:
     wall_ns = origin.wall_ns(began_ns)
     host = _rows(inside, place, next(iter(chief.values()), 0), began_ns)
     launches = Launches(events.launches, inside, place, lanes, chief)
-    work, devices = device_rows(events.work, launches, places, began_ns, lanes)
+    work = device_rows(events.work, launches, places, began_ns, lanes)
     rows = host + work
     writers = writers_of(lanes, events.labels, rows, chief.values(), run_id)
     ids = [writer.id for writer in writers]
