@@ -17,7 +17,8 @@ from ticktree.run.atomic import write_atomically
 from ticktree.run.loading import find_run, load
 
 if TYPE_CHECKING:
-    from ticktree.outputs import ViewOptions
+    from ticktree.outputs import Output, ViewOptions
+    from ticktree.profile.timeline import Timeline
 
 
 _STANDARD_OUTPUT = Path("-")
@@ -40,6 +41,26 @@ def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     if unread:
         note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
     return profile
+
+
+def timeline_for(form: Output, path: Path | None) -> Timeline | None:
+    """The calls one by one of what `read` reads, where this format shows them.
+
+    None where they were not recorded, or are not kept in such a file.
+
+    Raises:
+        TicktreeError: They cannot be understood, and the format shows nothing else.
+    """
+    if not form.takes_events:
+        return None
+    try:
+        with progress("reading the timeline"):
+            return find_run(path).timeline() if path is None or path.is_dir() else None
+    except TicktreeError as error:
+        if form.needs_events:
+            raise
+        note(f"Without the timeline: {error}")
+        return None
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:
