@@ -22,7 +22,7 @@ class Nested:
         name, lane, is_open, source: as in `Calls`.
         above: the call it was made in; -1 for those at the top of their lane.
         depth: how many calls are around it.
-        is_beside: whether it overlaps what it is in, or calls beside it, without lying in any of them.
+        is_beside: whether it ran beside what it is in: it overlaps calls there without lying in any of them.
     """
 
     start_ns: Column
@@ -42,6 +42,12 @@ class Nested:
     def duration_ns(self) -> Column:
         """What each call took."""
         return self.end_ns - self.start_ns
+
+    def stand_apart(self, which: Flags) -> None:
+        """Take calls out of what they seem to lie in: the file itself says that they were made elsewhere."""
+        inner = which & (self.above >= 0)
+        self.is_beside |= inner
+        self.above[inner] = -1
 
     def only(self, which: Flags) -> Nested:
         """Return some of the calls, and with each what it was made in."""

@@ -54,8 +54,10 @@ def profile_of(value: Any, run_id: str, categories: Collection[str] = ()) -> Pro
 def _profile(events: Chosen, origin: Origin, run_id: str) -> Profile:
     calls = calls_of(events.calls)
     inside = nested(calls)
-    places, lanes = Places(), calls.lanes
-    place = placed(inside, calls.names, _tops(origin, events), places, is_own=origin.is_own)
+    overlaps = int(np.count_nonzero(inside.is_beside))
+    places, lanes, tops = Places(), calls.lanes, _tops(origin, events)
+    inside.stand_apart(np.isin(inside.source, np.fromiter(tops, np.int64, len(tops))))
+    place = placed(inside, calls.names, tops, places, is_own=origin.is_own)
     too_deep = int(np.count_nonzero(place == NOWHERE))
     inside, place = inside.only(place != NOWHERE), place[place != NOWHERE]
     chief = _chief_lanes(inside, lanes)
@@ -75,7 +77,8 @@ def _profile(events: Chosen, origin: Origin, run_id: str) -> Profile:
     around = ticks_around(place, inside.above, inside.depth, ticks)
     for tick in ticks:
         loops[paths[tick]] = loop_of(tick, root.at(paths[tick]), host, around, paths, ids, wall_ns)
-    losses = {**calls.losses, **_overlaps(inside), **({"calls_too_deep": too_deep} if too_deep else {})}
+    found = {"calls_too_deep": too_deep, "places_of_overlapping_calls": overlaps}
+    losses = {**calls.losses, **{what: count for what, count in found.items() if count}}
     return Profile(
         root=root,
         loops=loops,
@@ -124,12 +127,6 @@ def _rows(calls: Nested, place: Column, main: int, began_ns: int) -> Rows:
         concurrent_ns=np.where(beside, duration, 0),
         is_open=calls.is_open,
     )
-
-
-def _overlaps(calls: Nested) -> dict[str, int]:
-    """Return how many calls' places are a guess, for they lie neither inside nor outside of others of their thread."""
-    count = int(np.count_nonzero(calls.is_beside))
-    return {"places_of_overlapping_calls": count} if count else {}
 
 
 def _facts(events: Chosen, origin: Origin, run_id: str) -> dict[str, set[Value]]:
