@@ -49,7 +49,7 @@ class Recording:
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
         timeline: whether to keep calls one by one.
-        timeline_events: how many, a process; None for as many as by default where `timeline` asks for them.
+        timeline_events: the same, and how many of each process.
     """
 
     auto: str = DEFAULT

@@ -474,38 +474,7 @@ cdef class Recorder:
         return bool(self.core.recording)
 
     def _rearm(self):
-        """Gives a forked child a file of its own, under the node that was open where it was forked."""
-        cdef bint was_recording = self.core.recording
-        self.core.forked = False
-        if self.core.header == NULL:
-            opening, self.opening, self.core.recording = self.opening, None, False
-            if opening is not None:
-                opening()
-            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
-        if self.core.arena.fd < 0 and self.child_file is None:
-            return was_recording  # memory of the process's own was copied by the fork: it goes on
-        cdef tt_header old = self.core.header[0]
-        self.core.recording = False
-        path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
-        encoded = os.fsencode(path) if path is not None else b""
-        tt_forget_threads(self.core)
-        if tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
-            if tt_arena_open(&self.core.arena, NULL, 0) != 1:
-                return False
-        self.path_of_file = path if self.core.arena.fd >= 0 else None
-        self.texts, self.gauges = {}, {}
-        tt_forget_places(self.core)
-        tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
-        self._sign(identity)
-        self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
-        self.core.header.parent_incarnation = old.incarnation
-        self.core.header.parent_node = self.core.fork_node
-        introduce(self)
-        self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        if not was_recording or not tt_enable(self.core):
-            return False
-        tt_path_of_fork(self.core)
-        return True
+        return take_own_memory(self)
 
 
 cdef uint64_t gc_began = 0
