@@ -8,8 +8,9 @@ import pytest
 
 import ticktree
 from ticktree.analysis.rules import no_compilation, unused_gradients
-from ticktree.instrument import gradients, torch
-from ticktree.instrument.gradients import FIRST_CALLS, Gradients
+from ticktree.instrument import torch
+from ticktree.instrument.torch import gradients
+from ticktree.instrument.torch.gradients import FIRST_CALLS, Gradients
 
 ADDRESSES = count(1)
 

@@ -11,7 +11,7 @@ import pytest
 import ticktree
 from ticktree.analysis.rules.late_compilation import LateCompilationRule
 from ticktree.analysis.survey import Survey
-from ticktree.instrument import torch_compile
+from ticktree.instrument.torch import compiling
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def handler():
     module = ModuleType("torch._dynamo.callback")
     module.CompilationCallbackHandler = CompilationCallbackHandler
     recorder = ticktree.Recorder(virtual_clock=True)
-    torch_compile._wrap(recorder, module)
+    compiling._wrap(recorder, module)
     yield recorder, CompilationCallbackHandler()
-    torch_compile.uninstall()
+    compiling.uninstall()
     recorder.disable()
 
 
@@ -82,9 +82,9 @@ def test_an_error_of_the_compiler_is_the_programs_and_ends_the_section(handler):
 def test_another_version_of_torch_is_left_as_it_is():
     module = ModuleType("torch._dynamo.callback")
     module.CompilationCallbackHandler = type("CompilationCallbackHandler", (), {})
-    torch_compile._wrap(ticktree.Recorder(virtual_clock=True), module)
+    compiling._wrap(ticktree.Recorder(virtual_clock=True), module)
     assert not hasattr(module.CompilationCallbackHandler, "install_callbacks")
-    torch_compile.uninstall()
+    compiling.uninstall()
 
 
 PROGRAM = """

@@ -20,7 +20,7 @@ _MODULES = {
     "waits": "ticktree.instrument.waits",
     "gymnasium": "ticktree.instrument.gymnasium",
     "torch": "ticktree.instrument.torch",
-    "torch-compile": "ticktree.instrument.torch_compile",
+    "torch-compile": "ticktree.instrument.torch.compiling",
 }
 KNOWN = tuple(_MODULES)
 

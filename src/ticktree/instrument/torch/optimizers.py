@@ -1,0 +1,75 @@
+"""Optimizers: `step` and `zero_grad`, each optimizer told apart, and the clipping of gradients."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instrument.torch.instances import Instances
+
+if TYPE_CHECKING:
+    from ticktree.instrument.patches import Patches
+    from ticktree.recorder import Recorder
+
+
+class _Inside(threading.local):
+    optimizer: Any = None
+
+
+def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling: Callable[[], bool]) -> None:
+    """Wraps `zero_grad`, and the `step` of every class of which there is or will be an optimizer.
+
+    torch does the same: the first optimizer of a class has it put a wrapper around that class's `step`.
+    """
+    make_step = _recorded(recorder, "optimizer step", is_compiling)
+    wrapped: set[type] = set()
+
+    def wrap_step(kind: type) -> None:
+        owner = next((each for each in kind.__mro__ if "step" in vars(each)), kind)
+        if owner not in wrapped:
+            wrapped.add(owner)
+            patches.wrap(owner, "step", make_step)
+
+    def make_patch(patch: Callable[[Any], None]) -> Callable[[Any], None]:
+        def _patch_step_function(self: Any) -> None:
+            patch(self)
+            wrap_step(type(self))
+
+        return _patch_step_function
+
+    base = module.Optimizer
+    for kind in _below(base):
+        if hasattr(vars(kind).get("step"), "hooked"):
+            wrap_step(kind)
+    patches.wrap(base, "_patch_step_function", make_patch)
+    patches.wrap(base, "zero_grad", _recorded(recorder, "optimizer zero_grad", is_compiling))
+
+
+def _recorded(recorder: Recorder, verb: str, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
+    inside = _Inside()
+    optimizers = Instances(lambda name, _: recorder.section(name), verb)
+
+    def make(method: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or inside.optimizer is self or not recorder.recording:
+                return method(self, *args, **kwargs)
+            around = inside.optimizer
+            inside.optimizer = self
+            try:
+                with optimizers.section(self):
+                    return method(self, *args, **kwargs)
+            finally:
+                inside.optimizer = around
+
+        return wrapper
+
+    return make
+
+
+def _below(base: type) -> list[type]:
+    found = type.__subclasses__(base)
+    for each in found:  # the list grows while it is walked
+        found += [below for below in type.__subclasses__(each) if below not in found]
+    return found

@@ -1,0 +1,80 @@
+"""Sections in code that torch.compile compiles: they leave no trace in its graph, and so no row.
+
+What is compiled runs in another order, or fused, or not at all: a section of a part of it would time something else. So
+the compiler, when it meets one, goes on as if it were not there, where it would stop (`fullgraph=True`) or break the
+graph. Time is booked where it is known: in whatever section calls the compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.recorder import Recorder, Section, TimedFunction
+
+if TYPE_CHECKING:
+    from ticktree.instrument.patches import Patches
+
+
+class _Nothing:
+    """What a section is to the compiler."""
+
+    def __enter__(self) -> _Nothing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def work(self, **_: object) -> None:
+        return None
+
+
+def _section(*_: object, **__: object) -> _Nothing:
+    return _Nothing()
+
+
+def _nothing(*_: object, **__: object) -> None:
+    return None
+
+
+# Of the public functions: what a built-in method is, and what Cython makes.
+_KINDS = (type(Recorder().section), type(Recorder().gauge))
+
+
+def wrap(patches: Patches, builder: ModuleType) -> None:
+    """Wraps what makes the compiler's own picture of a value (torch._dynamo.variables.builder)."""
+    import ticktree
+
+    inert = {ticktree.section: _section}
+    calls = (ticktree.stage, ticktree.record, ticktree.gauge, ticktree.signal, ticktree.unblocked_by)
+    inert.update(dict.fromkeys(calls, _nothing))
+
+    def make(build: Callable[..., Any]) -> Callable[..., Any]:
+        def _wrap(self: Any, value: Any) -> Any:
+            if isinstance(value, TimedFunction):
+                source = builder.AttrSource(self.source, "__wrapped__")
+                return builder.VariableBuilder(self.tx, source)(value.__wrapped__)
+            if isinstance(value, Section):
+                made = builder.SourcelessBuilder.create(self.tx, _section)
+                return made.call_function(self.tx, [], {})
+            if type(value) in _KINDS and value in inert:
+                return builder.SourcelessBuilder.create(self.tx, inert[value])
+            return build(self, value)
+
+        return _wrap
+
+    patches.wrap(builder.VariableBuilder, "_wrap", make)
+
+
+def wrap_methods(patches: Patches, objects: ModuleType) -> None:
+    """Wraps where it looks for a method of an object (torch._dynamo.variables.user_defined)."""
+
+    def make(look_up: Callable[..., Any]) -> Callable[..., Any]:
+        def lookup_class_mro_attr(self: Any, name: str) -> Any:
+            found = look_up(self, name)
+            return found.__wrapped__ if isinstance(found, TimedFunction) else found
+
+        return lookup_class_mro_attr
+
+    patches.wrap(objects.UserDefinedObjectVariable, "lookup_class_mro_attr", make)
