@@ -36,6 +36,7 @@ class Method:
         self._guard = guard
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls it."""
         guard = self._guard
         section = None if guard.is_open else self._sections(args[0] if args else None)
         if section is None:
@@ -67,7 +68,7 @@ def simply(recorder: Recorder, name: str, *, wait: bool = False) -> Sections:
 
 
 class Family:
-    """A class and all of its subclasses, those that are defined later too: whoever of them has a method, it is wrapped.
+    """A class and all of its subclasses, those that are defined later too: each that has a method has it wrapped.
 
     Args:
         patches: What takes it back.
@@ -94,7 +95,7 @@ class Family:
             return Method(function, sections, guard)
 
         self._methods.append((name, make))
-        for each in _with_subclasses(self._base):
+        for each in with_subclasses(self._base):
             self._wrap_in(each, name, make)
 
     def _wrap_in(self, owner: type, name: str, make: Callable[[Any], Any]) -> None:
@@ -110,16 +111,18 @@ class Family:
             if own is not None:
                 own.__get__(None, cls)(**kwargs)
             else:
-                super(base, cls).__init_subclass__(**kwargs)
+                super(base, cls).__init_subclass__(**kwargs)  # type: ignore[arg-type]
             for name, make in self._methods:
                 self._wrap_in(cls, name, make)
 
-        ours = classmethod(__init_subclass__)
+        ours: Any = classmethod(__init_subclass__)  # type: ignore[arg-type]
         self._patches.put(base, "__init_subclass__", ours)
 
 
-def _with_subclasses(base: type) -> list[type]:
-    found = [base]
+def with_subclasses(base: type) -> list[type]:
+    """Returns a class and every class that is below it now."""
+    found: list[type] = [base]
     for each in found:  # the list grows while it is walked
-        found += [below for below in type.__subclasses__(each) if below not in found]
+        below: list[type] = type.__subclasses__(each)
+        found += [one for one in below if one not in found]
     return found

@@ -55,7 +55,9 @@ def _wrap_gradients(recorder: Recorder, torch: ModuleType, is_compiling: Callabl
     _patches.wrap(module.Optimizer, "zero_grad", gradients.before_clearing)
     _patches.wrap(torch.autograd, "backward", gradients.around_backward)
     _patches.wrap(torch.autograd, "grad", partial(_plain, recorder, "autograd.grad", is_compiling))
-    _patches.wrap(torch.nn.utils, "clip_grad_norm_", partial(_plain, recorder, "clip_grad_norm_", is_compiling))
+    _patches.wrap(
+        torch.nn.utils, "clip_grad_norm_", partial(_plain, recorder, "clip_grad_norm_", is_compiling)
+    )
 
 
 def _plain(

@@ -14,7 +14,7 @@ from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import Instances
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
+    from ticktree.recorder import Recorder
 
 
 class _Inside(threading.local):

@@ -15,8 +15,8 @@ from ticktree.instrument.torch import flops
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
-# The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with the
-# gauge of what part of them. rules/unused_gradients.py looks for the latter two.
+# The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
+# the gauge of what part of them. rules/unused_gradients.py looks for the latter two.
 PLAIN = "backward"
 SECTION = "backward with unused gradients"
 GAUGE = "torch/unused gradients"

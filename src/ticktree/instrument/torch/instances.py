@@ -1,4 +1,4 @@
-"""Telling objects of one class apart: `forward Critic`, `forward Critic 2`, in the order in which they are first seen."""
+"""Telling objects of one class apart: `forward Critic`, `forward Critic 2`, in the order in which they are met."""
 
 from __future__ import annotations
 

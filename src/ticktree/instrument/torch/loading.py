@@ -18,7 +18,9 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def section(name: str, function: Any, *, wait: bool = False) -> Any:
         code = function.__code__
-        return recorder.timed_section(name, (code.co_filename, code.co_firstlineno, function.__qualname__), wait=wait)
+        return recorder.timed_section(
+            name, (code.co_filename, code.co_firstlineno, function.__qualname__), wait=wait
+        )
 
     def make_next(method: Callable[..., Any]) -> Callable[..., Any]:
         # Without workers the batch is made here and now: that is work.
@@ -33,11 +35,15 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     patches.wrap(module._BaseDataLoaderIter, "__next__", make_next)
     # Once an epoch: it starts the workers, or has those that persist begin anew.
     patches.wrap(
-        module.DataLoader, "__iter__", lambda method: TimedFunction(method, section("DataLoader start", method))
+        module.DataLoader,
+        "__iter__",
+        lambda method: TimedFunction(method, section("DataLoader start", method)),
     )
 
 
-def wrap_fetchers(patches: Patches, recorder: Recorder, module: ModuleType, get_worker_info: Callable[[], Any]) -> None:
+def wrap_fetchers(
+    patches: Patches, recorder: Recorder, module: ModuleType, get_worker_info: Callable[[], Any]
+) -> None:
     """Wraps what makes a batch of the dataset's items. In the loop's own process it is what `DataLoader load` is."""
     section = recorder.section("fetch batch")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ticktree.instrument.methods import with_subclasses
 from ticktree.instrument.torch.instances import Instances
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling:
         return _patch_step_function
 
     base = module.Optimizer
-    for kind in _below(base):
+    for kind in with_subclasses(base):
         if hasattr(vars(kind).get("step"), "hooked"):
             wrap_step(kind)
     patches.wrap(base, "_patch_step_function", make_patch)
@@ -66,10 +67,3 @@ def _recorded(recorder: Recorder, verb: str, is_compiling: Callable[[], bool]) -
         return wrapper
 
     return make
-
-
-def _below(base: type) -> list[type]:
-    found = type.__subclasses__(base)
-    for each in found:  # the list grows while it is walked
-        found += [below for below in type.__subclasses__(each) if below not in found]
-    return found

@@ -1,8 +1,8 @@
 """Sections in code that torch.compile compiles: they leave no trace in its graph, and so no row.
 
-What is compiled runs in another order, or fused, or not at all: a section of a part of it would time something else. So
-the compiler, when it meets one, goes on as if it were not there, where it would stop (`fullgraph=True`) or break the
-graph. Time is booked where it is known: in whatever section calls the compiled code.
+What is compiled runs in another order, or fused, or not at all: a section of a part of it would time something else.
+So the compiler, when it meets one, goes on as if it were not there, where it would stop (`fullgraph=True`) or break
+the graph. Time is booked where it is known: in whatever section calls the compiled code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class _Nothing:
     """What a section is to the compiler."""
 
-    def __enter__(self) -> _Nothing:
+    def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -42,11 +42,16 @@ def _nothing(*_: object, **__: object) -> None:
 _KINDS = (type(Recorder().section), type(Recorder().gauge))
 
 
+_NEEDED = ("VariableBuilder", "SourcelessBuilder", "AttrSource")
+
+
 def wrap(patches: Patches, builder: ModuleType) -> None:
     """Wraps what makes the compiler's own picture of a value (torch._dynamo.variables.builder)."""
     import ticktree
 
-    inert = {ticktree.section: _section}
+    if not all(hasattr(builder, name) for name in _NEEDED):
+        return  # another version's: it breaks the graph at a section, and says so
+    inert: dict[Any, Callable[..., Any]] = {ticktree.section: _section}
     calls = (ticktree.stage, ticktree.record, ticktree.gauge, ticktree.signal, ticktree.unblocked_by)
     inert.update(dict.fromkeys(calls, _nothing))
 
