@@ -5,16 +5,17 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
+    from ticktree.recorder import Recorder
 
 # What gives the section of a call on an object, or None where it is to have no row.
-Sections = Callable[[Any], "Section | None"]
+Sections = Callable[[Any], "AbstractContextManager[Any] | None"]
 
 
 class Guard(threading.local):
@@ -78,7 +79,7 @@ class Family:
     def __init__(self, patches: Patches, base: type) -> None:
         self._patches = patches
         self._base = base
-        self._methods: list[tuple[str, Callable[[Any], Any]]] = []
+        self._methods: list[tuple[str, Callable[[Any, type], Any]]] = []
         self._watch_subclasses()
 
     def wrap(self, name: str, sections: Sections, guard: Guard | None = None) -> None:
@@ -90,18 +91,18 @@ class Family:
             guard: Of what must not be open for the call to be the outermost; a new one by default.
         """
         guard = guard or Guard()
+        self.wrap_by_owner(name, lambda function, _: Method(function, sections, guard))
 
-        def make(function: Any) -> Any:
-            return Method(function, sections, guard)
-
+    def wrap_by_owner(self, name: str, make: Callable[[Any, type], Any]) -> None:
+        """Replaces a method by `make(function, owner)` in each class that has one of its own."""
         self._methods.append((name, make))
         for each in with_subclasses(self._base):
             self._wrap_in(each, name, make)
 
-    def _wrap_in(self, owner: type, name: str, make: Callable[[Any], Any]) -> None:
+    def _wrap_in(self, owner: type, name: str, make: Callable[[Any, type], Any]) -> None:
         method = vars(owner).get(name)
         if not getattr(method, "__isabstractmethod__", False):
-            self._patches.wrap(owner, name, make)
+            self._patches.wrap(owner, name, lambda function: make(function, owner))
 
     def _watch_subclasses(self) -> None:
         base = self._base

@@ -34,6 +34,13 @@ class Patches:
 
         self.put(owner, name, ours)
 
+    def wrap_at(self, module: ModuleType, path: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        """Replaces `Class.method` of a module; none where another version of it has no such class."""
+        owner, _, name = path.rpartition(".")
+        kind = getattr(module, owner, None)
+        if isinstance(kind, type):
+            self.wrap(kind, name, make)
+
     def put(self, owner: Any, name: str, ours: Any) -> None:
         """Puts `ours` in the place of an attribute of a class or a module, or where there was none."""
         original = vars(owner).get(name, _ABSENT)

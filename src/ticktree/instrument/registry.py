@@ -78,6 +78,36 @@ BUILT_IN: tuple[Library, ...] = (
         package="torch",
     ),
     Library(
+        "stable-baselines3",
+        "ticktree.instrument.stable_baselines3",
+        "`learn` with its iterations as ticks: rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
+        package="stable_baselines3",
+    ),
+    Library(
+        "lightning",
+        "ticktree.instrument.lightning",
+        "The phases of a Trainer without a profiler, under the names that it tells profilers.",
+        package="lightning",
+    ),
+    Library(
+        "accelerate",
+        "ticktree.instrument.accelerate",
+        "What an Accelerator prepares, gathers, saves and waits for.",
+        package="accelerate",
+    ),
+    Library(
+        "torchrl",
+        "ticktree.instrument.torchrl",
+        "The names given to `timeit`; collectors, environments, replay buffers.",
+        package="torchrl",
+    ),
+    Library(
+        "lerobot",
+        "ticktree.instrument.lerobot",
+        "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",
+        package="lerobot",
+    ),
+    Library(
         "torch-layers",
         "ticktree.instrument.torch.layers",
         "A row for every layer of a forward pass.",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.recorder import Recorder, Section, TimedFunction
+from ticktree.recorder import OWN, Recorder, Section, TimedFunction
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
@@ -38,8 +38,12 @@ def _nothing(*_: object, **__: object) -> None:
     return None
 
 
-# Of the public functions: what a built-in method is, and what Cython makes.
-_KINDS = (type(Recorder().section), type(Recorder().gauge))
+# What the public functions are: `ticktree.section` and the like are methods of the program's own recorder.
+_KINDS = (type(OWN.section), type(OWN.gauge))
+_INSTEAD: dict[str, Callable[..., Any]] = {
+    "section": _section,
+    **dict.fromkeys(("stage", "record", "gauge", "signal", "unblocked_by"), _nothing),
+}
 
 
 _NEEDED = ("VariableBuilder", "SourcelessBuilder", "AttrSource")
@@ -47,13 +51,8 @@ _NEEDED = ("VariableBuilder", "SourcelessBuilder", "AttrSource")
 
 def wrap(patches: Patches, builder: ModuleType) -> None:
     """Wraps what makes the compiler's own picture of a value (torch._dynamo.variables.builder)."""
-    import ticktree
-
     if not all(hasattr(builder, name) for name in _NEEDED):
         return  # another version's: it breaks the graph at a section, and says so
-    inert: dict[Any, Callable[..., Any]] = {ticktree.section: _section}
-    calls = (ticktree.stage, ticktree.record, ticktree.gauge, ticktree.signal, ticktree.unblocked_by)
-    inert.update(dict.fromkeys(calls, _nothing))
 
     def make(build: Callable[..., Any]) -> Callable[..., Any]:
         def _wrap(self: Any, value: Any) -> Any:
@@ -63,8 +62,10 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
             if isinstance(value, Section):
                 made = builder.SourcelessBuilder.create(self.tx, _section)
                 return made.call_function(self.tx, [], {})
-            if type(value) in _KINDS and value in inert:
-                return builder.SourcelessBuilder.create(self.tx, inert[value])
+            if type(value) in _KINDS and isinstance(value.__self__, Recorder):
+                instead = _INSTEAD.get(value.__name__)
+                if instead is not None:
+                    return builder.SourcelessBuilder.create(self.tx, instead)
             return build(self, value)
 
         return _wrap
