@@ -80,7 +80,7 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "stable-baselines3",
         "ticktree.instrument.stable_baselines3",
-        "`learn` with its iterations as ticks: rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
+        "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
         package="stable_baselines3",
     ),
     Library(

@@ -24,7 +24,7 @@ class _Inside(threading.local):
 def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
     """Returns what makes of `nn.Module.__call__` one that is a section."""
     inside = _Inside()
-    modules = Instances(lambda name, module: recorder.timed_section(name, site(module)), "forward")
+    modules = Instances(lambda name, module: recorder.timed_section(f"forward {name}", site(module)))
 
     def make(call: Callable[..., Any]) -> Callable[..., Any]:
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 (what it is)
@@ -32,7 +32,7 @@ def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[
                 return call(self, *args, **kwargs)
             inside.is_open = True
             try:
-                with modules.section(self) as section:
+                with modules.of(self) as section:
                     if flops.count is None:
                         return call(self, *args, **kwargs)
                     return flops.count(section, call, self, *args, **kwargs)

@@ -12,7 +12,9 @@ from ticktree.instrument.torch.instances import Instances
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, Section
+
+_VERBS = ("step", "zero_grad")
 
 
 class _Inside(threading.local):
@@ -24,7 +26,10 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling:
 
     torch does the same: the first optimizer of a class has it put a wrapper around that class's `step`.
     """
-    make_step = _recorded(recorder, "optimizer step", is_compiling)
+    optimizers = Instances(
+        lambda name, _: {verb: recorder.section(f"optimizer {verb} {name}") for verb in _VERBS}
+    )
+    make_step, make_zero_grad = (_recorded(recorder, optimizers, verb, is_compiling) for verb in _VERBS)
     wrapped: set[type] = set()
 
     def wrap_step(kind: type) -> None:
@@ -45,12 +50,16 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling:
         if hasattr(vars(kind).get("step"), "hooked"):
             wrap_step(kind)
     patches.wrap(base, "_patch_step_function", make_patch)
-    patches.wrap(base, "zero_grad", _recorded(recorder, "optimizer zero_grad", is_compiling))
+    patches.wrap(base, "zero_grad", make_zero_grad)
 
 
-def _recorded(recorder: Recorder, verb: str, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
+def _recorded(
+    recorder: Recorder,
+    optimizers: Instances[dict[str, Section]],
+    verb: str,
+    is_compiling: Callable[[], bool],
+) -> Callable[[Any], Any]:
     inside = _Inside()
-    optimizers = Instances(lambda name, _: recorder.section(name), verb)
 
     def make(method: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +68,7 @@ def _recorded(recorder: Recorder, verb: str, is_compiling: Callable[[], bool]) -
             around = inside.optimizer
             inside.optimizer = self
             try:
-                with optimizers.section(self):
+                with optimizers.of(self)[verb]:
                     return method(self, *args, **kwargs)
             finally:
                 inside.optimizer = around
