@@ -1,6 +1,6 @@
 """torch: forward and backward passes, optimizers, data loaders; what is given to torch.compile; unused gradients.
 
-On demand: layers.py, flops.py, copies.py. compiling.py is `torch-compile`.
+On demand: layers.py and flops.py. compiling.py is `torch-compile`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.torch import forward, loading, optimizers
+from ticktree.instrument.torch import copies, forward, loading, optimizers
 from ticktree.instrument.torch.gradients import Gradients
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _wrap(recorder: Recorder, torch: ModuleType) -> None:
     recorder.gauge(COMPILED_GAUGE, 0)
     _patches.wrap(torch, "compile", partial(_counted, recorder))
     _patches.wrap(torch.nn.Module, "__call__", forward.recorded(recorder, is_compiling))
+    copies.wrap(_patches, recorder, torch)
     _wrap_gradients(recorder, torch, is_compiling)
     optimizers.wrap(_patches, recorder, import_module("torch.optim.optimizer"), is_compiling)
 

@@ -60,5 +60,5 @@ class Instances(Generic[_T]):
 
 def _class_name(thing: Any) -> str:
     """The name of its class; of a module that was given to `torch.compile`, of the one inside."""
-    inside = vars(thing).get("_modules", {}).get("_orig_mod")
-    return type(thing if inside is None else inside).__name__
+    name = type(thing).__name__
+    return type(thing._orig_mod).__name__ if name == "OptimizedModule" else name
