@@ -25,6 +25,7 @@ _OPTIONS = (
         help="Libraries to record by themselves: names of those below, default for all that are so by default, "
         "-NAME to leave one out.",
     ),
+    click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
 )
@@ -36,11 +37,13 @@ class Recording:
 
     Attributes:
         auto: the libraries to record by themselves, by name and with commas between.
+        torch_layers: whether to record every layer of torch's modules, too.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
     """
 
     auto: str = DEFAULT
+    torch_layers: bool = False
     no_auto: bool = False
     memory: bool = False
 
@@ -51,6 +54,8 @@ class Recording:
             TicktreeError: There is no such thing to record.
         """
         words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
+        if self.torch_layers:
+            words.append("torch-layers")
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
