@@ -181,9 +181,11 @@ def test_the_package_itself_has_what_is_wrapped():
     recorder.enable()
     lerobot.install(recorder)
     try:
-        import torch
-
-        queues = import_module("lerobot.policies.rtc.action_queue")
+        torch = pytest.importorskip("torch")
+        try:  # it takes a great many others along
+            queues = import_module("lerobot.policies.rtc.action_queue")
+        except ImportError as error:
+            pytest.skip(f"lerobot cannot be imported: {error}")
         settings = import_module("lerobot.policies.rtc.configuration_rtc")
         latencies = import_module("lerobot.policies.rtc.latency_tracker")
         robots = import_module("lerobot.robots.robot")
