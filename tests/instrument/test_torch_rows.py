@@ -158,6 +158,36 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
     assert rows == {"copy to meta": (3, 1_200_000), "convert to float64": (2, 800_000)}
 
 
+def test_an_optimizer_of_the_scripts_own_is_recorded_and_pickled_by_value_as_ever(recorded):
+    pytest.importorskip("cloudpickle")
+    profile = recorded(
+        """
+        import cloudpickle, pickle, torch
+
+        class Halving(torch.optim.Optimizer):
+            def __init__(self, parameters):
+                super().__init__(parameters, {})
+
+            def step(self, closure=None):
+                for parameter in self.param_groups[0]["params"]:
+                    parameter.data /= 2
+
+        def main():
+            weight = torch.ones(1, requires_grad=True)
+            optimizer = Halving([weight])
+            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+            optimizer.step()
+            schedule.step()
+            packed = cloudpickle.dumps(Halving)
+            again = pickle.loads(packed)([weight])
+            again.step()
+            print(weight.item(), b"ticktree" in packed)
+        """
+    )
+    assert recorded.output == "0.25 False\n"
+    assert profile.root.at("optimizer step Halving").count >= 1
+
+
 def test_everything_is_as_it_was_once_it_is_put_back():
     import torch
     from torch.utils.data import dataloader

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.methods import with_subclasses
+from ticktree.instrument.methods import Guard, Method, with_subclasses
 from ticktree.instrument.torch.instances import Instances
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
 
 _VERBS = ("step", "zero_grad")
+# Classes of a script are pickled by value, as by cloudpickle: what wraps them must not be taken along.
+_BY_VALUE = ("__main__", "__mp_main__")
 
 
 class _Inside(threading.local):
@@ -30,13 +33,14 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling:
         lambda name, _: {verb: recorder.section(f"optimizer {verb} {name}") for verb in _VERBS}
     )
     make_step, make_zero_grad = (_recorded(recorder, optimizers, verb, is_compiling) for verb in _VERBS)
+    make_method = partial(Method, sections=lambda self: optimizers.of(self)["step"], guard=Guard())
     wrapped: set[type] = set()
 
     def wrap_step(kind: type) -> None:
         owner = next((each for each in kind.__mro__ if "step" in vars(each)), kind)
         if owner not in wrapped:
             wrapped.add(owner)
-            patches.wrap(owner, "step", make_step)
+            patches.wrap(owner, "step", make_method if owner.__module__ in _BY_VALUE else make_step)
 
     def make_patch(patch: Callable[[Any], None]) -> Callable[[Any], None]:
         def _patch_step_function(self: Any) -> None:
