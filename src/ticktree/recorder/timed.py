@@ -61,7 +61,7 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, memory: bool,
     if inspect.isasyncgenfunction(function):
         return _timed_async_generator(function, section)
     if inspect.isgeneratorfunction(function):
-        return _timed_generator(function, section)
+        return timed_generator(function, section)
     return functools.update_wrapper(TimedFunction(function, section), function)
 
 
@@ -83,7 +83,9 @@ def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[.
     return wrapper
 
 
-def _timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+def timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+    """A generator function in a section while it runs: each resumption is one call."""
+
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         generator = function(*args, **kwargs)
