@@ -59,10 +59,19 @@ BUILT_IN: tuple[Library, ...] = (
         "ticktree.instrument.waits",
         "A row for each wait at a queue, pipe, lock, thread, process or future, and who ended it.",
     ),
+    # Before `gymnasium`, whose rows are around these.
+    Library(
+        "gymnasium-wrappers",
+        "ticktree.instrument.gymnasium.wrappers",
+        "A row for each wrapper of an env, called after its class, so that each one's own share is seen.",
+        package="gymnasium",
+        on_demand=True,
+    ),
     Library(
         "gymnasium",
         "ticktree.instrument.gymnasium",
-        "Sending to the workers of an AsyncVectorEnv and waiting for them, apart.",
+        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
+        "waiting for them; steps as ticks.",
         package="gymnasium",
     ),
     Library(
