@@ -57,9 +57,17 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "waits",
         "ticktree.instrument.waits",
-        "A row for each wait at a queue, pipe, lock, thread, process or future, and who ended it.",
+        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
     ),
-    # Before `gymnasium`, whose rows are around these.
+    Library("sleep", "ticktree.instrument.sleep", "A row for each time.sleep, which is a wait."),
+    Library("gc", "ticktree.instrument.gc", "A row for each full collection of the garbage collector."),
+    Library(
+        "gymnasium",
+        "ticktree.instrument.gymnasium",
+        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
+        "waiting for them; steps as ticks.",
+        package="gymnasium",
+    ),
     Library(
         "gymnasium-wrappers",
         "ticktree.instrument.gymnasium.wrappers",
@@ -68,11 +76,18 @@ BUILT_IN: tuple[Library, ...] = (
         on_demand=True,
     ),
     Library(
-        "gymnasium",
-        "ticktree.instrument.gymnasium",
-        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
-        "waiting for them; steps as ticks.",
-        package="gymnasium",
+        "numpy",
+        "ticktree.instrument.numpy",
+        "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
+        package="numpy",
+        on_demand=True,
+    ),
+    Library(
+        "opencv",
+        "ticktree.instrument.opencv",
+        "A row for each call of a function on images, and for reading frames, with their bytes.",
+        package="cv2",
+        on_demand=True,
     ),
     Library(
         "torch",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.gymnasium.classes import Classes
+from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
 from ticktree.instrument.gymnasium.ticks import Ticks
 from ticktree.instrument.patches import Patches
 from ticktree.recorder import Layer, OutermostFunction
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ticktree.recorder import Recorder
 
-METHODS = ("reset", "step", "render", "close")
+# Around what wrappers.py puts there.
+_RANK = 1
 
 # Of AsyncVectorEnv, each with whether it waits for the workers; their pipes say which of them it was.
 _ASYNC = {"reset_async": False, "reset_wait": True, "step_async": False, "step_wait": True}
@@ -26,7 +27,6 @@ _ASYNC = {"reset_async": False, "reset_wait": True, "step_async": False, "step_w
 _NO_SITE = ("", 0, "")
 
 _patches = Patches()
-_classes: list[Classes] = []
 
 
 def install(recorder: Recorder) -> None:
@@ -36,29 +36,29 @@ def install(recorder: Recorder) -> None:
     _patches.watch(
         "gymnasium.vector.vector_env", lambda module: _follow(recorder, ticks, module.VectorEnv, "envs")
     )
-    _patches.watch(
-        "gymnasium.vector.async_vector_env", lambda module: _wrap_halves(recorder, ticks, module)
-    )
+    _patches.watch("gymnasium.vector.async_vector_env", lambda module: _wrap_halves(recorder, ticks, module))
 
 
 def uninstall() -> None:
     """Puts everything back."""
-    while _classes:
-        _classes.pop().undo()
+    unwrap_methods(_RANK)
     _patches.undo()
 
 
 def _follow(recorder: Recorder, ticks: Ticks, base: type, name: str) -> None:
     sections = {method: recorder.timed_section(f"{name}.{method}", _NO_SITE) for method in METHODS}
-    layers = {method: Layer() for method in METHODS}
     before = {"step": ticks.step_begins, "close": ticks.is_closed}
 
-    def make(function: Callable[..., Any], method: str, _owner: type) -> Any:
-        return OutermostFunction(function, sections[method], layers[method], before.get(method))
+    def make(function: Callable[..., Any], method: str) -> Any:
+        return OutermostFunction(function, sections[method], _layer(f"{name}.{method}"), before.get(method))
 
-    classes = Classes(_patches, METHODS, make)
-    _classes.append(classes)
-    classes.follow(base)
+    wrap_methods(base, _RANK, make)
+
+
+@cache
+def _layer(_name: str) -> Layer:
+    """Of each name one: there are not many in a process."""
+    return Layer()
 
 
 def _wrap_halves(recorder: Recorder, ticks: Ticks, module: ModuleType) -> None:
@@ -71,4 +71,4 @@ def _half(recorder: Recorder, waits: bool, before: Callable[[Any], None] | None,
     code = method.__code__
     site = (code.co_filename, code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
     section = recorder.timed_section(method.__name__, site, wait=waits)
-    return OutermostFunction(method, section, Layer(), before)
+    return OutermostFunction(method, section, _layer(method.__name__), before)

@@ -3,76 +3,108 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
 from ticktree.instrument.patches import Patches
 
-# Makes a method's wrapper of it, its name and its class.
-Make: TypeAlias = Callable[[Any, str, type], Any]
+# On a wrapper: its own identity, for who wraps it again copies what is on it, and the method as the class had it.
+_ORIGINAL = "_ticktree_original"
+
+METHODS = ("reset", "step", "render", "close")
+
+# Makes a method's wrapper of it and its name.
+Make: TypeAlias = Callable[[Any, str], Any]
 
 
-class Classes:
+class Family:
     """A class and its subclasses, some of whose methods are wrapped where they are defined.
 
-    Args:
-        patches: Undoes what is done to the class itself.
-        names: Of the methods.
-        make: Makes a wrapper.
+    Several may wrap them. Whoever comes or goes, all is put back and wrapped again: so each finds its place, and
+    nothing of who has gone stays under what others put around it.
     """
 
-    def __init__(self, patches: Patches, names: Collection[str], make: Make) -> None:
-        self._patches = patches
-        self._names = names
-        self._make = make
+    def __init__(self, base: Any) -> None:
+        self._base = base
+        self._makes: dict[int, Make] = {}
+        self._patches = Patches()
         # Classes that the program forgets are forgotten here too.
-        self._wrapped: WeakSet[type] = WeakSet()
-        self._made: WeakSet[Any] = WeakSet()
+        self._classes: WeakSet[type] = WeakSet()
 
-    def follow(self, base: type) -> None:
-        """Wraps what there is, and what will be when it is defined."""
-        for each in {base, *_below(base)}:
+    def add(self, rank: int, make: Make) -> None:
+        """Wraps what there is, and what will be when it is defined; a higher rank is around a lower one."""
+        self._put_back()
+        self._makes[rank] = make
+        self._wrap_all()
+
+    def remove(self, rank: int) -> None:
+        """Takes it back."""
+        self._put_back()
+        self._makes.pop(rank, None)
+        if self._makes:
+            self._wrap_all()
+
+    def _wrap_all(self) -> None:
+        for each in {self._base, *_below(self._base)}:
             self._wrap(each)
-        follower, own = self, vars(base).get("__init_subclass__")
+        family, base, own = self, self._base, vars(self._base).get("__init_subclass__")
 
-        def __init_subclass__(cls: type, **kwargs: Any) -> None:  # noqa: N807
+        def __init_subclass__(cls: Any, /, **kwargs: Any) -> None:  # noqa: N807
             if own is None:
-                super(base, cls).__init_subclass__(**kwargs)  # type: ignore[misc]
+                super(base, cls).__init_subclass__(**kwargs)
             else:
                 own.__func__(cls, **kwargs)
-            follower._wrap(cls)
+            family._wrap(cls)
 
         self._patches.replace(base, "__init_subclass__", classmethod(__init_subclass__))
 
-    def undo(self) -> None:
-        """Puts the methods back; the class itself is up to the patches."""
-        for each in list(self._wrapped):
-            for name in self._names:
+    def _put_back(self) -> None:
+        self._patches.undo()
+        for each in list(self._classes):
+            for name in METHODS:
                 ours = vars(each).get(name)
-                if ours is not None and ours in self._made:
-                    setattr(each, name, ours.__wrapped__)
-        self._wrapped.clear()
-        self._made.clear()
+                original = None if ours is None else _original_of(ours)
+                if original is not None:
+                    setattr(each, name, original)
+        self._classes.clear()
 
     def _wrap(self, each: type) -> None:
-        for name in self._names:
+        for name in METHODS:
             method = vars(each).get(name)
             # A class that is made of another's parts, as dataclasses are, has it wrapped already.
-            if callable(method) and not isinstance(method, (staticmethod, type)) and not self._is_made(method):
-                made = functools.update_wrapper(self._make(method, name, each), method)
+            if method is None or isinstance(method, (staticmethod, type)) or _original_of(method) is not None:
+                continue
+            if callable(method):
+                made = method
+                for _, make in sorted(self._makes.items()):
+                    made = functools.update_wrapper(make(made, name), made)
                 setattr(each, name, made)
-                self._made.add(made)
-        self._wrapped.add(each)
-
-    def _is_made(self, method: Any) -> bool:
-        try:
-            return method in self._made
-        except TypeError:  # what cannot be referred to weakly was not made here
-            return False
+                setattr(made, _ORIGINAL, (id(made), method))
+        self._classes.add(each)
 
 
-def _below(base: type) -> Iterator[type]:
+def _original_of(method: Any) -> Any:
+    """What a class had before we wrapped it; None where it was not us."""
+    identity, original = getattr(method, "__dict__", {}).get(_ORIGINAL, (0, None))
+    return original if identity == id(method) else None
+
+
+_families: dict[Any, Family] = {}
+
+
+def wrap_methods(base: Any, rank: int, make: Make) -> None:
+    """Wraps the methods of a class and its subclasses; see `Family.add`."""
+    _families.setdefault(base, Family(base)).add(rank, make)
+
+
+def unwrap_methods(rank: int) -> None:
+    """Takes back what was wrapped with this rank."""
+    for family in _families.values():
+        family.remove(rank)
+
+
+def _below(base: Any) -> Iterator[type]:
     for each in base.__subclasses__():
         yield each
         yield from _below(each)

@@ -16,8 +16,8 @@ LOOP = "env"
 class Ticks(threading.local):
     """The loop of env steps on each thread: a tick is from the beginning of a step to the beginning of the next.
 
-    One env, or vector of them, is the thread's: the first that steps where nothing is open. Others, which evaluate what
-    was learned, step within a tick. When it is closed or forgotten, the next one takes its place.
+    One env, or vector of them, is the thread's: the first that steps where nothing is open. Others, which evaluate
+    what was learned, step within a tick. When it is closed or forgotten, the next one takes its place.
     """
 
     def __init__(self, recorder: Recorder) -> None:

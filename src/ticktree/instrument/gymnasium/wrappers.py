@@ -8,15 +8,15 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.gymnasium import METHODS
-from ticktree.instrument.gymnasium.classes import Classes
+from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
 
+_RANK = 0
+
 _patches = Patches()
-_classes: list[Classes] = []
 
 
 def install(recorder: Recorder) -> None:
@@ -27,20 +27,17 @@ def install(recorder: Recorder) -> None:
 
 def uninstall() -> None:
     """Puts everything back."""
-    while _classes:
-        _classes.pop().undo()
+    unwrap_methods(_RANK)
     _patches.undo()
 
 
 def _follow(recorder: Recorder, base: type) -> None:
     running = {method: _Running() for method in METHODS}
 
-    def make(function: Callable[..., Any], method: str, _owner: type) -> Any:
+    def make(function: Callable[..., Any], method: str) -> Any:
         return _Share(function, recorder, method, running[method])
 
-    classes = Classes(_patches, METHODS, make)
-    _classes.append(classes)
-    classes.follow(base)
+    wrap_methods(base, _RANK, make)
 
 
 class _Running(threading.local):
@@ -67,7 +64,7 @@ class _Share:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         env, running = (args[0] if args else None), self._running
         around = running.env
-        if env is None or around is env or not _classes:  # or it was put back, under what another wrapped around it
+        if env is None or around is env:
             return self._function(*args, **kwargs)
         running.env = env
         try:

@@ -1,6 +1,6 @@
 # What instruments wrap other people's functions with: only the outermost of calls that wrap each other is recorded.
 
-cdef uint64_t next_layer = 1
+cdef uint64_t layers = 0  # the bits that are taken
 
 
 @cython.no_gc_clear
@@ -10,9 +10,13 @@ cdef class Layer:
     cdef uint64_t bit
 
     def __cinit__(self):
-        global next_layer
-        self.bit = next_layer
-        next_layer <<= 1  # after the last, 0: such calls are recorded at every layer
+        global layers
+        self.bit = ~layers & (layers + 1)  # the lowest that is free; 0 after the last: recorded at every layer
+        layers |= self.bit
+
+    def __dealloc__(self):
+        global layers
+        layers &= ~self.bit
 
 
 @cython.no_gc_clear
@@ -49,11 +53,9 @@ cdef void set_outermost_offset(Py_ssize_t offset):
 
 
 def _prepare_outermost():
-    global next_layer
     cdef OutermostFunction one
     section = new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0)
     one = OutermostFunction.__new__(OutermostFunction, len, section, Layer())
-    next_layer = 1
     tt_timed_prepare(<PyTypeObject*>OutermostFunction, <char*>&one.core - <char*><PyObject*>one)
     set_outermost_offset(<char*>&one.outermost - <char*><PyObject*>one)
     pthread_atfork(NULL, NULL, tt_outside)
