@@ -1,4 +1,8 @@
-"""OpenCV: functions on images, and reading from cameras and films, on demand."""
+"""OpenCV: functions on images, on demand.
+
+Not its classes, VideoCapture among them: their methods cannot be replaced, and objects of a class that inherits from
+one of them are not freed as they were made, which corrupts the program's memory.
+"""
 
 from __future__ import annotations
 
@@ -39,19 +43,16 @@ OTHERS = (
     "matchTemplate",
     "waitKey",
 )
-# Methods of VideoCapture, each giving whether there was a frame, and the frame.
-READS = ("read", "retrieve")
-
 _patches = Patches()
 
 
 def install(recorder: Recorder) -> None:
-    """Wraps the functions of `cv2`, and VideoCapture, when it is imported."""
+    """Wraps the functions of `cv2` when it is imported."""
     _patches.watch("cv2", lambda module: _wrap(recorder, module))
 
 
 def uninstall() -> None:
-    """Puts everything back; captures that were opened meanwhile keep a wrapper that does nothing."""
+    """Puts everything back."""
     _patches.undo()
 
 
@@ -60,33 +61,6 @@ def _wrap(recorder: Recorder, cv2: ModuleType) -> None:
         wrap_function(_patches, recorder, cv2, name, f"cv2.{name}", _bytes_of_image)
     for name in OTHERS:
         wrap_function(_patches, recorder, cv2, name, f"cv2.{name}")
-    if hasattr(cv2, "VideoCapture"):
-        _patches.replace(cv2, "VideoCapture", _capture(recorder, cv2.VideoCapture))
-
-
-def _capture(recorder: Recorder, base: Any) -> type:
-    """A class of its own, because methods of a class of C cannot be replaced."""
-    body = {name: _reading(recorder, getattr(base, name), name) for name in READS if hasattr(base, name)}
-    return type(base.__name__, (base,), {"__module__": base.__module__, "__doc__": base.__doc__, **body})
-
-
-def _reading(recorder: Recorder, method: Any, name: str) -> Any:
-    section = recorder.timed_section(f"VideoCapture.{name}", ("", 0, ""))
-
-    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if section_is_off():
-            return method(self, *args, **kwargs)
-        with section:
-            result = method(self, *args, **kwargs)
-            if isinstance(result, tuple) and len(result) == 2 and hasattr(result[1], "nbytes"):
-                section.work(bytes=result[1].nbytes)
-            return result
-
-    def section_is_off() -> bool:
-        return not recorder.recording
-
-    read.__name__, read.__qualname__, read.__doc__ = name, f"VideoCapture.{name}", method.__doc__
-    return read
 
 
 def _bytes_of_image(_args: tuple[Any, ...], result: Any) -> dict[str, int]:

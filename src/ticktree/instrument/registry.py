@@ -85,7 +85,7 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "opencv",
         "ticktree.instrument.opencv",
-        "A row for each call of a function on images, and for reading frames, with their bytes.",
+        "A row for each call of a function on images, with the bytes of what it gave.",
         package="cv2",
         on_demand=True,
     ),

@@ -1,4 +1,4 @@
-"""A rollout of a vector of envs, each in its wrappers; it knows nothing of being profiled."""
+"""A rollout of a vector of envs, each in a wrapper; it knows nothing of being profiled."""
 
 import sys
 
@@ -25,7 +25,7 @@ class Counter(gym.Env):
 
 
 def make_env():
-    return gym.wrappers.RecordEpisodeStatistics(gym.wrappers.TimeLimit(Counter(), 10))
+    return gym.wrappers.TimeLimit(Counter(), 10)
 
 
 def main():
