@@ -87,10 +87,14 @@ def test_a_full_collection_is_a_row_below_what_it_interrupts(recorder):
     assert Categories({}).of(pause.name) is None
 
 
-def test_a_thread_that_records_nothing_has_no_row_of_a_collection(recorder):
+def test_where_nothing_is_open_a_collection_has_no_row(recorder):
+    with recorder.section("before"):
+        pass
+    gc.collect()
     thread = threading.Thread(target=gc.collect)
-    thread.start()
-    thread.join()
+    with recorder.section("main"):
+        thread.start()
+        thread.join()
     assert "gc pause" not in {node.name for _, _, node in recorder.snapshot().root.walk()}
 
 
@@ -131,11 +135,12 @@ def test_both_are_recorded_by_default_in_an_unmodified_program(recorded):
         import gc
         def main():
             time.sleep(0.02)
-            gc.collect()
+            with ticktree.section("learn"):
+                gc.collect()
         """,
         "--auto",
         "default",
     )
     assert profile.root.at("time.sleep").wait
     assert profile.root.at("time.sleep").total_ns >= 20_000_000
-    assert profile.root.at("gc pause").count == 1
+    assert profile.root.at("learn/gc pause").count == 1

@@ -47,8 +47,8 @@ def _callback(recorder: Recorder) -> Callable[[str, dict[str, int]], None]:
 
     def note(phase: str, info: dict[str, Any]) -> None:
         if phase == "start":
-            # Of a thread that records nothing, it interrupts nothing that has a row.
-            if info.get("generation") == _OLDEST and recorder.knows_thread:
+            # Where nothing is open it interrupts nothing that has a row: imports, mostly.
+            if info.get("generation") == _OLDEST and recorder.is_inside:
                 pausing.is_open = True
                 section.__enter__()
         elif pausing.is_open:

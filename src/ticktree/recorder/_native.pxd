@@ -232,6 +232,7 @@ cdef extern from "core/outermost.h":
 cdef extern from "core/lone.h":
     bint tt_lone_tick(tt_section*)
     void tt_lone_end(tt_section*)
+    bint tt_is_inside(tt_recorder*)
 
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)

@@ -3,6 +3,7 @@
 #ifndef TICKTREE_LONE_H
 #define TICKTREE_LONE_H
 
+#include "edge.h"
 #include "tick.h"
 
 static int tt_is_lone(const tt_frame *frame, const tt_section *section)
@@ -23,6 +24,14 @@ static int tt_lone_tick(tt_section *section)
     if (around ? !tt_is_lone(around, section) : stack->top != NULL) return 0;
     tt_tick(section, 0, TT_WARMUP_FOUND);
     return 1;
+}
+
+/* Whether the calling thread is in anything that is recorded here. */
+static int tt_is_inside(tt_recorder *recorder)
+{
+    if (!recorder->recording || recorder->forked || !tt_thread_known(recorder)) return 0;
+    const tt_stack *stack = tt_stack_now(recorder, tt_thread_state());
+    return stack && stack->top;
 }
 
 /* Ends the loop's open tick, which is incomplete, if nothing is open in it. */

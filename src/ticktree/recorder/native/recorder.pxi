@@ -403,6 +403,11 @@ cdef class Recorder:
                 tt_lone_end(&self.lone.core)
 
     @property
+    def is_inside(self):
+        """Whether anything is open on the calling thread."""
+        return bool(tt_is_inside(self.core))
+
+    @property
     def knows_thread(self):
         """Whether the calling thread has been in a section here: only then is it known what it did."""
         return bool(self.core.recording and not self.core.forked and tt_thread_tells(self.core))
