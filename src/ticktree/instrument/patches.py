@@ -30,7 +30,11 @@ class Patches:
         if not callable(function):
             return
         wrapper = functools.wraps(function)(make(function))
-        ours = staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper
+        self.replace(owner, name, staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper)
+
+    def replace(self, owner: Any, name: str, ours: Any) -> None:
+        """Sets an attribute of a class or a module, which need not have had it itself."""
+        original = vars(owner).get(name, _ABSENT)
 
         self.put(owner, name, ours)
 

@@ -57,13 +57,37 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "waits",
         "ticktree.instrument.waits",
-        "A row for each wait at a queue, pipe, lock, thread, process or future, and who ended it.",
+        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
     ),
+    Library("sleep", "ticktree.instrument.sleep", "A row for each time.sleep, which is a wait."),
+    Library("gc", "ticktree.instrument.gc", "A row for each full collection of the garbage collector."),
     Library(
         "gymnasium",
         "ticktree.instrument.gymnasium",
-        "Sending to the workers of an AsyncVectorEnv and waiting for them, apart.",
+        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
+        "waiting for them; steps as ticks.",
         package="gymnasium",
+    ),
+    Library(
+        "gymnasium-wrappers",
+        "ticktree.instrument.gymnasium.wrappers",
+        "A row for each wrapper of an env, called after its class, so that each one's own share is seen.",
+        package="gymnasium",
+        on_demand=True,
+    ),
+    Library(
+        "numpy",
+        "ticktree.instrument.numpy",
+        "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
+        package="numpy",
+        on_demand=True,
+    ),
+    Library(
+        "opencv",
+        "ticktree.instrument.opencv",
+        "A row for each call of a function on images, with the bytes of what it gave.",
+        package="cv2",
+        on_demand=True,
     ),
     Library(
         "torch",
