@@ -65,6 +65,8 @@ typedef struct tt_stack {
     tt_frame *parent; /* what the lowest frame hangs under, if it is still the call `parent_serial` */
     uint64_t parent_serial;
     tt_ref home;        /* the node the lowest frame hangs under */
+    tt_frame *afar;     /* of another thread: the call that this one's work is for, if it is still the call `afar_serial` */
+    uint64_t afar_serial;
     uint32_t suspended; /* open frames that were entered in generators: any of them may sleep */
     uint64_t too_deep;  /* calls past the frame cap: LIFO, by count */
     struct tt_stack *next;
@@ -146,6 +148,7 @@ struct tt_recorder {
     tt_quick_name quick_names[TT_QUICK_NAMES];
     PyObject *by_name;    /* dict: name -> section object; keeps both alive */
     PyObject *origin_var; /* ContextVar: where this task was created */
+    PyObject *watch_var;  /* ContextVar: the watch of the request that is being served; NULL: there never was one */
     PyObject *owner;      /* borrowed: the Python recorder */
     struct tt_recorder *next;
 };
