@@ -32,7 +32,7 @@ MAY_IMPORT = {
     },
     "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},
     "__main__": {"cli"},
-    "__init__": {"session", "profile", "run"},
+    "__init__": {"session", "profile", "run", "instrument"},
 }
 
 
