@@ -35,7 +35,7 @@ static void tt_calling_begin(tt_recorder *recorder, tt_calling *calling)
     if (frame) frame->flags |= TT_FRAME_CALLING;
 }
 
-static tt_frame *tt_calling_frame(const tt_recorder *recorder, const tt_calling *calling)
+static tt_frame *tt_calling_open(const tt_recorder *recorder, const tt_calling *calling)
 {
     if (!calling->frame || !recorder->recording || recorder->forked || calling->generation != recorder->generation)
         return NULL;
@@ -49,6 +49,27 @@ static uint64_t tt_own_so_far(const tt_recorder *recorder, const tt_frame *frame
     uint64_t until = frame->active ? frame->cover_start : tt_now(recorder);
     uint64_t passed = until > frame->start ? until - frame->start : 0;
     return passed > frame->covered ? passed - frame->covered : 0;
+}
+
+static uint64_t tt_since(const tt_recorder *recorder, uint64_t then)
+{
+    uint64_t now = tt_now(recorder);
+    return now > then ? now - then : 0;
+}
+
+/* The node that this one's time is part of; of a thread's, that which the thread was started under. */
+static tt_ref tt_parent_of(const tt_recorder *recorder, tt_ref ref)
+{
+    tt_ref above = tt_node_at(recorder, ref)->parent;
+    while (above && tt_node_at(recorder, above)->flags & TT_NODE_ROOT) above = tt_node_at(recorder, above)->parent;
+    return above;
+}
+
+/* The node of a section below `parent`, if there is one. */
+static tt_ref tt_place_known(const tt_section *section, tt_ref parent)
+{
+    if (section->name_id == TT_NAMELESS) return 0;
+    return tt_index_get(section->recorder, (uint64_t)parent << 32 | section->name_id);
 }
 
 /* Books a stretch of `own` and what lies under it, `total` in all, at the node of `section` under `parent`; all but

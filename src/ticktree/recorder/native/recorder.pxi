@@ -15,6 +15,9 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
+    cdef readonly object watch_var  # of the request that is being served in this context
+    cdef dict watched  # by node: the node around it, and its name
+    cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
@@ -34,6 +37,8 @@ cdef class Recorder:
         self.channel_ids = {}
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
+        self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
+        self.watched = {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
@@ -457,7 +462,8 @@ cdef class Recorder:
             if tt_arena_open(&self.core.arena, NULL, 0) != 1:
                 return False
         self.path_of_file = path if self.core.arena.fd >= 0 else None
-        self.texts, self.gauges = {}, {}
+        self.texts, self.gauges, self.watched = {}, {}, {}
+        self.remote_nodes = 0
         tt_forget_places(self.core)
         tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
         self._sign(identity)

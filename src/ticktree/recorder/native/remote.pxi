@@ -145,7 +145,7 @@ cdef class Calling:
             Whether the call has as much time of its own: else what is above that is concurrent.
         """
         cdef tt_recorder* core = self.recorder.core
-        cdef tt_frame* frame = tt_calling_frame(core, &self.core)
+        cdef tt_frame* frame = tt_calling_open(core, &self.core)
         if frame == NULL:
             return False
         cdef uint64_t total = tt_ns_to_ticks(core, total_ns)
@@ -158,7 +158,7 @@ cdef class Calling:
 
     def rest(self, str name):
         """Puts what is left of the call's own time under it."""
-        cdef tt_frame* frame = tt_calling_frame(self.recorder.core, &self.core)
+        cdef tt_frame* frame = tt_calling_open(self.recorder.core, &self.core)
         if frame == NULL:
             return
         cdef uint64_t ticks = tt_own_so_far(self.recorder.core, frame)
@@ -167,28 +167,51 @@ cdef class Calling:
 
     cdef bint _book(self, tt_frame* frame, str name, uint64_t total, uint64_t concurrent, object rows) except -1:
         """Books the tree of a stretch; each row covers what is left of the one around it, at most."""
-        cdef tt_recorder* core = self.recorder.core
         cdef uint64_t ticks, covers
-        top = self._place(name, frame.node)
+        cdef Section section
+        cdef _Grafted top = self._placed(name, frame.node), above, row
         if top is None:
             return False
-        cdef list booked = [[top, frame.node, total, total, concurrent]]  # place, parent, own, total, concurrent
-        cdef list around = [booked[0]]  # by depth: what a row of the next is in; None: in nothing that has a place
+        top.own = top.total = total
+        top.concurrent = concurrent
+        cdef list booked = [top]
+        cdef list around = [top]  # by depth: what a row of the next is in; None: in what has no place
         for depth, below, ns, besides in rows:
             del around[max(1, depth):]
-            above = around[-1]
-            place = self._place(below, (<Section>above[0]).core.cached_node) if above is not None else None
-            if place is None:
-                around.append(None)  # its time stays in the row around it
-                continue
-            ticks = tt_ns_to_ticks(core, ns)
-            covers = tt_ns_to_ticks(core, ns - besides) if besides < ns else 0
-            covers = min(covers, <uint64_t>above[2])
-            above[2] -= covers
-            booked.append([place, (<Section>above[0]).core.cached_node, ticks, ticks, ticks - covers])
-            around.append(booked[-1])
-        cdef Section section
-        for place, parent, own, ticks, concurrent in booked:
-            section = place
-            tt_graft_book(&section.core, frame, parent, own, concurrent, ticks)
+            above = around[len(around) - 1]
+            row = self._placed(below, above.node) if above is not None else None
+            around.append(row)
+            if row is None:
+                continue  # its time stays in the row around it
+            row.own = row.total = tt_ns_to_ticks(self.recorder.core, ns)
+            covers = tt_ns_to_ticks(self.recorder.core, ns - besides) if besides < ns else 0
+            covers = min(covers, above.own)
+            above.own -= covers
+            row.concurrent = row.total - covers
+            booked.append(row)
+        for row in booked:
+            section = row.section
+            tt_graft_book(&section.core, frame, row.parent, row.own, row.concurrent, row.total)
         return True
+
+    cdef _Grafted _placed(self, str name, tt_ref parent):
+        """A row below a node; None where there is no room for one."""
+        cdef Section section = self.recorder._ask(name, TT_NODE_REMOTE, 0)
+        if not tt_place_known(&section.core, parent):
+            if self.recorder.remote_nodes >= REMOTE_NODES:
+                tt_lose(self.recorder.core, TT_LOSS_NODES)
+                return None
+            self.recorder.remote_nodes += 1
+        cdef _Grafted row = _Grafted()
+        row.section, row.parent, row.node = section, parent, tt_node_find(&section.core, parent)
+        if not row.node:
+            tt_lose(self.recorder.core, TT_LOSS_NODES)
+            return None
+        return row
+
+
+@cython.final
+cdef class _Grafted:
+    cdef Section section
+    cdef tt_ref parent, node
+    cdef uint64_t own, total, concurrent
