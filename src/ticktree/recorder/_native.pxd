@@ -77,6 +77,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_ref node
         void* context
         uint32_t generation
+        uint64_t made
         tt_snapshot* path
     ctypedef struct tt_errand:
         tt_thread* thread

@@ -39,7 +39,7 @@ _PARAMETER = re.compile(rf"{_BLANK};{_BLANK}({_TOKEN})(?:{_BLANK}={_BLANK}({_TOK
 _NAME = re.compile(rf"{_BLANK}({_TOKEN})")
 _END = re.compile(rf"{_BLANK}(?:,|$)")
 _MS = 1_000_000
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 
 class Metric(NamedTuple):
@@ -235,7 +235,7 @@ def heard(value: str) -> Heard:
 def _row(metric: Metric, depth_before: int) -> Row | None:
     """Return the row that a metric is, after one of `depth_before`; None where it is none."""
     ns, depth = metric.ns, metric.parameters.get("d", "")
-    if ns is None or not re.fullmatch(r"[1-9]\d{0,2}", depth) or int(depth) > depth_before + 1:
+    if ns is None or not re.fullmatch(r"[1-9][0-9]{0,2}", depth) or int(depth) > depth_before + 1:
         return None
     return Row(int(depth), _said(metric), ns, min(_ns(metric.parameters.get("c")) or 0, ns))
 

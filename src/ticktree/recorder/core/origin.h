@@ -19,6 +19,7 @@ static void tt_origin_capture(tt_recorder *recorder, tt_origin *origin)
     origin->serial = frame ? frame->serial : 0;
     origin->node = frame && frame->node ? frame->node : stack->home;
     origin->generation = recorder->generation;
+    origin->made = tt_now(recorder);
     tt_stack_rest(stack);
 }
 

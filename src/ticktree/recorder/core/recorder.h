@@ -53,6 +53,7 @@ typedef struct {
     tt_ref node;
     void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
     uint32_t generation;
+    uint64_t made; /* when */
     tt_snapshot *path; /* of the thread that captured it, where asked for; freed with the origin */
 } tt_origin;
 

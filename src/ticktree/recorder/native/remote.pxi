@@ -133,13 +133,14 @@ cdef class Calling:
         if ready(recorder):
             tt_calling_begin(recorder.core, &self.core)
 
-    def graft(self, str name, total_ns, rows=()):
+    def graft(self, str name, total_ns, rows=(), *, bint beside=False):
         """Puts a finished stretch of the other program's under the call.
 
         Args:
             name: What it is called here.
             total_ns: How long it took, by the other's clock.
             rows: What is below it: (depth, name, ns, of which concurrent), parents first; depth 1 is right below.
+            beside: Whether all of it is concurrent: it is not known what of the call it was.
 
         Returns:
             Whether the call has as much time of its own: else what is above that is concurrent.
@@ -150,7 +151,7 @@ cdef class Calling:
             return False
         cdef uint64_t total = tt_ns_to_ticks(core, total_ns)
         cdef uint64_t free_ticks = tt_own_so_far(core, frame)
-        cdef uint64_t covered = min(total, free_ticks)
+        cdef uint64_t covered = 0 if beside else min(total, free_ticks)
         if not self._book(frame, name, total, total - covered, rows):
             return False
         frame.covered += covered
@@ -196,11 +197,14 @@ cdef class Calling:
 
     cdef _Grafted _placed(self, str name, tt_ref parent):
         """A row below a node; None where there is no room for one."""
-        cdef Section section = self.recorder._ask(name, TT_NODE_REMOTE, 0)
+        cdef bint full = self.recorder.remote_nodes >= REMOTE_NODES
+        cdef Section section = None
+        if not full or (name, <uint32_t>TT_NODE_REMOTE, <uint32_t>0) in self.recorder.by_ask:  # names are few too
+            section = self.recorder._ask(name, TT_NODE_REMOTE, 0)
+        if section is None or (full and not tt_place_known(&section.core, parent)):
+            tt_lose(self.recorder.core, TT_LOSS_NODES)
+            return None
         if not tt_place_known(&section.core, parent):
-            if self.recorder.remote_nodes >= REMOTE_NODES:
-                tt_lose(self.recorder.core, TT_LOSS_NODES)
-                return None
             self.recorder.remote_nodes += 1
         cdef _Grafted row = _Grafted()
         row.section, row.parent, row.node = section, parent, tt_node_find(&section.core, parent)
