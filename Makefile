@@ -66,7 +66,7 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh
 	scripts/install-browser.sh
-	$(PIP) install --group test --group readers --group browser
+	$(PIP) install --group test --group readers --group browser --group libraries
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

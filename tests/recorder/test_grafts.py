@@ -12,13 +12,12 @@ from ticktree.remote.report import report_of
 
 def profile_of_call(elapsed_ns, *reports, network=True):
     recorder = Recorder(virtual_clock=True)
-    with recorder.section("train"):
-        with recorder.section("call", wait=True):
-            calling = Calling(recorder)
-            recorder.advance(elapsed_ns)
-            fits = [calling.graft("server", total_ns, rows) for total_ns, rows in reports]
-            if network:
-                calling.rest("network")
+    with recorder.section("train"), recorder.section("call", wait=True):
+        calling = Calling(recorder)
+        recorder.advance(elapsed_ns)
+        fits = [calling.graft("server", total_ns, rows) for total_ns, rows in reports]
+        if network:
+            calling.rest("network")
     profile = recorder.snapshot()
     profile.check()
     return profile.root.at("train/call"), fits
@@ -97,7 +96,8 @@ def test_a_graft_of_a_call_that_is_over_is_nothing():
 
 
 ROWS = st.lists(
-    st.tuples(st.integers(1, 5), st.sampled_from("abcde"), st.integers(0, 1000), st.integers(0, 1000)), max_size=20
+    st.tuples(st.integers(1, 5), st.sampled_from("abcde"), st.integers(0, 1000), st.integers(0, 1000)),
+    max_size=20,
 )
 
 
@@ -125,7 +125,7 @@ def test_a_server_that_makes_up_names_does_not_take_the_programs_nodes():
     assert profile.root.at("own").count == 1
     server = profile.root.at("call/server@remote")
     assert (server.total_ns, len(server.children)) == (15_000, 1023)
-    assert profile.losses["calls_beyond_node_cap"] > 0
+    assert profile.losses["calls_over_node_cap"] > 0
 
 
 def test_grafts_are_in_the_report_of_the_request_that_they_were_made_in():

@@ -99,7 +99,8 @@ def test_requests_that_take_turns_on_a_thread_each_have_their_own_rows():
 
         def flat(own, depth=1):
             return {
-                (depth, name, total, tuple(sorted(flat(below, depth + 1)))) for name, (total, below) in own.items()
+                (depth, name, total, tuple(sorted(flat(below, depth + 1))))
+                for name, (total, below) in own.items()
             }
 
         for own, rows in asyncio.run(serve()):

@@ -26,7 +26,9 @@ def test_what_is_different_in_each_request_is_left_out(path, shape):
 
 def test_there_are_few_names_whatever_paths_and_hosts_there_are():
     names = Names()
-    found = {names.of("POST", f"host{at % 300}", f"/page{'abc'[at % 3]}{'x' * (at % 30)}") for at in range(5000)}
+    found = {
+        names.of("POST", f"host{at % 300}", f"/page{'abc'[at % 3]}{'x' * (at % 30)}") for at in range(5000)
+    }
     assert len(found) <= NAMES_AT_MOST + 1
     assert len({name for name in found if not name.endswith(("...", "hosts)"))}) <= PATHS_AT_MOST
 

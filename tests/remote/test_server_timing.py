@@ -48,9 +48,15 @@ def clean(text):
 @given(reports())
 def test_what_is_written_is_read_back(report):
     said = heard(written(report, at_most=1 << 20))
-    assert said.report == Report(
-        clean(report.name), report.total_ns, tuple(row._replace(name=clean(row.name)) for row in report.rows)
-    ) or said.unreadable  # only what is longer than anybody reads
+    assert (
+        said.report
+        == Report(
+            clean(report.name),
+            report.total_ns,
+            tuple(row._replace(name=clean(row.name)) for row in report.rows),
+        )
+        or said.unreadable
+    )  # only what is longer than anybody reads
     if len(written(report, at_most=1 << 20)) <= READ_AT_MOST:
         assert not said.unreadable
 
@@ -90,7 +96,15 @@ def test_nothing_that_comes_from_outside_raises(text):
 
 @pytest.mark.parametrize(
     "text",
-    ['"' * 8000, "a;" * 4000, 'a;b="' + "\\" * 8000, " " * 8000, "a" + " " * 8000, ',"' * 4000, 'a;b="\\",' * 1000],
+    [
+        '"' * 8000,
+        "a;" * 4000,
+        'a;b="' + "\\" * 8000,
+        " " * 8000,
+        "a" + " " * 8000,
+        ',"' * 4000,
+        'a;b="\\",' * 1000,
+    ],
 )
 @pytest.mark.timeout(20)
 def test_what_is_made_to_take_long_does_not(text):
@@ -101,7 +115,12 @@ def test_what_is_made_to_take_long_does_not(text):
 def test_metrics_of_others_are_read_as_they_write_them():
     said = heard('cache;desc="Cache Read";dur=23.2, db;dur=53, app ; dur = 47.2;x, miss, total;dur="120"')
     assert said.report is None
-    assert said.foreign == (("cache", 23_200_000), ("db", 53_000_000), ("app", 47_200_000), ("total", 120_000_000))
+    assert said.foreign == (
+        ("cache", 23_200_000),
+        ("db", 53_000_000),
+        ("app", 47_200_000),
+        ("total", 120_000_000),
+    )
     assert not said.unreadable
 
 
@@ -121,7 +140,7 @@ def test_what_is_no_metric_is_counted_and_the_next_is_read():
 
 
 def test_a_proxy_may_add_its_own_before_and_after():
-    text = f'edge;dur=1, {written(Report("GET /", 5_000_000, (Row(1, "work", 4_000_000),)))}, cdn;dur=2'
+    text = f"edge;dur=1, {written(Report('GET /', 5_000_000, (Row(1, 'work', 4_000_000),)))}, cdn;dur=2"
     said = heard(text)
     assert said.report == Report("GET /", 5_000_000, (Row(1, "work", 4_000_000),))
     assert said.foreign == (("edge", 1_000_000), ("cdn", 2_000_000))

@@ -67,7 +67,9 @@ def _section(calls: Calls, session: Any, method: str, str_or_url: Any) -> Sectio
         url = session._build_url(str_or_url)
         host, port = url.host or "", url.port
         host = f"[{host}]" if ":" in host else host
-        return calls.section(method, host if url.is_default_port() or port is None else f"{host}:{port}", url.path)
+        return calls.section(
+            method, host if url.is_default_port() or port is None else f"{host}:{port}", url.path
+        )
     except Exception:  # what it is, the request itself says best
         return calls.named(f"{method.upper()[:16]} (no URL)")
 

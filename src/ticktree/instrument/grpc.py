@@ -20,7 +20,7 @@ _patches = Patches()
 
 
 def install(recorder: Recorder) -> None:
-    """Wraps what channels make when it is imported; under interceptors of the program's own, so that no call is two."""
+    """Wraps what channels make, when gRPC is imported: under a program's own interceptors, so that no call is two."""
     _patches.watch("grpc._channel", lambda module: _wrap(recorder, module))
     _patches.watch("grpc.aio._call", lambda module: _wrap_aio(recorder, module))
 

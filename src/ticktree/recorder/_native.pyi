@@ -211,7 +211,12 @@ class Calling:
     @property
     def recorder(self) -> Recorder: ...
     def graft(
-        self, name: str, total_ns: int, rows: Iterable[tuple[int, str, int, int]] = (), *, beside: bool = False
+        self,
+        name: str,
+        total_ns: int,
+        rows: Iterable[tuple[int, str, int, int]] = (),
+        *,
+        beside: bool = False,
     ) -> bool: ...
     def rest(self, name: str) -> None: ...
 

@@ -70,7 +70,9 @@ def _rebuilt(handler: Any, behaviour: Any) -> Any:
 
 
 def _context(details: Any) -> Context | None:
-    found = {key: value for key, value in details.invocation_metadata or () if key in (TRACEPARENT, TRACESTATE)}
+    found = {
+        key: value for key, value in details.invocation_metadata or () if key in (TRACEPARENT, TRACESTATE)
+    }
     return came(found.get(TRACEPARENT), found.get(TRACESTATE))
 
 

@@ -10,7 +10,9 @@ PATHS_AT_MOST = 64
 NAMES_AT_MOST = 128
 _KEPT_AT_MOST = 1024
 
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"))
+_METHODS = frozenset(
+    ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY")
+)
 # A number, or what is made to be found in no list of names: numbers of 16 digits (UUIDs too), long texts.
 _CHOSEN = re.compile(r"[0-9]+|(?=[^/]*[0-9])[0-9a-fA-F-]{8,}|.{33,}")
 

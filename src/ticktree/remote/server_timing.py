@@ -216,7 +216,7 @@ def heard(value: str) -> Heard:
     foreign = [(metric.name, metric.ns) for metric in metrics[:at]]
     report = None
     if at is not None:
-        rows = []
+        rows: list[Row] = []
         for metric in metrics[at + 1 :]:
             row = _row(metric, rows[-1].depth if rows else 0)
             if row is not None:

@@ -1,7 +1,7 @@
 """W3C trace context: passed on as it came, begun only where that was asked for.
 
-A request that ticktree's server side serves may carry a `traceparent`. What is called while it is served belongs to the
-same trace, and is given it unchanged: ticktree's sections are no spans that anybody could look up. Who sets one
+A request that ticktree's server side serves may carry a `traceparent`. What is called while it is served belongs to
+the same trace, and is given it unchanged: ticktree's sections are no spans that anybody could look up. Who sets one
 themselves, OpenTelemetry above all, keeps theirs.
 """
 
@@ -18,7 +18,9 @@ TRACESTATE = "tracestate"
 # The trace of this run, for the processes that it starts.
 TRACE_VARIABLE = "TICKTREE_TRACE"
 
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_TRACEPARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
+)
 _TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _LONGEST_STATE = 512  # what every implementation must pass on
 
