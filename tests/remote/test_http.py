@@ -198,7 +198,12 @@ def check_split(call, calls):
 
 # Each server and each client once; the rest is slow.
 PAIRS = [("aiohttp", "aiohttp"), ("asgi", "httpx"), ("wsgi", "requests")]
-OTHER_PAIRS = [("aiohttp", "requests"), ("aiohttp", "httpx"), ("aiohttp", "httpx-async"), ("asgi", "httpx-async")]
+OTHER_PAIRS = [
+    ("aiohttp", "requests"),
+    ("aiohttp", "httpx"),
+    ("aiohttp", "httpx-async"),
+    ("asgi", "httpx-async"),
+]
 OTHER_PAIRS += [("asgi", "requests"), ("wsgi", "aiohttp")]
 ALL_PAIRS = [*PAIRS, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in OTHER_PAIRS)]
 

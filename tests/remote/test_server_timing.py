@@ -78,6 +78,12 @@ def test_what_is_cut_is_in_a_row_of_the_rest_under_the_row_that_it_was_in(report
         assert sum(row.total_ns for row in top) == sum(row.total_ns for row in report.rows if row.depth == 1)
 
 
+@given(reports())
+def test_the_short_way_of_reading_reads_what_the_standards_grammar_does(report):
+    text = written(report)
+    assert heard(text) == heard(f"{text} ")
+
+
 def test_the_longest_are_kept():
     rows = tuple(Row(1, f"section {at}", 1_000_000 + at) for at in range(200))
     kept = heard(written(Report("GET /", 10**9, rows), 1024)).report.rows

@@ -211,6 +211,50 @@ def _next(text: str, at: int) -> int:
 
 def heard(value: str) -> Heard:
     """Return what a header says; nothing that it may hold raises."""
+    report = _as_written(value)
+    return Heard(report, (), 0) if report is not None else _as_found(value)
+
+
+# A header just as `written` writes it, as most are: several times as fast to read as by the standard's own grammar.
+_DURATION = r"([0-9]{1,12})(?:\.([0-9]{1,6}))?"
+_PLAIN = r'"([^"\\]*)"'
+_HEAD = re.compile(rf"total;dur={_DURATION}(?:;desc={_PLAIN})?;{_MARK}=1(?:, |$)")
+_ROW = re.compile(
+    rf"({_TOKEN});dur={_DURATION};d=([1-9][0-9]?)(?:;desc={_PLAIN})?(?:;c={_DURATION})?(?:;n=[0-9]{{1,6}})?(?:, |$)"
+)
+
+
+def _as_written(value: str) -> Report | None:
+    """Return the report of a header that holds nothing else; None where it does, or is not just so."""
+    head = _HEAD.match(value) if len(value) <= READ_AT_MOST else None
+    if head is None:
+        return None
+    at, depth = head.end(), 0
+    rows: list[Row] = []
+    while at < len(value):
+        found = _ROW.match(value, at)
+        if found is None:
+            return None
+        token, ms, part, deep, desc, beside_ms, beside_part = found.groups()
+        if int(deep) > depth + 1 or len(rows) >= METRICS_AT_MOST:
+            return None
+        depth, ns = int(deep), _joined(ms, part)
+        beside_ns = min(_joined(beside_ms, beside_part), ns) if beside_ms else 0
+        rows.append(Row(depth, token if desc is None else _unquoted(desc), ns, beside_ns))
+        at = found.end()
+    ms, part, desc = head.groups()
+    return Report("total" if desc is None else _unquoted(desc), _joined(ms, part), tuple(rows))
+
+
+def _joined(ms: str, part: str | None) -> int:
+    return int(ms) * _MS + (int(part.ljust(6, "0")) if part else 0)
+
+
+def _unquoted(said: str) -> str:
+    return unquote(said, errors="replace") if "%" in said else said
+
+
+def _as_found(value: str) -> Heard:
     metrics, unreadable = metrics_of(value)
     at = next((at for at, metric in enumerate(metrics) if metric.parameters.get(_MARK) == "1"), None)
     foreign = [(metric.name, metric.ns) for metric in metrics[:at]]
@@ -242,6 +286,4 @@ def _row(metric: Metric, depth_before: int) -> Row | None:
 
 def _said(metric: Metric) -> str:
     said = metric.parameters.get("desc")
-    if said is None:
-        return metric.name
-    return unquote(said, errors="replace") if "%" in said else said
+    return metric.name if said is None else _unquoted(said)
