@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "remote": {"recorder"},
     "instrument": {"recorder", "remote"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
-    "compat": {"", "session", "recorder", "run", "profile"},
+    "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, TIMELINE_VARIABLE
+from ticktree.session.asking import DEFAULT_EVENTS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -27,6 +28,15 @@ _OPTIONS = (
     ),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
+    click.option(
+        "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
+    ),
+    click.option(
+        "--timeline-events",
+        type=click.IntRange(1, 2_000_000),
+        metavar="COUNT",
+        help="The same, of so many calls a process.",
+    ),
 )
 
 
@@ -38,11 +48,15 @@ class Recording:
         auto: the libraries to record by themselves, by name and with commas between.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
+        timeline: whether to keep calls one by one.
+        timeline_events: the same, and how many of each process.
     """
 
     auto: str = DEFAULT
     no_auto: bool = False
     memory: bool = False
+    timeline: bool = False
+    timeline_events: int | None = None
 
     def environment(self) -> dict[str, str]:
         """Return what tells the program's processes.
@@ -54,6 +68,9 @@ class Recording:
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
+        events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
+        if events is not None:
+            environment[TIMELINE_VARIABLE] = str(events)
         return environment
 
 

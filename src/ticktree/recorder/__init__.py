@@ -25,6 +25,7 @@ from ticktree.recorder.children import (
     MEMORY_VARIABLE,
     PARENT_VARIABLE,
     RUN_VARIABLE,
+    TIMELINE_VARIABLE,
     lead_children,
     leave_children,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "OWN",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "TIMELINE_VARIABLE",
     "Block",
     "Boundary",
     "Calling",

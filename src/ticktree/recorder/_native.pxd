@@ -88,6 +88,7 @@ cdef extern from "core/builtins.h" nogil:
         bint fork_noted
         tt_ref fork_node, role_of_new
         uint32_t always
+        uint64_t events_asked
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -143,6 +144,8 @@ cdef extern from "core/builtins.h" nogil:
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
     void tt_anchor_renew(tt_recorder*)
+    void tt_timeline_begin(tt_recorder*)
+    const uint64_t TT_EVENTS_MOST
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":
