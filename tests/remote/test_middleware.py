@@ -181,7 +181,7 @@ def test_a_wsgi_body_keeps_its_type():
 
 
 def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
-    with ticktree.section("call", wait=True):
+    with ticktree.section("foreign call", wait=True):
         call = Call(OWN)
         call.answered(["cdn;dur=0, db;dur=0.0001, total;dur=0.0002"])
     with ticktree.section("other", wait=True):
@@ -189,10 +189,10 @@ def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
         call.answered(["db;dur=53, =, broken"])
     profile = ticktree.snapshot()
     profile.check()
-    far = profile.root.at("call").children["server@remote"]
+    far = profile.root.at("foreign call").children["server@remote"]
     assert far.total_ns == pytest.approx(200, abs=5)
     assert {child.name for child in far.children.values()} == {"cdn", "db"}
-    assert "network@remote" in profile.root.at("call").children
+    assert "network@remote" in profile.root.at("foreign call").children
     other = profile.root.at("other")
     assert other.children.keys() == {"db@remote"}  # what else it did, and when, it does not say
     assert other.children["db@remote"].concurrent_ns == other.children["db@remote"].total_ns
@@ -200,10 +200,10 @@ def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
 
 
 def test_a_server_that_says_more_than_the_call_took_is_counted():
-    with ticktree.section("call", wait=True):
+    with ticktree.section("short call", wait=True):
         call = Call(OWN)
         call.answered(["total;dur=60000;ticktree=1, work;dur=50000;d=1"])
     profile = ticktree.snapshot()
     profile.check()
-    assert profile.root.at("call").children.keys() == {"server@remote"}
+    assert profile.root.at("short call").children.keys() == {"server@remote"}
     assert profile.gauges["Server-Timing/longer than the call"].count == 1
