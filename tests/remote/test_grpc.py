@@ -61,6 +61,7 @@ SERVER = (
 
 AIO_SERVER = """
     import asyncio
+    from concurrent import futures
     import grpc
     from ticktree.remote.grpc import aio_server_timing
 
@@ -71,6 +72,15 @@ AIO_SERVER = """
             await asyncio.sleep(0.003)
         return b""
 
+    def blocking(request, context):
+        with ticktree.section("encode"):
+            time.sleep(0.002)
+        return b"encoded"
+
+    async def writing(request, context):
+        with ticktree.section("render"):
+            await context.write(b"frame")
+
     async def frames(request, context):
         for _ in range(3):
             with ticktree.section("render"):
@@ -80,9 +90,11 @@ AIO_SERVER = """
     async def main():
         methods = {
             "Step": grpc.unary_unary_rpc_method_handler(step),
+            "Blocking": grpc.unary_unary_rpc_method_handler(blocking),
+            "Writing": grpc.unary_stream_rpc_method_handler(writing),
             "Frames": grpc.unary_stream_rpc_method_handler(frames),
         }
-        server = grpc.aio.server(interceptors=[aio_server_timing()])
+        server = grpc.aio.server(futures.ThreadPoolExecutor(1), interceptors=[aio_server_timing()])
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("sim.Sim", methods),))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
@@ -133,9 +145,12 @@ async def main():
         await channel.channel_ready()
         for _ in ticktree.loop("drive", range(4)):
             await step(b"")
+        assert await channel.unary_unary("/sim.Sim/Blocking")(b"") == b"encoded"
         frames = 0
         async for _ in channel.unary_stream("/sim.Sim/Frames")(b""):
             frames += 1
+        async for frame in channel.unary_stream("/sim.Sim/Writing")(b""):
+            assert frame == b"frame"
         return frames
 
 print(json.dumps(asyncio.run(main())))
@@ -191,4 +206,7 @@ def test_the_same_of_a_server_and_a_client_of_asyncio(programs):
     step = asked.profile.root.at("drive").children["/sim.Sim/Step"]
     assert (step.count, below(step)["server@remote"].count) == (4, 4)
     assert below(below(step)["server@remote"]).keys() == {"simulate@remote", "render@remote"}
+    assert asked.profile.root.children["/sim.Sim/Blocking"].children == {}
+    assert served.root.children["/sim.Sim/Blocking"].children["encode"].count == 1
     assert served.root.children["/sim.Sim/Frames"].children["render"].count == 3
+    assert served.root.children["/sim.Sim/Writing"].children["render"].count == 1

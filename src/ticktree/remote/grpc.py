@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from time import perf_counter_ns
 from typing import Any
@@ -79,8 +80,9 @@ def _context(details: Any) -> Context | None:
 def _say(context: Any, served: Served) -> None:
     """Adds to what the handler says itself."""
     said = served.said()
-    if said is not None:
-        context.set_trailing_metadata((*(context.trailing_metadata() or ()), (KEY, said)))
+    own = getattr(context, "trailing_metadata", None)  # one that does not tell may hold some: not replaced
+    if said is not None and own is not None:
+        context.set_trailing_metadata((*(own() or ()), (KEY, said)))
 
 
 def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
@@ -153,13 +155,10 @@ def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any],
             _say(context, served)
             await responses.aclose()
 
-    if not handler.response_streaming:
+    if inspect.isasyncgenfunction(behaviour):
+        return stream
+    if inspect.iscoroutinefunction(
+        behaviour
+    ):  # of a stream, one that writes its responses itself: it is one call
         return unary
-    # A handler that writes its responses itself is a coroutine function: it is one call.
-    return stream if hasattr(behaviour, "__code__") and _is_generator(behaviour) else unary
-
-
-def _is_generator(behaviour: Any) -> bool:
-    import inspect
-
-    return inspect.isasyncgenfunction(behaviour)
+    return _sync(requests, details, handler)  # which the server runs on a thread

@@ -59,9 +59,9 @@ cdef class Watch:
         return self.core.lost
 
     def rows(self):
-        """What is below: (node, the node around it, name, ns, of which concurrent), a row a node, parents first.
+        """What is below: (node, the node around it, name, ns, of which concurrent), a row a node.
 
-        The watched call's own number is the first row's second. Calls that are open are in it until now.
+        Calls that are open are in it until now. Right below the watched call are those whose node around is no row's.
         """
         cdef tt_recorder* core = self.recorder.core
         cdef uint32_t at
