@@ -1,4 +1,4 @@
-"""What an instrumented HTTP call costs its client, beside the same call without and OpenTelemetry's instrumentation.
+"""What an HTTP call costs more: its client, beside OpenTelemetry's instrumentation, and the server that says rows.
 
 The answer is made up on the spot by an adapter of requests, so that what is compared is what requests does for a call
 and what is added to it; a real server would only add waiting to both.
@@ -13,6 +13,7 @@ from importlib import import_module
 from itertools import repeat
 from typing import Any
 
+import ticktree
 from harness.race import Block, Contender, Cost, nothing, race
 from harness.report import Absent, Figure, Report, options, progress
 from harness.scratch import recording
@@ -20,6 +21,7 @@ from harness.sections import own_code
 from ticktree import instrument
 from ticktree.remote import Report as Said
 from ticktree.remote import Row, written
+from ticktree.remote.wsgi import ServerTiming
 
 SAID = written(
     Said(
@@ -55,6 +57,31 @@ class Answers:
         self.session = requests.Session()
         self.session.mount("http://", Adapter())
         self.request = requests.Request("POST", ADDRESS).prepare()
+
+
+def served(app: Any) -> Block:
+    """A WSGI application, asked again and again."""
+
+    def start_response(*_: Any) -> None:
+        return
+
+    def block(turns: int) -> None:
+        for _ in repeat(None, turns):
+            app({"REQUEST_METHOD": "POST", "PATH_INFO": "/step"}, start_response)
+
+    return own_code(block)
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:  # noqa: ARG001
+    """Four sections, and next to nothing in them."""
+    with ticktree.section("simulate"), ticktree.section("collide"):
+        pass
+    with ticktree.section("render"):
+        pass
+    with ticktree.section("encode"):
+        pass
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [b"{}"]
 
 
 def calls(answers: Answers) -> Block:
@@ -139,6 +166,12 @@ def measure(rounds: int) -> Report:
     with recording():
         progress("calling")
         results = race(contenders, rounds)
+        progress("serving")
+        plain = Cost(served(application), bare=nothing)
+        server = race(
+            [Contender("ticktree, serving", Cost(served(ServerTiming(application)), bare=nothing), plain)],
+            rounds,
+        )["ticktree, serving"]
     lines = [
         Figure.of_spread(
             name,
@@ -151,6 +184,9 @@ def measure(rounds: int) -> Report:
         )
         for name, result in results.items()
     ]
+    added_us = (server.cost_ns.median - server.yardstick_ns.median) / 1e3
+    note = "a request of four sections, whose response says them; beside the same sections alone"
+    lines.append(Figure("ticktree, serving", added_us, "us added", repeats=rounds, note=note))
     return Report("remote_call", title, [*lines, *absent])
 
 
