@@ -16,6 +16,9 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
+    cdef readonly object watch_var  # of the request that is being served in this context
+    cdef dict watched  # by node: the node around it, and its name
+    cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
@@ -38,6 +41,8 @@ cdef class Recorder:
         self.channel_ids = {}
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
+        self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
+        self.watched = {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
