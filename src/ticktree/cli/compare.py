@@ -53,7 +53,7 @@ def command(
     threshold: float,
     allow_different: bool,
     fail_on: tuple[str, ...],
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
     categories: tuple[str, ...],
     everything: bool,
@@ -74,7 +74,7 @@ def command(
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)
     view = replace(view_for(output, width), all=everything)
-    deliver(COMPARISONS[format_name](compared, apart, view), output)
+    deliver(COMPARISONS[comparing.format_of(format_name, output)](compared, apart, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
 
