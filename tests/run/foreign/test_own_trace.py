@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ticktree.outputs import EXPORTS
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 from ticktree.run.foreign.chrome import profile_of, timeline_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "outputs"))  # for the run recorded there
@@ -66,7 +67,7 @@ def test_of_a_timeline_that_lost_calls_the_rest_stands_where_it_was(events):
     assert {path: [n.count, n.stats.sum_ns] for path, _, n in found.root.walk() if n.count} == of_timeline(
         timeline
     )
-    assert found.losses == {"calls_before_the_timeline's_first": timeline.overwritten}
+    assert found.losses == {BEFORE_THE_TIMELINE: timeline.overwritten}
 
 
 def test_names_that_are_marked_and_numbered_are_as_they_were():

@@ -155,4 +155,4 @@ def _slack_ns(calls: Calls) -> int:
         return _NS_PER_US
     latest = int(np.abs(times).max())
     # Two roundings, of a start and of a length, each by half of what the numbers can tell apart.
-    return 2 * math.ceil(np.spacing(latest / _NS_PER_US) * _NS_PER_US)
+    return 2 * math.ceil(math.ulp(latest / _NS_PER_US) * _NS_PER_US)

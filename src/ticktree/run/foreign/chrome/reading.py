@@ -11,7 +11,7 @@ from ticktree.profile import Loop, Profile, ProfileError
 from ticktree.profile.merging import sums
 from ticktree.profile.metadata import Value
 from ticktree.profile.pausing import collector_paused
-from ticktree.profile.timeline import Spot, Timeline, in_order
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Spot, Timeline, in_order
 from ticktree.run.foreign.chrome.choosing import Chosen, chosen
 from ticktree.run.foreign.chrome.counters import gauges_of
 from ticktree.run.foreign.chrome.devices import Launches, device_rows
@@ -129,6 +129,7 @@ class _Trace:
             duration_ns=rows.duration_ns[order],
             spot=rows.place[order],
             lane=rows.lane[order],
+            overwritten=self._origin.losses.get(BEFORE_THE_TIMELINE, 0),
             clocks=frozenset(str(value) for key, value in self._origin.facts() if key == "clock"),
             began_wall_ns=self._wall_ns,
         )
