@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
+    "trackers": {"profile", "outputs"},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
         "configuration",

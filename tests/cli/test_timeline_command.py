@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -73,6 +74,48 @@ def test_a_number_of_events_is_how_many_are_kept_of_each_process(here: CommandLi
     here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
     timeline = timeline_of(here)
     assert (len(timeline), timeline.overwritten) == (20, 60)
+
+
+TOLD = "timeline: kept the last 20 of 80 calls"
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "text", "html"])
+def test_a_report_says_how_many_of_the_calls_a_timeline_kept(here: CommandLine, name: str) -> None:
+    here.write("train.py", PROGRAM)
+    done = here.ticktree("run", "--timeline-events", "10", "train.py")
+    assert TOLD in done.stderr  # and so does the summary
+    assert TOLD in here.ticktree("report", "--format", name).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("json", '"losses":{"calls_before_the_timeline":60}'),
+        ("prometheus", 'what="calls_before_the_timeline"} 60'),
+        ("otlp", '"calls_before_the_timeline"'),
+        ("speedscope", TOLD),
+        ("pprof", None),
+        ("chrome", '"calls before the timeline": 60'),
+        ("mlagents", "60 calls before the timeline"),
+    ],
+)
+def test_every_format_that_has_a_place_for_it_says_what_a_timeline_lost(
+    here: CommandLine, name: str, said: str | None
+) -> None:
+    here.write("train.py", PROGRAM)
+    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    done = here.ticktree("export", "--to", name, "-o", "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    data = (here.directory / "out").read_bytes()
+    text = gzip.decompress(data) if name == "pprof" else data
+    assert (said or TOLD).encode() in text.replace(b"_", b" " if name == "mlagents" else b"_")
+
+
+@pytest.mark.parametrize("name", ["collapsed", "csv"])
+def test_where_a_format_has_no_place_for_it_standard_error_has(here: CommandLine, name: str) -> None:
+    here.write("train.py", PROGRAM)
+    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    assert TOLD in here.ticktree("export", "--to", name).stderr
 
 
 def test_a_program_asks_for_itself_and_its_children(here: CommandLine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,15 +24,23 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = Path("-")
 
 
-def read(path: Path | None) -> Profile:
+def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     """The profile of a run or a saved one; for None of the newest run.
+
+    Args:
+        path: What the user names it by.
+        categories: Of a Chrome trace, those whose events to read; of what is left unread by default a line tells.
 
     Raises:
         TicktreeError: There is none, or it cannot be understood.
     """
     with progress("reading"):
         finish_abandoned()
-        return find_run(None).profile() if path is None else load(path)
+        profile = find_run(None).profile() if path is None else load(path, categories=categories)
+    unread = [] if categories else sorted(map(str, profile.metadata.get("not_read", ())))
+    if unread:
+        note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
+    return profile
 
 
 def timeline_for(form: Output, path: Path | None) -> Timeline | None:

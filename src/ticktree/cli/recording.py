@@ -26,6 +26,7 @@ _OPTIONS = (
         help="Libraries to record by themselves: names of those below, default for all that are so by default, "
         "-NAME to leave one out.",
     ),
+    click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
     click.option(
@@ -46,6 +47,7 @@ class Recording:
 
     Attributes:
         auto: the libraries to record by themselves, by name and with commas between.
+        torch_layers: whether to record every layer of torch's modules, too.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
         timeline: whether to keep calls one by one.
@@ -53,6 +55,7 @@ class Recording:
     """
 
     auto: str = DEFAULT
+    torch_layers: bool = False
     no_auto: bool = False
     memory: bool = False
     timeline: bool = False
@@ -65,6 +68,8 @@ class Recording:
             TicktreeError: There is no such thing to record.
         """
         words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
+        if self.torch_layers:
+            words.append("torch-layers")
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"

@@ -19,6 +19,9 @@ from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]
 
+# The loss that counts calls which a timeline had recorded and does not keep.
+BEFORE_THE_TIMELINE = "calls_before_the_timeline"
+
 
 class Lane(NamedTuple):
     """Calls that follow each other or nest: of a thread, or of one of the contexts that interleave in it.

@@ -225,6 +225,19 @@ cdef extern from "core/pace.h" nogil:
 cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
+cdef extern from "core/outermost.h":
+    ctypedef struct tt_outermost:
+        uint64_t layer
+        PyObject* before
+    Py_ssize_t tt_outermost_offset
+    PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_outside() noexcept
+
+cdef extern from "core/lone.h":
+    bint tt_lone_tick(tt_section*)
+    void tt_lone_end(tt_section*)
+    bint tt_is_inside(tt_recorder*)
+
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
 
