@@ -22,17 +22,19 @@ MAY_IMPORT = {
     "outputs": {"profile", "analysis"},
     "configuration": {"analysis"},
     "live": {"run", "profile", "analysis", "outputs"},
-    "instrument": {"recorder"},
+    "remote": {"recorder"},
+    "instrument": {"recorder", "remote"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
-    "compat": {"", "session", "recorder", "run", "profile"},
+    "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
+    "trackers": {"profile", "outputs"},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
         "configuration",
     },
     "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},
     "__main__": {"cli"},
-    "__init__": {"session", "profile", "run"},
+    "__init__": {"session", "profile", "run", "instrument"},
 }
 
 

@@ -29,6 +29,7 @@ from ticktree.outputs.variants import VARIANTS, variants
     help="By default what FILE's name says, else terminal.",
 )
 @options.output
+@options.categories
 @click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
 @click.option(
     "--by",
@@ -41,6 +42,7 @@ def command(
     runs: tuple[Path, ...],
     format_name: str | None,
     output: Path | None,
+    categories: tuple[str, ...],
     everything: bool,
     by: By | None,
     call_sites: bool,
@@ -48,23 +50,23 @@ def command(
 ) -> None:
     """Show a run: where its time went, its loops and gauges, and what is worth doing.
 
-    RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
-    newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment. Several are shown side
-    by side, as variants of a program.
+    RUN is a run's directory, a profile saved as JSON, a Chrome trace, a timers file of the ML-Agents toolkit, or
+    nothing: the newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment. Several are
+    shown side by side, as variants of a program.
     """
     settings = settings_here()
     if len(runs) > 1:
         view = replace(view_for(output, width), all=everything, settings=settings)
-        _side_by_side(runs, format_name or _format_of(output), by, view, output)
+        _side_by_side(runs, categories, format_name or _format_of(output), by, view, output)
         return
     run = runs[0] if runs else None
-    profile = read(run)
+    profile = read(run, categories)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
     form = OUTPUTS[format_name or _format_of(output)]
-    timeline = timeline_for(form, run)
+    timeline = timeline_for(form, run, categories)
     with progress("drawing"):
         document = form.render(profile, view, timeline)
     reason = why_empty(profile)
@@ -74,14 +76,20 @@ def command(
 
 
 def _side_by_side(
-    runs: Sequence[Path], format_name: str, by: By | None, view: ViewOptions, output: Path | None
+    runs: Sequence[Path],
+    categories: Sequence[str],
+    format_name: str,
+    by: By | None,
+    view: ViewOptions,
+    output: Path | None,
 ) -> None:
     if format_name not in VARIANTS:
         able = ", ".join(VARIANTS)
         raise TicktreeError(f"{format_name} shows one run; several are shown side by side by {able}")
     if by is not None:
         raise TicktreeError("--by is of one run: several have a column each already")
-    shown = variants([(path.stem if path.is_file() else path.name, read(path)) for path in runs], view)
+    profiles = [(path.stem if path.is_file() else path.name, read(path, categories)) for path in runs]
+    shown = variants(profiles, view)
     deliver(VARIANTS[format_name](shown, view), output)
 
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from ticktree.cli import options
+from ticktree.cli import options, recording
 from ticktree.cli.chores import Chores
+from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
-from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
-from ticktree.recorder import MEMORY_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import RUN_VARIABLE
 from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
-from ticktree.session.asking import DEFAULT_EVENTS
 
 
 def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -32,6 +30,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
 
 @click.command(
     "run",
+    cls=recording.CommandThatRecords,
     short_help="Run a program under ticktree.",
     # What follows the program's name is the program's.
     context_settings={"allow_interspersed_args": False},
@@ -39,24 +38,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
 @click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
 @click.option("--name", metavar="NAME", help="What to call the run; by default after the program.")
 @options.out
-@click.option(
-    "--auto",
-    metavar="LIB,...",
-    default=",".join(KNOWN),
-    show_default=True,
-    help="Libraries to record by themselves.",
-)
-@click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
-@click.option("--memory", is_flag=True, help="Sample the memory that every section needs.")
-@click.option(
-    "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
-)
-@click.option(
-    "--timeline-events",
-    type=click.IntRange(1, 2_000_000),
-    metavar="COUNT",
-    help="The same, of so many calls a process.",
-)
+@recording.options
 @click.option(
     "--summary-every",
     type=float,
@@ -71,15 +53,11 @@ def command(
     is_module: bool,
     name: str | None,
     out: Path,
-    auto: str,
-    no_auto: bool,
-    memory: bool,
-    timeline: bool,
-    timeline_events: int | None,
     summary_every: float | None,
     quiet: bool,
     program: str,
     args: tuple[str, ...],
+    **asked: Any,
 ) -> None:
     """Run an unchanged Python program under ticktree and print where its time went.
 
@@ -89,9 +67,7 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
-    libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
-    events = timeline_events or (DEFAULT_EVENTS if timeline else None)
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries, memory, events)
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked))
 
 
 def run_program(
@@ -100,9 +76,7 @@ def run_program(
     out: Path,
     quiet: bool,
     summary_every_s: float | None = None,
-    libraries: Sequence[str] = KNOWN,
-    memory: bool = False,
-    timeline: int | None = None,
+    asked: Recording = Recording(),  # noqa: B008 - it cannot be changed
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -112,21 +86,17 @@ def run_program(
         out: Where runs are kept.
         quiet: Whether to print nothing but what the program prints.
         summary_every_s: How often to print the tree while the program runs; None for never.
-        libraries: Which to record by themselves.
-        memory: Whether to sample the memory that every section needs.
-        timeline: How many calls to keep one by one, a process; None for what the environment says.
+        asked: What to record of it.
 
     Raises:
-        TicktreeError: The program cannot be started, or there is no place for its run.
+        TicktreeError: The program cannot be started, or there is no place for its run, or nothing like what is
+            to be recorded.
     """
     program.check()
+    wanted = asked.environment()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
-        environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
-        if memory:
-            environment[MEMORY_VARIABLE] = "1"
-        if timeline is not None:
-            environment[TIMELINE_VARIABLE] = str(timeline)
+        environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         chores = Chores(run, program, summary_every_s)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:

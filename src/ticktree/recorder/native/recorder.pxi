@@ -16,6 +16,9 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
+    cdef readonly object watch_var  # of the request that is being served in this context
+    cdef dict watched  # by node: the node around it, and its name
+    cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
@@ -23,6 +26,8 @@ cdef class Recorder:
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
     cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
+    cdef bint by_hand  # whether anything was marked but by an instrument
+    cdef Section lone  # the loop whose ticks are ended then
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False, timeline=0):
@@ -36,6 +41,8 @@ cdef class Recorder:
         self.channel_ids = {}
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
+        self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
+        self.watched = {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
@@ -283,11 +290,38 @@ cdef class Recorder:
         return node.stats.count, node.stats.sum
 
     def place(self):
+        """The innermost open node of the calling thread, to be remembered: a `Place` for `book`."""
+        return place_of(self)
+
+    def book(self, Place place not None, tuple names not None, nanoseconds, str clock="host", *, covered=0):
+        """Books a call that has ended, of a duration that was measured elsewhere, below a node remembered earlier.
+
+        It counts beside whatever else went on: never against the node remembered. It goes to the calling thread's tree:
+        where the place is in another thread's, to one that hangs there, as what threads started there do would.
+
+        Args:
+            place: Of this recorder.
+            names: The way down from there, a node a name, all of that clock; the last is the one booked.
+            nanoseconds: The duration.
+            clock: What measured it: "host", "device" or "remote". Nodes of one name and several clocks are several.
+            covered: How much of it counts against the node above, which `book` made and which ran meanwhile: that is
+                taken from what is left of that node's own time.
+
+        Returns:
+            Whether it was booked: not where nothing is being recorded, or in memory that has been given up since.
+
+        Raises:
+            ValueError: If there are no names or more than 64, or the place is another recorder's.
+            KeyError: If there is no such clock.
+        """
+        return book_at(self, place, names, nanoseconds, clock, covered)
+
+    def address(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
         return place_here(self)
 
     def child_of(self, text):
-        """Says what this process hangs under: a `place()` of the process that started it.
+        """Says what this process hangs under: an `address()` of the process that started it.
 
         Raises:
             ValueError: If it is none.
@@ -350,6 +384,34 @@ cdef class Recorder:
         section.site = site
         return section
 
+    def tick_unmarked(self, Section section):
+        """A tick boundary of a loop that nobody marked; see `marked_by_hand`. Returns whether it was one.
+
+        Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where
+        it put them.
+        """
+        if self.by_hand:
+            tt_lone_end(&section.core)
+            return False
+        self.lone = section
+        return bool(tt_lone_tick(&section.core))
+
+    def end_unmarked(self, Section section):
+        """Ends the tick that is open, if it is one of `tick_unmarked`."""
+        tt_lone_end(&section.core)
+
+    def marked_by_hand(self):
+        """From now on: the program has sections of its own. Instruments' sections are none."""
+        if not self.by_hand:
+            self.by_hand = True
+            if self.lone is not None:
+                tt_lone_end(&self.lone.core)
+
+    @property
+    def is_inside(self):
+        """Whether anything is open on the calling thread."""
+        return bool(tt_is_inside(self.core))
+
     @property
     def knows_thread(self):
         """Whether the calling thread has been in a section here: only then is it known what it did."""
@@ -385,6 +447,7 @@ cdef class Recorder:
         known = self.by_name.get(text)
         if known is not None:
             return known
+        notice_hand(self)
         name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
@@ -397,8 +460,10 @@ cdef class Recorder:
         section = self.by_ask.get(key)
         if section is not None:
             return section
+        notice_hand(self)
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
-        kind = b"ns:" if node_flags & TT_NODE_NS else b""
+        # So are what two clocks measured, which readers keep apart.
+        kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
         name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
@@ -409,17 +474,18 @@ cdef class Recorder:
             self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
         return self.nameless
 
-    def _name_id(self, str text, kind=b""):
+    def _name_id(self, str text, kind=0):
         cdef bint cut = False
         encoded = name_bytes(text, &cut)
         if cut and not self.core.forked:
             tt_lose(self.core, TT_LOSS_NAMES_CUT)
-        name_id = self.name_ids.get(kind + encoded)
+        key = (kind, encoded) if kind else encoded
+        name_id = self.name_ids.get(key)
         if name_id is None:
             name_id = tt_name_intern(self.core, <const char*>encoded, <uint32_t>len(encoded))
             if name_id < 0:
                 return TT_NAMELESS
-            self.name_ids[kind + encoded] = name_id
+            self.name_ids[key] = name_id
         return name_id
 
     def _gauge_at(self, str text):
@@ -445,38 +511,21 @@ cdef class Recorder:
         return bool(self.core.recording)
 
     def _rearm(self):
-        """Gives a forked child a file of its own, under the node that was open where it was forked."""
-        cdef bint was_recording = self.core.recording
-        self.core.forked = False
-        if self.core.header == NULL:
-            opening, self.opening, self.core.recording = self.opening, None, False
-            if opening is not None:
-                opening()
-            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
-        if self.core.arena.fd < 0 and self.child_file is None:
-            return was_recording  # memory of the process's own was copied by the fork: it goes on
-        cdef tt_header old = self.core.header[0]
-        self.core.recording = False
-        path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
-        encoded = os.fsencode(path) if path is not None else b""
-        tt_forget_threads(self.core)
-        if tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
-            if tt_arena_open(&self.core.arena, NULL, 0) != 1:
-                return False
-        self.path_of_file = path if self.core.arena.fd >= 0 else None
-        self.texts, self.gauges = {}, {}
-        tt_forget_places(self.core)
-        tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
-        self._sign(identity)
-        self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
-        self.core.header.parent_incarnation = old.incarnation
-        self.core.header.parent_node = self.core.fork_node
-        introduce(self)
-        self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        if not was_recording or not tt_enable(self.core):
-            return False
-        tt_path_of_fork(self.core)
-        return True
+        return take_own_memory(self)
+
+
+cdef void notice_hand(Recorder recorder) noexcept:
+    """A name that was not met before: whether an instrument says it, or the program."""
+    cdef PyObject* frame
+    if recorder.by_hand:
+        return
+    try:
+        frame = tt_calling_frame()
+        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
+        if not module.startswith("ticktree.instrument"):
+            recorder.marked_by_hand()
+    except Exception:
+        pass
 
 
 cdef uint64_t gc_began = 0

@@ -1,0 +1,178 @@
+"""The libraries that ticktree knows: one entry each, in the order in which they are installed.
+
+To add one: write its module with `install(recorder)` and `uninstall()` beside this file, and its entry here. Other
+distributions bring theirs by entry point (third_parties.py).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple, Protocol, cast
+
+from ticktree.recorder import Recorder
+
+
+class Instrument(Protocol):
+    """What each library's module has."""
+
+    def install(self, recorder: Recorder) -> None:
+        """Wraps the library's functions: now, or when it is imported."""
+
+    def uninstall(self) -> None:
+        """Puts them back."""
+
+
+class Library(NamedTuple):
+    """A library that can be recorded by itself.
+
+    Attributes:
+        name: what it is called in `--auto`.
+        module: what has its `install` and `uninstall`; `MODULE:ATTRIBUTE` where a third party keeps them elsewhere.
+        adds: the rows that it adds, in one sentence.
+        package: what the program imports of it; "" where that is always there.
+        on_demand: whether it is recorded only where it is asked for by name.
+        distribution: who brings it; "" for ticktree itself.
+    """
+
+    name: str
+    module: str
+    adds: str
+    package: str = ""
+    on_demand: bool = False
+    distribution: str = ""
+
+    def instrument(self) -> Instrument:
+        """Return what wraps it. A third party's may raise anything, or not be one."""
+        module, _, attribute = self.module.partition(":")
+        found: object = import_module(module)
+        for name in filter(None, attribute.split(".")):
+            found = getattr(found, name)
+        for needed in ("install", "uninstall"):
+            if not callable(getattr(found, needed, None)):
+                raise TypeError(f"{self.module} has no {needed}()")
+        return cast("Instrument", found)
+
+
+BUILT_IN: tuple[Library, ...] = (
+    Library(
+        "waits",
+        "ticktree.instrument.waits",
+        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
+    ),
+    Library("sleep", "ticktree.instrument.sleep", "A row for each time.sleep, which is a wait."),
+    Library("gc", "ticktree.instrument.gc", "A row for each full collection of the garbage collector."),
+    Library(
+        "gymnasium",
+        "ticktree.instrument.gymnasium",
+        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
+        "waiting for them; steps as ticks.",
+        package="gymnasium",
+    ),
+    Library(
+        "gymnasium-wrappers",
+        "ticktree.instrument.gymnasium.wrappers",
+        "A row for each wrapper of an env, called after its class, so that each one's own share is seen.",
+        package="gymnasium",
+        on_demand=True,
+    ),
+    Library(
+        "numpy",
+        "ticktree.instrument.numpy",
+        "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
+        package="numpy",
+        on_demand=True,
+    ),
+    Library(
+        "opencv",
+        "ticktree.instrument.opencv",
+        "A row for each call of a function on images, with the bytes of what it gave.",
+        package="cv2",
+        on_demand=True,
+    ),
+    Library(
+        "torch",
+        "ticktree.instrument.torch",
+        "Forward and backward passes, optimizers, data loaders; gradients that are thrown away.",
+        package="torch",
+    ),
+    Library(
+        "torch-compile",
+        "ticktree.instrument.torch.compiling",
+        "A row for each compilation, where it happens; sections in compiled code leave its graph whole.",
+        package="torch",
+    ),
+    Library(
+        "stable-baselines3",
+        "ticktree.instrument.stable_baselines3",
+        "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
+        package="stable_baselines3",
+    ),
+    Library(
+        "lightning",
+        "ticktree.instrument.lightning",
+        "The phases of a Trainer without a profiler, under the names that it tells profilers.",
+        package="lightning",
+    ),
+    Library(
+        "accelerate",
+        "ticktree.instrument.accelerate",
+        "What an Accelerator prepares, gathers, saves and waits for.",
+        package="accelerate",
+    ),
+    Library(
+        "torchrl",
+        "ticktree.instrument.torchrl",
+        "The names given to `timeit`; collectors, environments, replay buffers.",
+        package="torchrl",
+    ),
+    Library(
+        "lerobot",
+        "ticktree.instrument.lerobot",
+        "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",
+        package="lerobot",
+    ),
+    Library(
+        "requests",
+        "ticktree.instrument.requests",
+        "Each exchange with a server, and what the server says of its own time.",
+        package="requests",
+    ),
+    Library(
+        "httpx",
+        "ticktree.instrument.httpx",
+        "Each request, redirects included, and what the servers say of their own time.",
+        package="httpx",
+    ),
+    Library(
+        "aiohttp",
+        "ticktree.instrument.aiohttp",
+        "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
+        package="aiohttp",
+    ),
+    Library(
+        "grpc",
+        "ticktree.instrument.grpc",
+        "Each call that waits for a response, and what the server says of its own time.",
+        package="grpc",
+    ),
+    Library(
+        "torch-layers",
+        "ticktree.instrument.torch.layers",
+        "A row for every layer of a forward pass.",
+        package="torch",
+        on_demand=True,
+    ),
+    Library(
+        "torch-flops",
+        "ticktree.instrument.torch.flops",
+        "Floating-point operations of forward and backward passes, by torch's own counter.",
+        package="torch",
+        on_demand=True,
+    ),
+    Library(
+        "trace-context",
+        "ticktree.instrument.trace_context",
+        "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
+        on_demand=True,
+    ),
+)
