@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from commandline import CommandLine, assert_one_clear_line
 from ticktree.cli.files import timeline_for
 from ticktree.errors import TicktreeError
 from ticktree.outputs import Output
+from ticktree.profile.timeline import Timeline
 from ticktree.run.directory import RunDirectory
 
 PROGRAM = """
@@ -165,3 +168,73 @@ def test_a_damaged_timeline_is_missed_by_who_shows_nothing_else_and_told_to_the_
     assert capsys.readouterr().err.splitlines()[0].startswith("Without the timeline: ")
     assert timeline_for(Output("made_up", ".x"), run) is None
     assert capsys.readouterr().err == ""
+
+
+CHILDREN = """
+import multiprocessing, os, sys, ticktree
+
+def work():
+    for _ in range(5):
+        with ticktree.section("work"):
+            pass
+
+if __name__ == "__main__":
+    with ticktree.section("train"):
+        for way in ("fork", "spawn"):
+            child = multiprocessing.get_context(way).Process(target=work, name=way)
+            child.start()
+            child.join()
+        pid = os.fork()
+        if not pid:
+            work()
+            os._exit(0)
+        os.waitpid(pid, 0)
+"""
+
+
+def test_children_have_lanes_of_their_own_however_they_were_started(here: CommandLine) -> None:
+    here.write("train.py", CHILDREN)
+    done = here.ticktree("run", "--quiet", "--no-auto", "--timeline", "train.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    timeline = timeline_of(here)
+    calls = [(timeline.lanes[lane].pid, timeline.spots[spot].path) for lane, spot in rows_of(timeline)]
+    (parent,) = {pid for pid, path in calls if path == "train"}
+    children = Counter(pid for pid, path in calls if path == "train/work")
+    assert parent not in children
+    assert sorted(children.values()) == [5, 5, 5]
+    assert timeline.overwritten == 0
+
+
+def rows_of(timeline: Timeline) -> list[tuple[int, int]]:
+    return list(zip(timeline.lane.tolist(), timeline.spot.tolist(), strict=True))
+
+
+DIES = """
+import os, signal, ticktree
+for _ in ticktree.loop("train", range(1000)):
+    with ticktree.section("step"):
+        pass
+with ticktree.section("last"):
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("os._exit(3)", 3),
+        ("raise RuntimeError", 1),
+        ("os.abort()", -signal.SIGABRT),
+    ],
+)
+def test_of_a_program_that_dies_every_completed_call_is_kept(
+    here: CommandLine, end: str, status: int
+) -> None:
+    here.write("train.py", DIES.format(end=end))
+    assert here.ticktree("run", "--quiet", "--timeline", "train.py").returncode == status
+    timeline = timeline_of(here)
+    paths = Counter(timeline.spots[spot].path for _, spot in rows_of(timeline))
+    ended = {"last": 1} if status == 1 else {}  # left by an exception: completed
+    assert paths == {"train": 1000, "train/step": 1000, **ended}
+    assert list(timeline.problems()) == []

@@ -102,36 +102,6 @@ BUILT_IN: tuple[Library, ...] = (
         package="torch",
     ),
     Library(
-        "requests",
-        "ticktree.instrument.requests",
-        "Each exchange with a server, and what the server says of its own time.",
-        package="requests",
-    ),
-    Library(
-        "httpx",
-        "ticktree.instrument.httpx",
-        "Each request, redirects included, and what the servers say of their own time.",
-        package="httpx",
-    ),
-    Library(
-        "aiohttp",
-        "ticktree.instrument.aiohttp",
-        "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
-        package="aiohttp",
-    ),
-    Library(
-        "grpc",
-        "ticktree.instrument.grpc",
-        "Each call that waits for a response, and what the server says of its own time.",
-        package="grpc",
-    ),
-    Library(
-        "trace-context",
-        "ticktree.instrument.trace_context",
-        "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
-        on_demand=True,
-    ),
-    Library(
         "stable-baselines3",
         "ticktree.instrument.stable_baselines3",
         "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
@@ -162,6 +132,30 @@ BUILT_IN: tuple[Library, ...] = (
         package="lerobot",
     ),
     Library(
+        "requests",
+        "ticktree.instrument.requests",
+        "Each exchange with a server, and what the server says of its own time.",
+        package="requests",
+    ),
+    Library(
+        "httpx",
+        "ticktree.instrument.httpx",
+        "Each request, redirects included, and what the servers say of their own time.",
+        package="httpx",
+    ),
+    Library(
+        "aiohttp",
+        "ticktree.instrument.aiohttp",
+        "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
+        package="aiohttp",
+    ),
+    Library(
+        "grpc",
+        "ticktree.instrument.grpc",
+        "Each call that waits for a response, and what the server says of its own time.",
+        package="grpc",
+    ),
+    Library(
         "torch-layers",
         "ticktree.instrument.torch.layers",
         "A row for every layer of a forward pass.",
@@ -173,6 +167,12 @@ BUILT_IN: tuple[Library, ...] = (
         "ticktree.instrument.torch.flops",
         "Floating-point operations of forward and backward passes, by torch's own counter.",
         package="torch",
+        on_demand=True,
+    ),
+    Library(
+        "trace-context",
+        "ticktree.instrument.trace_context",
+        "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
         on_demand=True,
     ),
 )
