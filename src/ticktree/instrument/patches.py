@@ -30,9 +30,7 @@ class Patches:
         if not callable(function):
             return
         wrapper = functools.wraps(function)(make(function))
-        ours = staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper
-
-        self.put(owner, name, ours)
+        self.put(owner, name, staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper)
 
     def wrap_at(self, module: ModuleType, path: str, make: Callable[[Any], Callable[..., Any]]) -> None:
         """Replaces `Class.method` of a module; none where another version of it has no such class."""

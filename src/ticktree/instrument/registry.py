@@ -57,13 +57,37 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "waits",
         "ticktree.instrument.waits",
-        "A row for each wait at a queue, pipe, lock, thread, process or future, and who ended it.",
+        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
     ),
+    Library("sleep", "ticktree.instrument.sleep", "A row for each time.sleep, which is a wait."),
+    Library("gc", "ticktree.instrument.gc", "A row for each full collection of the garbage collector."),
     Library(
         "gymnasium",
         "ticktree.instrument.gymnasium",
-        "Sending to the workers of an AsyncVectorEnv and waiting for them, apart.",
+        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
+        "waiting for them; steps as ticks.",
         package="gymnasium",
+    ),
+    Library(
+        "gymnasium-wrappers",
+        "ticktree.instrument.gymnasium.wrappers",
+        "A row for each wrapper of an env, called after its class, so that each one's own share is seen.",
+        package="gymnasium",
+        on_demand=True,
+    ),
+    Library(
+        "numpy",
+        "ticktree.instrument.numpy",
+        "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
+        package="numpy",
+        on_demand=True,
+    ),
+    Library(
+        "opencv",
+        "ticktree.instrument.opencv",
+        "A row for each call of a function on images, with the bytes of what it gave.",
+        package="cv2",
+        on_demand=True,
     ),
     Library(
         "torch",
@@ -108,6 +132,30 @@ BUILT_IN: tuple[Library, ...] = (
         package="lerobot",
     ),
     Library(
+        "requests",
+        "ticktree.instrument.requests",
+        "Each exchange with a server, and what the server says of its own time.",
+        package="requests",
+    ),
+    Library(
+        "httpx",
+        "ticktree.instrument.httpx",
+        "Each request, redirects included, and what the servers say of their own time.",
+        package="httpx",
+    ),
+    Library(
+        "aiohttp",
+        "ticktree.instrument.aiohttp",
+        "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
+        package="aiohttp",
+    ),
+    Library(
+        "grpc",
+        "ticktree.instrument.grpc",
+        "Each call that waits for a response, and what the server says of its own time.",
+        package="grpc",
+    ),
+    Library(
         "torch-layers",
         "ticktree.instrument.torch.layers",
         "A row for every layer of a forward pass.",
@@ -119,6 +167,12 @@ BUILT_IN: tuple[Library, ...] = (
         "ticktree.instrument.torch.flops",
         "Floating-point operations of forward and backward passes, by torch's own counter.",
         package="torch",
+        on_demand=True,
+    ),
+    Library(
+        "trace-context",
+        "ticktree.instrument.trace_context",
+        "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
         on_demand=True,
     ),
 )
