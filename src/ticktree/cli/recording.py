@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -27,6 +27,12 @@ _OPTIONS = (
     ),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
+    click.option(
+        "--device-sync",
+        is_flag=True,
+        help="Wait for the device at both ends of each section whose device time is measured. It changes the "
+        "program's schedule.",
+    ),
 )
 
 
@@ -38,11 +44,13 @@ class Recording:
         auto: the libraries to record by themselves, by name and with commas between.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
+        device_sync: whether sections wait for their device.
     """
 
     auto: str = DEFAULT
     no_auto: bool = False
     memory: bool = False
+    device_sync: bool = False
 
     def environment(self) -> dict[str, str]:
         """Return what tells the program's processes.
@@ -54,6 +62,8 @@ class Recording:
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
+        if self.device_sync:
+            environment[SYNC_VARIABLE] = "1"
         return environment
 
 

@@ -58,6 +58,8 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
     clock = _fact(profile, "clock")
     if clock:
         yield f"host clock, {clock}"
+    if profile.metadata.get("env.TICKTREE_DEVICE_SYNC", frozenset()) - {"", "0"}:
+        yield "sections waited for their device: not the program's own schedule"
     machine = ", ".join(machine_pieces(profile))
     if machine:
         yield machine

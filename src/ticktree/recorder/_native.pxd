@@ -19,7 +19,7 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_CLOCK_VIRTUAL
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
-    enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
+    enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
 
     ctypedef struct tt_anchor:
         uint64_t ticks
@@ -227,7 +227,9 @@ cdef extern from "core/place.h":
         uint32_t generation
     tt_spot tt_spot_now(tt_recorder*)
     bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
-    void tt_spot_lacks(tt_recorder*, const tt_spot*, uint32_t)
+    void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
+    uint64_t tt_call_open_here(tt_section*, tt_spot*)
+    bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)

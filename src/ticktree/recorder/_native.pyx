@@ -2,9 +2,10 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
-what writes it), section.pxi, timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act
-on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other
-processes), place.pxi (durations booked later), devices.pxi (whose memory others read), copying.pxi (for readers).
+what writes it), section.pxi, timed.pxi, loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what
+they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and
+to other processes), place.pxi (durations booked later), attended.pxi (sections that others are told of), devices.pxi
+(whose memory others read), copying.pxi (for readers).
 """
 
 cimport cython
@@ -30,7 +31,9 @@ include "native/ages.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"
+include "native/gauges.pxi"
 include "native/place.pxi"
+include "native/attended.pxi"
 include "native/block.pxi"
 include "native/devices.pxi"
 include "native/process.pxi"

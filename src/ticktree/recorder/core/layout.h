@@ -63,6 +63,8 @@ enum tt_loss {
     TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
     TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were asked for */
     TT_LOSS_EDGES,         /* waits whose end is filed under nobody: past the cap, or without memory */
+    TT_LOSS_DEVICE,        /* calls whose time on a device was not known when recording ended, or had no event left */
+    TT_LOSS_CAPTURED,      /* calls whose work on a device was captured into a graph: not done then */
     TT_LOSS_COUNT
 };
 

@@ -16,6 +16,7 @@ cdef class Recorder:
     cdef tt_recorder* core
     cdef readonly object origin_var
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
+    cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
     cdef object path_of_file
@@ -32,6 +33,7 @@ cdef class Recorder:
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
+        self.attended_by = []
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.core.by_name = <PyObject*>self.by_name
@@ -162,7 +164,7 @@ cdef class Recorder:
             return
         if not self._ready():
             return
-        at = self._gauge_at(name_text(name))
+        at = gauge_at(self, name_text(name))
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
@@ -286,21 +288,21 @@ cdef class Recorder:
         where the place is in another thread's, to one that hangs there, as what threads started there do would.
 
         Args:
-            place: Of this recorder.
-            names: The way down from there, a node a name, all of that clock; the last is the one booked.
+            place: Of this recorder; else a ValueError.
+            names: The way down from there, at most 64, nodes of that clock; the last is the one booked.
             nanoseconds: The duration.
-            clock: What measured it: "host", "device" or "remote". Nodes of one name and several clocks are several.
-            covered: How much of it counts against the node above, which `book` made and which ran meanwhile: that is
-                taken from what is left of that node's own time.
+            clock: What measured it: "host", "device" or "remote".
+            covered: How much of it the node above, booked before, spent in it: taken from what own time that has.
 
         Returns:
             Whether it was booked: not where nothing is being recorded, or in memory that has been given up since.
-
-        Raises:
-            ValueError: If there are no names or more than 64, or the place is another recorder's.
-            KeyError: If there is no such clock.
         """
         return book_at(self, place, names, nanoseconds, clock, covered)
+
+    def lose(self, what):
+        """Counts a call whose device time is not known ("events"), or that was captured into a graph ("graph")."""
+        if not self.core.forked:
+            tt_lose(self.core, LOSSES_OF_DEVICES[what])
 
     def address(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
@@ -361,12 +363,13 @@ cdef class Recorder:
                 section.frame_flags |= TT_FRAME_MEMORY
             section = section.next
 
-    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
+    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False, device=None):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
         cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
-        cdef Section section = new_section(self, text, self._name_id(text), node_flags, frame_flags)
+        device = device_text(device, &node_flags)
+        cdef Section section = made(self, text, self._name_id(text), node_flags, frame_flags, device)
         section.site = site
         return section
 
@@ -393,10 +396,11 @@ cdef class Recorder:
     # -- sections by name --------------------------------------------------------------------------------------
 
     def _section(self, name, *, wait=False, cpu=False, memory=False, device=None):
-        cdef uint32_t node_flags = (TT_NODE_WAIT if wait else 0) | (TT_NODE_DEVICE if device else 0)
+        cdef uint32_t node_flags = TT_NODE_WAIT if wait else 0
         cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
-        if node_flags or frame_flags:
-            return self._ask(name, node_flags, frame_flags)
+        device = device_text(device, &node_flags)
+        if node_flags or frame_flags or device is not None:
+            return self._ask(name, node_flags, frame_flags, device)
         return self._make(name)
 
     def _make(self, name):
@@ -408,12 +412,12 @@ cdef class Recorder:
         name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        return self.by_name.setdefault(text, new_section(self, text, name_id, 0, 0))
+        return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
 
-    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags):
+    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags, device=None):
         """The section of a name with flags of its own."""
         text = name_text(name)
-        key = (text, node_flags, frame_flags)
+        key = (text, node_flags, frame_flags, device)
         section = self.by_ask.get(key)
         if section is not None:
             return section
@@ -423,7 +427,9 @@ cdef class Recorder:
         name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
+        if node_flags & TT_NODE_NS:
+            return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
+        return self.by_ask.setdefault(key, made(self, text, name_id, node_flags, frame_flags, device))
 
     def _nameless(self):
         if self.nameless is None:
@@ -444,18 +450,6 @@ cdef class Recorder:
             self.name_ids[key] = name_id
         return name_id
 
-    def _gauge_at(self, str text):
-        """Where a gauge's record is, made at need; None where there is no room."""
-        made = self.gauges.get(text)
-        if made is not None:
-            return made
-        record = NULL if len(self.gauges) >= TT_NAME_CAP else tt_gauge_make(self.core, self._name_id(text))
-        if record == NULL:
-            tt_lose(self.core, TT_LOSS_MEMORY)
-            return None
-        self.gauges[text] = <size_t>record
-        return self.gauges[text]
-
     def _bad_value(self):
         if self._ready():
             tt_lose(self.core, TT_LOSS_BAD_VALUES)
@@ -468,37 +462,7 @@ cdef class Recorder:
 
     def _rearm(self):
         """Gives a forked child a file of its own, under the node that was open where it was forked."""
-        cdef bint was_recording = self.core.recording
-        self.core.forked = False
-        if self.core.header == NULL:
-            opening, self.opening, self.core.recording = self.opening, None, False
-            if opening is not None:
-                opening()
-            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
-        if self.core.arena.fd < 0 and self.child_file is None:
-            return was_recording  # memory of the process's own was copied by the fork: it goes on
-        cdef tt_header old = self.core.header[0]
-        self.core.recording = False
-        path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
-        encoded = os.fsencode(path) if path is not None else b""
-        tt_forget_threads(self.core)
-        if tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
-            if tt_arena_open(&self.core.arena, NULL, 0) != 1:
-                return False
-        self.path_of_file = path if self.core.arena.fd >= 0 else None
-        self.texts, self.gauges = {}, {}
-        tt_forget_places(self.core)
-        tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
-        self._sign(identity)
-        self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
-        self.core.header.parent_incarnation = old.incarnation
-        self.core.header.parent_node = self.core.fork_node
-        introduce(self)
-        self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        if not was_recording or not tt_enable(self.core):
-            return False
-        tt_path_of_fork(self.core)
-        return True
+        return rearm_child(self)
 
 
 cdef uint64_t gc_began = 0
