@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "live": {"run", "profile", "analysis", "outputs"},
     "instrument": {"recorder"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
-    "compat": {"", "session", "recorder", "run", "profile"},
+    "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),

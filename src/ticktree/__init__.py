@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ticktree.errors import TicktreeError
-from ticktree.session import Recorder, current, disable, enable, snapshot, summary, timed, uninstrument
+from ticktree.session import (
+    Checkpoints,
+    Recorder,
+    current,
+    disable,
+    enable,
+    snapshot,
+    summary,
+    timed,
+    uninstrument,
+)
 
 if TYPE_CHECKING:
     from ticktree import instrument
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Checkpoints",
     "Profile",
     "Recorder",
     "TicktreeError",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import is_terminal, show, show_bytes, view_options
+from ticktree.cli.screen import is_terminal, note, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -16,7 +16,8 @@ from ticktree.run.atomic import write_atomically
 from ticktree.run.loading import find_run, load
 
 if TYPE_CHECKING:
-    from ticktree.outputs import ViewOptions
+    from ticktree.outputs import Output, ViewOptions
+    from ticktree.profile.timeline import Timeline
 
 
 _STANDARD_OUTPUT = Path("-")
@@ -31,6 +32,26 @@ def read(path: Path | None) -> Profile:
     with progress("reading"):
         finish_abandoned()
         return find_run(None).profile() if path is None else load(path)
+
+
+def timeline_for(form: Output, path: Path | None) -> Timeline | None:
+    """The calls one by one of what `read` reads, where this format shows them.
+
+    None where they were not recorded, or are not kept in such a file.
+
+    Raises:
+        TicktreeError: They cannot be understood, and the format shows nothing else.
+    """
+    if not form.takes_events:
+        return None
+    try:
+        with progress("reading the timeline"):
+            return find_run(path).timeline() if path is None or path.is_dir() else None
+    except TicktreeError as error:
+        if form.needs_events:
+            raise
+        note(f"Without the timeline: {error}")
+        return None
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE, TIMELINE_VARIABLE
+from ticktree.session.asking import DEFAULT_EVENTS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -33,6 +34,15 @@ _OPTIONS = (
         help="Wait for the device at both ends of each section whose device time is measured. It changes the "
         "program's schedule.",
     ),
+    click.option(
+        "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
+    ),
+    click.option(
+        "--timeline-events",
+        type=click.IntRange(1, 2_000_000),
+        metavar="COUNT",
+        help="The same, of so many calls a process.",
+    ),
 )
 
 
@@ -45,12 +55,16 @@ class Recording:
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
         device_sync: whether sections wait for their device.
+        timeline: whether to keep calls one by one.
+        timeline_events: the same, and how many of each process.
     """
 
     auto: str = DEFAULT
     no_auto: bool = False
     memory: bool = False
     device_sync: bool = False
+    timeline: bool = False
+    timeline_events: int | None = None
 
     def environment(self) -> dict[str, str]:
         """Return what tells the program's processes.
@@ -64,6 +78,9 @@ class Recording:
             environment[MEMORY_VARIABLE] = "1"
         if self.device_sync:
             environment[SYNC_VARIABLE] = "1"
+        events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
+        if events is not None:
+            environment[TIMELINE_VARIABLE] = str(events)
         return environment
 
 

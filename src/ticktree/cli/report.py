@@ -10,7 +10,7 @@ import click
 from ticktree.analysis.crews.roles import By
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import deliver, read, view_for
+from ticktree.cli.files import deliver, read, timeline_for, view_for
 from ticktree.cli.judging import settings_here
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
@@ -56,8 +56,9 @@ def command(
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
     form = OUTPUTS[format_name or _format_of(output)]
+    timeline = timeline_for(form, run)
     with progress("drawing"):
-        document = form.render(profile, view)
+        document = form.render(profile, view, timeline)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")

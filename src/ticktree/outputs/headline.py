@@ -58,7 +58,7 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
     clock = _fact(profile, "clock")
     if clock:
         yield f"host clock, {clock}"
-    if profile.metadata.get("env.TICKTREE_DEVICE_SYNC", frozenset()) - {"", "0"}:
+    if True in profile.metadata.get("waited_for_devices", ()):
         yield "sections waited for their device: not the program's own schedule"
     machine = ", ".join(machine_pieces(profile))
     if machine:

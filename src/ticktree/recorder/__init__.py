@@ -23,6 +23,7 @@ from ticktree.recorder.children import (
     MEMORY_VARIABLE,
     PARENT_VARIABLE,
     RUN_VARIABLE,
+    TIMELINE_VARIABLE,
     lead_children,
     leave_children,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
     "SYNC_VARIABLE",
+    "TIMELINE_VARIABLE",
     "Block",
     "Boundary",
     "Channel",

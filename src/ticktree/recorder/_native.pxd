@@ -16,7 +16,7 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_NODE_ON_DEVICE, TT_NODE_REMOTE
     enum: TT_NODE_DEVICE_KNOWN, TT_NODE_NO_LIBRARY, TT_NODE_NO_DEVICE, TT_NODE_NO_DEVICE_CLOCK, TT_NODE_ONLY_HOST
     enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY
-    enum: TT_CLOCK_VIRTUAL
+    enum: TT_CLOCK_VIRTUAL, TT_HEADER_WAITED
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
     enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
@@ -28,7 +28,7 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_header:
         uint64_t used_bytes, backed_bytes, pid, process_start, parent_pid, parent_start
         uint64_t inner_cost, outer_cost, gc_ticks, gc_pauses, ns_per_tick, run_began_ns
-        uint32_t node_cap, incarnation, parent_incarnation
+        uint32_t flags, node_cap, incarnation, parent_incarnation
         tt_anchor first
         tt_ref parent_node, process_name, role
         char boot_id[40]
@@ -86,6 +86,7 @@ cdef extern from "core/builtins.h" nogil:
         bint fork_noted
         tt_ref fork_node, role_of_new
         uint32_t always
+        uint64_t events_asked
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -139,6 +140,8 @@ cdef extern from "core/builtins.h" nogil:
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
     void tt_anchor_renew(tt_recorder*)
+    void tt_timeline_begin(tt_recorder*)
+    const uint64_t TT_EVENTS_MOST
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":

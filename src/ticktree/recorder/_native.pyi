@@ -54,7 +54,7 @@ class TimedFunction(Generic[_F]):
 
 class Recorder:
     child_file: Callable[[], tuple[str | PathLike[str] | None, int, _Identity]] | None
-    def __init__(self, *, virtual_clock: bool = False) -> None: ...
+    def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None: ...
     def open(
         self,
         path: str | PathLike[str] | None = None,
@@ -63,6 +63,7 @@ class Recorder:
         run_began_ns: int = 0,
         identity: _Identity = ...,
         node_cap: int = 4096,
+        timeline: int = 0,
     ) -> None: ...
     def section(
         self,

@@ -4,8 +4,8 @@
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
 what writes it), section.pxi, timed.pxi, loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what
 they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and
-to other processes), place.pxi (durations booked later), attended.pxi (sections that others are told of), devices.pxi
-(whose memory others read), copying.pxi (for readers).
+to other processes), place.pxi (durations booked later), attended.pxi (sections that others are told of), forked.pxi (a
+child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
 """
 
 cimport cython
@@ -34,6 +34,7 @@ include "native/origin.pxi"
 include "native/gauges.pxi"
 include "native/place.pxi"
 include "native/attended.pxi"
+include "native/forked.pxi"
 include "native/block.pxi"
 include "native/devices.pxi"
 include "native/process.pxi"

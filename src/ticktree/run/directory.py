@@ -3,6 +3,7 @@
     ticktree-runs/YYYYMMDD-HHMMSS-NAME/
         run.json        what run this is (manifest.py)
         profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
+        timeline/       the calls one by one, where that was asked for (timeline.py)
         folded.json     until then: what was recorded by processes that have ended (folding.py)
 
 While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
@@ -32,6 +33,7 @@ from ticktree.run.trust import is_writable_by_all, require_own
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
+    from ticktree.profile.timeline import Timeline
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
@@ -233,6 +235,7 @@ class RunDirectory:
         if whole is None:
             return self._read_saved()
         whole = _annotated(whole, {}, losses=self._outliving())
+        self._keep_timeline()
         self._save(whole)
         remove_memory(self.memory_dir)
         self.tidy()
@@ -291,6 +294,21 @@ class RunDirectory:
 
     def _save(self, profile: Profile) -> None:
         write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)
+
+    def _keep_timeline(self) -> None:
+        from ticktree.run.timeline import keep_timeline
+
+        keep_timeline(self)
+
+    def timeline(self) -> Timeline | None:
+        """The calls one by one, as far as they are kept; None where the run recorded no timeline.
+
+        Raises:
+            TicktreeError: It cannot be read.
+        """
+        from ticktree.run.timeline import read_timeline
+
+        return read_timeline(self)
 
     def _write_manifest(self) -> None:
         data = self.manifest.to_json().encode()

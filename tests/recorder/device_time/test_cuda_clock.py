@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,8 @@ from simulated_torch import Cuda, torch_with
 from telling import counts, losses, node, times
 
 import ticktree
+from ticktree.outputs.headline import headline
+from ticktree.outputs.options import ViewOptions
 from ticktree.recorder.device_time import cuda as cuda_clock
 from ticktree.recorder.device_time import pending
 from ticktree.recorder.later import settle
@@ -269,6 +273,11 @@ def test_watching_for_captures_is_undone(recorder, simulated):
     assert simulated.CUDAGraph.capture_begin is begin
 
 
+def is_gone(native_id):
+    """Whether the system has done with a thread: joined, it may still be on its way out."""
+    return not Path(f"/proc/self/task/{native_id}").exists()
+
+
 def test_each_thread_looks_at_its_own_calls(recorder, simulated):
     def work():
         for _ in range(5):
@@ -280,10 +289,12 @@ def test_each_thread_looks_at_its_own_calls(recorder, simulated):
         thread.start()
     for thread in threads:
         thread.join()
+        while not is_gone(thread.native_id):
+            time.sleep(0.001)
     recorder.advance(100 * MS)
     forward = node(recorder, "forward")
     assert (forward.count, device(recorder, "forward").total_ns) == (15, 15 * MS)
-    # Whoever booked it: it is of the tree of the thread that made the call.
+    # It was booked later and by another: it is of the trees of those threads all the same.
     assert device(recorder, "forward").by_writer.keys() == forward.by_writer.keys()
 
 
@@ -352,6 +363,11 @@ def test_waiting_on_demand_puts_the_devices_time_into_the_hosts(recorder, simula
     assert simulated.waits == 2
     assert device(recorder, "forward").total_ns == 3 * MS
     assert node(recorder, "forward").total_ns == 3 * MS
+    profile = recorder.snapshot()
+    assert profile.metadata["waited_for_devices"] == {True}
+    assert "sections waited for their device: not the program's own schedule" in headline(
+        profile, ViewOptions()
+    )
 
 
 def test_auto_measures_what_is_in_use_and_says_nothing_where_nothing_is(recorder, simulated):

@@ -157,10 +157,14 @@ static tt_stack *tt_stack_make(tt_recorder *recorder, tt_thread *thread, PyObjec
 {
     tt_stacks_sweep(recorder, thread);
     tt_stack *stack = thread->spare;
+    tt_ref lane = stack ? stack->lane : 0;
+    uint32_t number = stack ? stack->number : 0;
     if (stack) thread->spare = stack->next;
     else stack = malloc(sizeof *stack);
     if (!stack) return NULL;
-    *stack = (tt_stack){.thread = thread, .context = context};
+    if (!number) number = ++thread->stacks_numbered;
+    *stack = (tt_stack){.thread = thread, .context = context, .number = number};
+    stack->lane = tt_lane_of_stack(recorder, thread, lane, number);
     Py_INCREF(context);
     stack->origin = tt_origin_here(recorder, thread);
     tt_stack_place(thread, stack, tt_pyframe_now(tt_thread_state()));

@@ -66,6 +66,8 @@ typedef struct tt_stack {
     uint64_t parent_serial;
     tt_ref home;        /* the node the lowest frame hangs under */
     uint32_t suspended; /* open frames that were entered in generators: any of them may sleep */
+    tt_ref lane;        /* in the timeline; 0 where none is recorded */
+    uint32_t number;    /* among the stacks of its thread; 0: the thread's own */
     uint64_t too_deep;  /* calls past the frame cap: LIFO, by count */
     struct tt_stack *next;
 } tt_stack;
@@ -84,6 +86,7 @@ struct tt_thread {
     tt_stack *stacks;   /* of other contexts with open frames */
     tt_stack *spare;
     tt_stack *last;     /* the stack used last */
+    uint32_t stacks_numbered;
     uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
     tt_path *path;      /* its critical path; NULL until first needed */
     uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
@@ -141,6 +144,9 @@ struct tt_recorder {
     uint32_t growth_room;
     tt_ref *edge_refs;         /* open addressing, by what an edge is of */
     tt_ref *footprint_refs;    /* open addressing, by node and memory */
+    tt_ring *ring;             /* of the timeline; NULL where none is recorded */
+    uint64_t event_at;         /* where in it the next event goes */
+    uint64_t events_asked;     /* how many of them a file should hold */
     uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
     tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
     tt_quick_name quick_names[TT_QUICK_NAMES];

@@ -130,6 +130,7 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
     frame->waited = 0;
     frame->waits_open = 0;
     frame->flags = flags;
+    frame->lane = stack->lane;
     frame->section = tt_section_mark(section, flags);
     frame->python_frame = (uint64_t)(uintptr_t)tt_pyframe_owner(pyframe);
     frame->below = (uint64_t)(uintptr_t)stack->top;

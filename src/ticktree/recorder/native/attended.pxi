@@ -21,6 +21,8 @@ cdef class AttendedSection(Section):
         given = self._begin()
         tt_enter(&self.core)
         cdef uint64_t serial = tt_call_open_here(&self.core, &spot)
+        if self.waits and self.core.recorder.header != NULL and not self.core.recorder.forked:
+            self.core.recorder.header.flags |= TT_HEADER_WAITED
         if serial:
             self._keep(serial, given, &spot)
         else:

@@ -11,6 +11,7 @@ cdef class Recorder:
 
     Args:
         virtual_clock: Time stands still but for `advance`, one tick a nanosecond; for tests.
+        timeline: Of how many completed calls to keep start and end, where `open` does not say.
     """
 
     cdef tt_recorder* core
@@ -25,11 +26,12 @@ cdef class Recorder:
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef object __weakref__
 
-    def __cinit__(self, *, virtual_clock=False):
+    def __cinit__(self, *, virtual_clock=False, timeline=0):
         self.core = <tt_recorder*>calloc(1, sizeof(tt_recorder))
         if self.core == NULL:
             raise MemoryError
         self.core.arena.fd = -1
+        self.core.events_asked = min(timeline, TT_EVENTS_MOST)
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
@@ -42,7 +44,8 @@ cdef class Recorder:
         self.core.next = tt_recorders_head()
         set_tt_recorders_head(self.core)
 
-    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096):
+    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096,
+             timeline=0):
         """Gives the recorder its memory, once.
 
         Args:
@@ -52,13 +55,17 @@ cdef class Recorder:
             identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
                 another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
+            timeline: Of how many completed calls to keep start and end, the last ones, here and in forked children.
 
         Raises:
             OSError: If the file cannot be made; the recorder is as it was.
             MemoryError: If no memory could be reserved.
         """
         global scale_of_clock
+        self.core.events_asked = min(timeline, TT_EVENTS_MOST) or self.core.events_asked
         if self.core.header != NULL:
+            if not self.core.forked:
+                tt_timeline_begin(self.core)
             if identity[0]:  # it had memory before it had a run: now there is who it belongs to
                 self._sign(identity)
             return
@@ -461,8 +468,7 @@ cdef class Recorder:
         return bool(self.core.recording)
 
     def _rearm(self):
-        """Gives a forked child a file of its own, under the node that was open where it was forked."""
-        return rearm_child(self)
+        return take_own_memory(self)
 
 
 cdef uint64_t gc_began = 0

@@ -1,4 +1,4 @@
-"""OpenTelemetry's metrics as one line of OTLP/JSON: what its collector reads from files, and takes at /v1/metrics.
+"""Metrics: a run's totals as one request of OTLP.
 
 ticktree's histograms are OpenTelemetry's exponential ones of scale 5 in nanoseconds, bucket by bucket: both have 32 to
 an octave. Only where a bucket ends do they differ by a hair: a duration that is a power of two of nanoseconds to the
@@ -7,28 +7,27 @@ nanosecond is the first of its bucket here, and the last of the one before there
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ticktree.outputs.headline import title
-from ticktree.outputs.literal import encodable
-from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.otlp.resource import SCOPE, Fields, attribute, facts
 from ticktree.profile import Gauge, Histogram, Profile, Stats
-from ticktree.profile.metadata import Value, one_or_list
 
 SCALE = 5
 _CUMULATIVE = 2
 
-Fields = dict[str, Any]
 
-
-def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
-    """Return one ExportMetricsServiceRequest as JSON and a newline; what was not measured has no data point."""
+def request(profile: Profile) -> Fields:
+    """Return one ExportMetricsServiceRequest; what was not measured has no data point."""
     metrics = [metric for metric in _metrics(profile) if _points(metric)]
-    scope = {"scope": {"name": "ticktree"}, "metrics": metrics}
-    request = {"resourceMetrics": [{"resource": {"attributes": _facts(profile)}, "scopeMetrics": [scope]}]}
-    return json.dumps(request, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return {
+        "resourceMetrics": [
+            {
+                "resource": {"attributes": facts(profile)},
+                "scopeMetrics": [{"scope": SCOPE, "metrics": metrics}],
+            }
+        ]
+    }
 
 
 def _metrics(profile: Profile) -> Iterator[Fields]:
@@ -133,30 +132,4 @@ def _points(metric: Fields) -> list[Fields]:
 
 
 def _point(label: str, key: str, **fields: Any) -> Fields:
-    return {"attributes": [_attribute(label, {"stringValue": encodable(key)})], **fields}
-
-
-def _facts(profile: Profile) -> list[Fields]:
-    """Return what is known of the program and the machine."""
-    facts = [_attribute("service.name", {"stringValue": encodable(title(profile))})]
-    for key in sorted(profile.metadata):
-        value = one_or_list(profile.metadata[key])
-        if isinstance(value, list):
-            facts.append(_attribute(key, {"arrayValue": {"values": [_value(each) for each in value]}}))
-        elif value is not None:
-            facts.append(_attribute(key, _value(value)))
-    return facts
-
-
-def _attribute(key: str, value: Fields) -> Fields:
-    return {"key": encodable(key), "value": value}
-
-
-def _value(value: Value) -> Fields:
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    return {"stringValue": encodable(str(value))}
+    return {"attributes": [attribute(label, key)], **fields}
