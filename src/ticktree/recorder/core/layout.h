@@ -200,7 +200,8 @@ typedef struct { /* one open call; free when serial is 0 */
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
     uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
-    uint64_t reserved[5];
+    uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
+    uint64_t reserved[4];
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */

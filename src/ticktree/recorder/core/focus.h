@@ -1,0 +1,464 @@
+/* Focus: the calls under a named function, as nodes by call site.
+ *
+ * Who tells of calls is sys.monitoring (3.12 and later) or a profile function; both come down to a call that begins
+ * and a call that ends, each in a Python frame that is the innermost one. A call under focus is a frame as any other
+ * section's, found again by the address of its Python frame. Its node is found by its call site: the calling
+ * instruction and what is called, resolved to a name once (who names it may run any code).
+ *
+ *   plain function   from call to return
+ *   generator        only while it runs: each resumption is a call
+ *   coroutine        from its first run to its return, awaits included
+ *   async generator  from each resumption to the value it yields, awaits included
+ */
+#ifndef TICKTREE_FOCUS_H
+#define TICKTREE_FOCUS_H
+
+#include "lifecycle.h"
+
+#define TT_FRAME_FOCUS (1u << 20)   /* a call under focus, in the frame's own Python call */
+#define TT_FRAME_FOCUS_C (1u << 21) /* of a C function, by the frame's Python call */
+
+#define TT_FOCUS_ROOTS 32u
+#define TT_FOCUS_SITE_CAP 32768u /* call sites are kept, with the code that they are of */
+#define TT_FOCUS_OUTSIDE_CAP 64u /* calls outside after which a function is no longer looked at */
+
+enum tt_code_state {
+    TT_CODE_CHECKED = 1, /* whether it is a root is known */
+    TT_CODE_OWN = 2,     /* ticktree's: its calls are its caller's */
+    TT_CODE_MET = 4,     /* called under focus: it tells of its calls */
+    TT_CODE_NAMED = 8,   /* what it may call is known by name */
+    TT_CODE_ASLEEP = 16, /* called so often outside that it is no longer looked at */
+    TT_CODE_SLEEPY = 32  /* woken: its calls are looked at, under focus or not */
+};
+
+/* What is known of a code object; lies with it, and goes with it. */
+typedef struct {
+    uint32_t epoch; /* of the focus that it was learnt in */
+    uint32_t state, outside;
+    int32_t root; /* which; -1: none */
+} tt_code_info;
+
+typedef struct {
+    const void *caller, *callee; /* held by whoever names the site */
+    uint64_t at;
+    tt_section section;
+} tt_focus_site;
+
+typedef struct {
+    tt_recorder *recorder; /* NULL: nothing is in focus */
+    uint32_t epoch, depth, generation;
+    int c_functions, root_count, unfound, keeps_looking;
+    uint32_t open; /* at least the calls that are open under focus, in all threads: 0 says that there are none */
+    tt_section *roots[TT_FOCUS_ROOTS];
+    tt_focus_site **sites;
+    uint32_t slots, count;
+} tt_focus_state;
+
+static tt_focus_state tt_focus;
+
+/* Set by the Cython side; each may run any code and leaves no exception. */
+static int (*tt_focus_which)(PyObject *code);   /* whether a code object is a root, met for the first time; -1: none */
+static void (*tt_focus_meet)(PyObject *code);   /* makes a code object tell of its calls */
+static void (*tt_focus_want)(PyObject *code);   /* wakes what a code object may call */
+static void (*tt_focus_sleep)(PyObject *code);  /* notes a code object that is no longer looked at */
+static tt_section *(*tt_focus_name)(PyObject *caller, int offset, PyObject *callee, const void *key);
+
+/* Notes in a new node where its calls are made. */
+static void (*tt_focus_note)(tt_recorder *recorder, tt_node *node, tt_section *section);
+
+static Py_ssize_t tt_code_extra_index = -1;
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define tt_code_get_extra PyUnstable_Code_GetExtra
+#define tt_code_set_extra PyUnstable_Code_SetExtra
+#define tt_request_extra_index PyUnstable_Eval_RequestCodeExtraIndex
+#else
+#define tt_code_get_extra _PyCode_GetExtra
+#define tt_code_set_extra _PyCode_SetExtra
+#define tt_request_extra_index _PyEval_RequestCodeExtraIndex
+#endif
+
+/* NULL where nothing is known of the code, and where there is no memory to note it. */
+static tt_code_info *tt_code_info_of(PyObject *code, int make)
+{
+    void *extra = NULL;
+    if (TT_UNLIKELY(!PyCode_Check(code)) || tt_code_get_extra(code, tt_code_extra_index, &extra) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    tt_code_info *info = extra;
+    if (TT_UNLIKELY(!info && make)) {
+        info = calloc(1, sizeof *info);
+        if (info && tt_code_set_extra(code, tt_code_extra_index, info) < 0) {
+            PyErr_Clear();
+            free(info);
+            return NULL;
+        }
+    }
+    if (info && TT_UNLIKELY(info->epoch != tt_focus.epoch)) {
+        if (!make) return NULL;
+        *info = (tt_code_info){tt_focus.epoch, 0, 0, -1};
+    }
+    return info;
+}
+
+static inline int tt_code_is(PyObject *code, uint32_t state)
+{
+    tt_code_info *info = tt_code_info_of(code, 0);
+    return info && info->state & state;
+}
+
+/* Coroutines, and async generators between two values: they sleep with their call open. */
+static inline int tt_code_sleeps(PyObject *code)
+{
+    return ((PyCodeObject *)code)->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
+}
+
+static inline uint64_t tt_focus_of(uint32_t roots, uint32_t depth_left) { return (uint64_t)roots << 32 | depth_left; }
+
+/* The call under focus that is open around a call entered here; NULL: none is. */
+static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_stack *stack, tt_frame *around)
+{
+    tt_frame *frame = around ? around : tt_bottom_parent(stack);
+    while (frame && !(frame->flags & TT_FRAME_FOCUS))
+        frame = frame->flags & TT_FRAME_LOST ? tt_below(frame) : tt_parent_frame(recorder, frame);
+    return frame;
+}
+
+/* Byte offset of the instruction that a frame executes. */
+static inline int tt_pyframe_offset(tt_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return (int)((const char *)frame->instr_ptr - (const char *)_PyCode_CODE((PyCodeObject *)frame->f_executable));
+#elif PY_VERSION_HEX >= 0x030B0000
+    return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
+#else
+    return 2 * frame->f_lasti;
+#endif
+}
+
+static inline uint32_t tt_focus_slot(const void *caller, uint64_t at, const void *callee)
+{
+    uint64_t key = (at ^ (uint64_t)(uintptr_t)caller << 20) * 0x9E3779B97F4A7C15ULL;
+    key = (key ^ (uint64_t)(uintptr_t)callee) * 0x9E3779B97F4A7C15ULL;
+    return (uint32_t)(key >> 32) & (tt_focus.slots - 1);
+}
+
+static tt_focus_site **tt_focus_site_at(const void *caller, uint64_t at, const void *callee)
+{
+    uint32_t slot = tt_focus_slot(caller, at, callee);
+    for (; tt_focus.sites[slot]; slot = (slot + 1) & (tt_focus.slots - 1)) {
+        tt_focus_site *site = tt_focus.sites[slot];
+        if (site->at == at && site->callee == callee && site->caller == caller) break;
+    }
+    return &tt_focus.sites[slot];
+}
+
+static int tt_focus_sites_grow(void)
+{
+    uint32_t old_slots = tt_focus.slots, slots = old_slots ? 2 * old_slots : 1024;
+    tt_focus_site **old = tt_focus.sites, **sites = calloc(slots, sizeof *sites);
+    if (!sites) return 0;
+    tt_focus.sites = sites;
+    tt_focus.slots = slots;
+    for (uint32_t at = 0; at < old_slots; at++)
+        if (old[at]) *tt_focus_site_at(old[at]->caller, old[at]->at, old[at]->callee) = old[at];
+    free(old);
+    return 1;
+}
+
+/* A call site met for the first time. NULL: there are too many. */
+static __attribute__((noinline)) tt_section *tt_focus_site_make(tt_pyframe *caller, const void *code, uint64_t at,
+                                                                PyObject *callee, const void *key)
+{
+    if (tt_focus.count >= TT_FOCUS_SITE_CAP) return NULL;
+    tt_section *named = tt_focus_name((PyObject *)code, caller ? tt_pyframe_offset(caller) : -1, callee, key);
+    if (!named || !tt_focus.recorder) return NULL;
+    if (2 * (tt_focus.count + 1) > tt_focus.slots && !tt_focus_sites_grow()) return NULL;
+    tt_focus_site **slot = tt_focus_site_at(code, at, key); /* another thread may have made it meanwhile */
+    if (!*slot) {
+        tt_focus_site *site = calloc(1, sizeof *site);
+        if (!site) return NULL;
+        *site = (tt_focus_site){code, key, at, *named};
+        tt_section_link(tt_focus.recorder, &site->section);
+        *slot = site;
+        tt_focus.count++;
+    }
+    return &(*slot)->section;
+}
+
+/* `callee` is called by `caller` (NULL: by nobody); `key` tells it from others that are called there. */
+static inline tt_section *tt_focus_site_of(tt_pyframe *caller, PyObject *callee, const void *key)
+{
+    const void *code = caller ? tt_pyframe_code(caller) : NULL;
+    uint64_t at = tt_pyframe_site(caller);
+    tt_focus_site *site = tt_focus.slots ? *tt_focus_site_at(code, at, key) : NULL;
+    return TT_LIKELY(site != NULL) ? &site->section : tt_focus_site_make(caller, code, at, callee, key);
+}
+
+/* Who called, as the program's author sees it: what ticktree puts between is not there. */
+static inline tt_pyframe *tt_focus_caller(tt_pyframe *caller, const tt_frame *around)
+{
+    while (caller && !(around && tt_entered_in(around, caller)) &&
+           tt_code_is((PyObject *)tt_pyframe_code(caller), TT_CODE_OWN))
+        caller = tt_pyframe_python_caller(caller);
+    return caller;
+}
+
+/* What happened to this thread before a tick is no cause of it: asked for where ticks are long enough to tell. */
+static void tt_focus_tick_begin(tt_recorder *recorder, tt_loop *loop)
+{
+    loop->boundary_gc_ticks = recorder->header->gc_ticks;
+    loop->boundary_known = 0;
+#if defined(RUSAGE_THREAD)
+    struct rusage usage;
+    if (tt_ticks_to_ns(recorder, loop->previous_plus_one) <= TT_CAUSES_FROM_NS) return;
+    if (getrusage(RUSAGE_THREAD, &usage)) return;
+    loop->boundary_voluntary = (uint32_t)usage.ru_nvcsw;
+    loop->boundary_involuntary = (uint32_t)usage.ru_nivcsw;
+    loop->boundary_minor = (uint32_t)usage.ru_minflt;
+    loop->boundary_major = (uint32_t)usage.ru_majflt;
+    loop->boundary_known = 1;
+#endif
+}
+
+/* Pushes a call. The clock is read last: what it cost to get here is the caller's. */
+static inline void tt_focus_push(tt_recorder *recorder, tt_stack *stack, tt_frame *around, tt_section *section,
+                                 const void *code, tt_pyframe *pyframe, uint32_t flags, uint64_t focus)
+{
+    tt_ref above = around ? around->node : stack->home;
+    tt_ref node = above ? tt_node_find(section, above) : 0;
+    tt_frame *frame = tt_frame_make(recorder);
+    if (TT_UNLIKELY(!frame)) {
+        tt_lose(recorder, TT_LOSS_FRAMES);
+        return;
+    }
+    frame->node = node;
+    frame->covered = 0;
+    frame->active = 0;
+    frame->waited = 0;
+    frame->waits_open = 0;
+    frame->flags = flags | TT_FRAME_FOCUS;
+    frame->section = (uint64_t)(uintptr_t)code; /* never a section's: no leave but its own finds it */
+    frame->python_frame = (uint64_t)(uintptr_t)pyframe;
+    frame->focus = focus;
+    frame->below = (uint64_t)(uintptr_t)stack->top;
+    stack->top = frame;
+    tt_focus.open++;
+    if (TT_UNLIKELY(flags & TT_FRAME_GENERATOR)) stack->suspended++;
+    if (TT_UNLIKELY(!node)) {
+        frame->flags &= ~(uint32_t)TT_FRAME_TICK;
+        tt_push_lost(recorder, frame, section);
+        return;
+    }
+    tt_node *record = tt_node_at(recorder, node);
+    if (TT_UNLIKELY(!record->site)) {
+        record->site = 1; /* no instruction: a section of this name, entered elsewhere, is another site */
+        tt_focus_note(recorder, record, section);
+    }
+    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
+        tt_loop *loop = tt_loop_of(recorder, node);
+        if (loop) tt_focus_tick_begin(recorder, loop);
+        else tt_lose(recorder, TT_LOSS_MEMORY);
+    }
+    tt_open(recorder, frame, around ? around : tt_bottom_parent(stack), tt_now(recorder));
+}
+
+static inline int tt_focus_is_of(const tt_frame *frame, const void *code, const tt_pyframe *pyframe)
+{
+    return frame->flags & TT_FRAME_FOCUS && !(frame->flags & TT_FRAME_FOCUS_C) &&
+           frame->section == (uint64_t)(uintptr_t)code && tt_entered_in(frame, pyframe);
+}
+
+static tt_frame *tt_focus_find(const tt_stack *stack, const void *code, const tt_pyframe *pyframe)
+{
+    tt_frame *frame = stack->top;
+    while (frame && !tt_focus_is_of(frame, code, pyframe)) frame = tt_below(frame);
+    return frame;
+}
+
+static inline void tt_focus_closed(void)
+{
+    if (tt_focus.open) tt_focus.open--;
+}
+
+static inline void tt_focus_look_at_generation(const tt_recorder *recorder)
+{
+    if (TT_LIKELY(tt_focus.generation == recorder->generation)) return;
+    tt_focus.generation = recorder->generation; /* a forked child's memory, in which nothing is open */
+    tt_focus.open = 0;
+}
+
+enum tt_focus_kind { TT_FOCUS_START, TT_FOCUS_RESUME };
+
+/* A call begins in the innermost Python frame, whose code is `code`. Whether it was recorded. */
+static inline int tt_focus_begin(PyObject *code, tt_code_info *info, enum tt_focus_kind kind)
+{
+    tt_recorder *recorder = tt_focus.recorder;
+    if (!recorder || !recorder->recording) return 0;
+    if (info->root < 0 && (!tt_focus.open || recorder->forked)) return 0;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (TT_UNLIKELY(!stack)) return 0;
+    tt_focus_look_at_generation(recorder);
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
+    tt_frame *parent = tt_focus_around(recorder, stack, around);
+    uint32_t roots = parent ? (uint32_t)(parent->focus >> 32) : 0;
+    uint32_t left = parent ? (uint32_t)parent->focus : 0, flags = 0;
+    int sleeps = tt_code_sleeps(code), recorded = 0;
+    tt_section *section = NULL;
+    if (TT_UNLIKELY(sleeps) && kind == TT_FOCUS_RESUME) {
+        int goes_on = tt_focus_find(stack, code, pyframe) != NULL;
+        if (goes_on || !(((PyCodeObject *)code)->co_flags & CO_ASYNC_GENERATOR)) {
+            tt_stack_rest(stack);
+            return goes_on;
+        }
+    }
+    if (TT_UNLIKELY(sleeps)) flags |= TT_FRAME_GENERATOR;
+    int is_root = info->root >= 0 && !(roots >> info->root & 1);
+    if (is_root || left) {
+        tt_pyframe *caller = left ? tt_focus_caller(tt_pyframe_python_caller(pyframe), parent) : NULL;
+        uint64_t serial = recorder->serial;
+        if (left) section = tt_focus_site_of(caller, code, code);
+        else section = tt_focus.roots[info->root];
+        left = left ? left - 1 : 0;
+        if (is_root) {
+            roots |= 1u << info->root;
+            left = tt_focus.depth;
+            flags |= TT_FRAME_TICK;
+        }
+        /* Naming the site may have run code that entered and left sections: nothing of what was found before holds. */
+        if (TT_UNLIKELY(serial != recorder->serial)) {
+            stack = tt_stack_now(recorder, state);
+            if (!stack) return 0;
+            around = tt_frame_around(recorder, stack, pyframe);
+        }
+        if (section) {
+            tt_focus_push(recorder, stack, around, section, code, pyframe, flags, tt_focus_of(roots, left));
+            recorded = 1;
+        } else {
+            tt_lose(recorder, TT_LOSS_NODES);
+        }
+        if (TT_UNLIKELY(left && !(info->state & TT_CODE_NAMED))) {
+            info->state |= TT_CODE_NAMED;
+            tt_focus_want(code);
+        }
+    }
+    tt_stack_rest(stack);
+    return recorded;
+}
+
+static __attribute__((noinline)) void tt_focus_end_slowly(tt_recorder *recorder, tt_stack *stack, PyObject *code,
+                                                          tt_pyframe *pyframe, uint64_t now)
+{
+    tt_stack *holder = stack;
+    tt_frame *frame = tt_focus_find(stack, code, pyframe);
+    if (!frame && tt_code_sleeps(code)) /* a coroutine that somebody else's context finalises */
+        for (holder = &stack->thread->base; holder && !frame;) {
+            frame = tt_focus_find(holder, code, pyframe);
+            if (!frame) holder = holder == &stack->thread->base ? stack->thread->stacks : holder->next;
+        }
+    if (frame) {
+        tt_unwind_to(recorder, holder, frame, pyframe, now, TT_COMPLETE);
+        tt_pop(recorder, holder, frame, now, TT_COMPLETE);
+        tt_focus_closed();
+        if (holder != stack) tt_stack_rest(holder);
+    }
+    tt_stack_rest(stack);
+}
+
+/* The call in the innermost Python frame ends, if it was recorded. */
+static inline void tt_focus_end(PyObject *code)
+{
+    tt_recorder *recorder = tt_focus.recorder;
+    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (TT_UNLIKELY(!stack)) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *frame = stack->top;
+    if (TT_UNLIKELY(!frame || !tt_focus_is_of(frame, code, pyframe))) {
+        tt_focus_end_slowly(recorder, stack, code, pyframe, now);
+        return;
+    }
+    stack->top = tt_below(frame);
+    if (TT_UNLIKELY(frame->flags & TT_FRAME_GENERATOR)) stack->suspended--;
+    tt_close(recorder, frame, now, TT_COMPLETE);
+    tt_focus_closed();
+    tt_stack_rest(stack);
+}
+
+/* Whether a yield ends the call: an async generator's does where it yields a value, and not where it awaits. */
+static inline int tt_focus_yield_ends(PyObject *code, PyObject *value)
+{
+    if (TT_LIKELY(!tt_code_sleeps(code))) return 1;
+    return ((PyCodeObject *)code)->co_flags & CO_ASYNC_GENERATOR &&
+           !strcmp(Py_TYPE(value)->tp_name, "async_generator_wrapped_value");
+}
+
+/* What tells a C function from others: methods are bound anew for each call. */
+static inline const void *tt_focus_c_key(PyObject *callable)
+{
+    if (PyCFunction_Check(callable)) return ((PyCFunctionObject *)callable)->m_ml;
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) return ((PyMethodDescrObject *)callable)->d_method;
+    return PyType_Check(callable) ? (const void *)callable : (const void *)Py_TYPE(callable);
+}
+
+/* The innermost Python frame calls a C function, which its author sees as a call like any other. */
+static void tt_focus_c_begin(PyObject *callable)
+{
+    tt_recorder *recorder = tt_focus.recorder;
+    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
+    tt_frame *parent = tt_focus_around(recorder, stack, around);
+    if (parent && (uint32_t)parent->focus && !tt_code_is((PyObject *)tt_pyframe_code(pyframe), TT_CODE_OWN)) {
+        tt_section *section = tt_focus_site_of(pyframe, callable, tt_focus_c_key(callable));
+        stack = tt_stack_now(recorder, state);
+        if (!stack) return;
+        around = tt_frame_around(recorder, stack, pyframe);
+        if (section)
+            tt_focus_push(recorder, stack, around, section, NULL, pyframe, TT_FRAME_FOCUS_C, parent->focus - 1);
+    }
+    tt_stack_rest(stack);
+}
+
+static void tt_focus_c_end(void)
+{
+    tt_recorder *recorder = tt_focus.recorder;
+    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return;
+    uint64_t now = tt_now(recorder);
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *frame = stack->top;
+    while (frame && !(frame->flags & TT_FRAME_FOCUS_C && tt_entered_in(frame, pyframe))) {
+        if (frame->flags & TT_FRAME_FOCUS && tt_entered_in(frame, pyframe)) frame = NULL; /* that call's own: no C call */
+        else frame = tt_below(frame);
+    }
+    if (frame) {
+        tt_unwind_to(recorder, stack, frame, pyframe, now, TT_COMPLETE);
+        tt_pop(recorder, stack, frame, now, TT_COMPLETE);
+        tt_focus_closed();
+    }
+    tt_stack_rest(stack);
+}
+
+static void tt_focus_forget(void)
+{
+    for (uint32_t at = 0; at < tt_focus.slots; at++) {
+        if (!tt_focus.sites[at]) continue;
+        tt_section_unlink(&tt_focus.sites[at]->section);
+        free(tt_focus.sites[at]);
+    }
+    free(tt_focus.sites);
+    tt_focus = (tt_focus_state){.epoch = tt_focus.epoch + 1};
+}
+
+#endif

@@ -1,0 +1,122 @@
+"""Where in the source the instructions of a code object come from."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A stretch of source. Columns are bytes of UTF-8, -1 where they are not known."""
+
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
+    """One for each instruction, two bytes each.
+
+    Python 3.11 and later know the columns. Before, the line is known: the calls on it are taken in the order in which
+    they are made, from its instructions and from its source.
+    """
+    if sys.version_info >= (3, 11):
+        places = [_place(*position) for position in code.co_positions()]
+        iterated = {place: _iterated(place, lines) for place in {*places} if place is not None}
+        return [place and iterated[place] for place in places]
+    return _places_by_line(code, lines)
+
+
+def _place(line: int | None, end_line: int | None, column: int | None, end_column: int | None) -> Place | None:
+    if line is None:
+        return None
+    if column is None or end_column is None:
+        return Place(line, line, 0, -1)
+    return Place(line, end_line or line, column, end_column)
+
+
+def _iterated(place: Place, lines: Sequence[str]) -> Place:
+    """Of a whole `for` statement, where its items are fetched, the expression that it iterates over."""
+    raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
+    if not raw or not raw[0][place.column :].startswith((b"for ", b"async for ")):
+        return place
+    skipped = place.column + (6 if raw[0][place.column :].startswith(b"async ") else 0)
+    try:
+        loop = ast.parse(b"".join([raw[0][skipped:], *raw[1:]])).body[0]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Place(place.line, place.line, place.column, len(raw[0].rstrip().rstrip(b":")))
+    if not isinstance(loop, ast.For):
+        return place
+    begin, end = loop.iter.lineno, loop.iter.end_lineno or loop.iter.lineno
+    column, end_column = loop.iter.col_offset, loop.iter.end_col_offset or 0
+    return Place(
+        place.line + begin - 1,
+        place.line + end - 1,
+        column + (skipped if begin == 1 else 0),
+        end_column + (skipped if end == 1 else 0),
+    )
+
+
+def _places_by_line(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
+    places: list[Place | None] = [None] * (len(code.co_code) // 2)
+    calls: defaultdict[int, list[int]] = defaultdict(list)
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        line = instruction.starts_line or line
+        places[instruction.offset // 2] = Place(line, line, 0, -1)
+        if instruction.opname.startswith("CALL_"):
+            calls[line].append(instruction.offset // 2)
+    written = _calls_by_line("".join(lines), code)
+    for line, offsets in calls.items():
+        # Other instructions may call too, and decorators do: only where all are found is it sure which is which.
+        if len(written.get(line, ())) == len(offsets):
+            for offset, place in zip(offsets, written[line], strict=True):
+                places[offset] = place
+    return places
+
+
+def _calls_by_line(source: str, code: CodeType) -> dict[int, list[Place]]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: defaultdict[int, list[Place]] = defaultdict(list)
+    for body in _bodies(tree, code):
+        for call in _calls(body):
+            if call.end_lineno is not None and call.end_col_offset is not None:
+                place = Place(call.lineno, call.end_lineno, call.col_offset, call.end_col_offset)
+                found[_line_of_call(call)].append(place)
+    return found
+
+
+def _bodies(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
+    """The statements of the function that became the code; of the whole file where it is the file's own."""
+    if code.co_name == "<module>":
+        yield tree
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first == code.co_firstlineno:
+                yield from node.body
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    """Calls in the order in which they are made; not those of functions defined inside."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _calls(child)
+    if isinstance(node, ast.Call):
+        yield node
+
+
+def _line_of_call(call: ast.Call) -> int:
+    """The line that 3.10 gives the instruction: of a method, that of its name."""
+    return call.func.end_lineno or call.lineno if isinstance(call.func, ast.Attribute) else call.lineno
