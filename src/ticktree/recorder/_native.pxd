@@ -245,3 +245,12 @@ cdef extern from "core/focus_events.h":
     void (*tt_focus_sleep)(PyObject*) noexcept
     tt_section* (*tt_focus_name)(PyObject*, int, PyObject*, const void*) noexcept
     void (*tt_focus_note)(tt_recorder*, tt_node*, tt_section*) noexcept
+    bint (*tt_focus_wrap)(PyObject*, int) noexcept
+    void (*tt_focus_alone)() noexcept
+    int tt_profile_on(int)
+    void tt_profile_off_here()
+    ctypedef struct tt_opening:
+        void* vectorcall
+        PyObject* function
+    PyObject* tt_opening_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_opening_prepare(PyTypeObject*, Py_ssize_t)

@@ -19,7 +19,7 @@
 #define TT_FRAME_FOCUS_C (1u << 21) /* of a C function, by the frame's Python call */
 
 #define TT_FOCUS_ROOTS 32u
-#define TT_FOCUS_SITE_CAP 32768u /* call sites are kept, with the code that they are of */
+#define TT_FOCUS_SITE_CAP 16384u /* call sites are kept, with the code that they are of */
 #define TT_FOCUS_OUTSIDE_CAP 64u /* calls outside after which a function is no longer looked at */
 
 enum tt_code_state {
@@ -116,13 +116,27 @@ static inline int tt_code_sleeps(PyObject *code)
 
 static inline uint64_t tt_focus_of(uint32_t roots, uint32_t depth_left) { return (uint64_t)roots << 32 | depth_left; }
 
-/* The call under focus that is open around a call entered here; NULL: none is. */
-static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_stack *stack, tt_frame *around)
+/* In a context of its own: the call of the thread's that this one runs in. An event loop that runs under focus runs its
+ * tasks there, wherever they were made. */
+static __attribute__((noinline)) tt_frame *tt_focus_beneath(const tt_stack *stack, tt_pyframe *now)
+{
+    tt_frame *frame = stack->thread->base.top;
+    while (frame && !(frame->flags & TT_FRAME_FOCUS && tt_chain_depth(frame->python_frame, now) >= 0))
+        frame = tt_below(frame);
+    return frame;
+}
+
+/* The call under focus that is open around a call entered here; NULL: none is. What a sleeping coroutine has started
+ * runs beside it, not in it. */
+static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_stack *stack, tt_frame *around,
+                                        tt_pyframe *now)
 {
     tt_frame *frame = around ? around : tt_bottom_parent(stack);
     while (frame && !(frame->flags & TT_FRAME_FOCUS))
         frame = frame->flags & TT_FRAME_LOST ? tt_below(frame) : tt_parent_frame(recorder, frame);
-    return frame;
+    if (TT_LIKELY(stack == &stack->thread->base)) return frame;
+    if (frame && !tt_sleeps(recorder, stack, frame, now)) return frame;
+    return tt_focus_beneath(stack, now);
 }
 
 /* Byte offset of the instruction that a frame executes. */
@@ -303,7 +317,7 @@ static inline int tt_focus_begin(PyObject *code, tt_code_info *info, enum tt_foc
     tt_focus_look_at_generation(recorder);
     tt_pyframe *pyframe = tt_pyframe_now(state);
     tt_frame *around = tt_frame_around(recorder, stack, pyframe);
-    tt_frame *parent = tt_focus_around(recorder, stack, around);
+    tt_frame *parent = tt_focus_around(recorder, stack, around, pyframe);
     uint32_t roots = parent ? (uint32_t)(parent->focus >> 32) : 0;
     uint32_t left = parent ? (uint32_t)parent->focus : 0, flags = 0;
     int sleeps = tt_code_sleeps(code), recorded = 0;
@@ -333,8 +347,10 @@ static inline int tt_focus_begin(PyObject *code, tt_code_info *info, enum tt_foc
             stack = tt_stack_now(recorder, state);
             if (!stack) return 0;
             around = tt_frame_around(recorder, stack, pyframe);
+            parent = tt_focus_around(recorder, stack, around, pyframe);
         }
         if (section) {
+            if (!around) around = parent;
             tt_focus_push(recorder, stack, around, section, code, pyframe, flags, tt_focus_of(roots, left));
             recorded = 1;
         } else {
@@ -416,14 +432,16 @@ static void tt_focus_c_begin(PyObject *callable)
     if (!stack) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
     tt_frame *around = tt_frame_around(recorder, stack, pyframe);
-    tt_frame *parent = tt_focus_around(recorder, stack, around);
+    tt_frame *parent = tt_focus_around(recorder, stack, around, pyframe);
     if (parent && (uint32_t)parent->focus && !tt_code_is((PyObject *)tt_pyframe_code(pyframe), TT_CODE_OWN)) {
         tt_section *section = tt_focus_site_of(pyframe, callable, tt_focus_c_key(callable));
         stack = tt_stack_now(recorder, state);
         if (!stack) return;
         around = tt_frame_around(recorder, stack, pyframe);
-        if (section)
-            tt_focus_push(recorder, stack, around, section, NULL, pyframe, TT_FRAME_FOCUS_C, parent->focus - 1);
+        parent = tt_focus_around(recorder, stack, around, pyframe);
+        if (section && parent)
+            tt_focus_push(recorder, stack, around ? around : parent, section, NULL, pyframe, TT_FRAME_FOCUS_C,
+                          parent->focus - 1);
     }
     tt_stack_rest(stack);
 }

@@ -141,7 +141,8 @@ static inline int tt_profile_opcode(tt_pyframe *pyframe)
 static inline int tt_profile_is_fresh(tt_pyframe *pyframe)
 {
 #if PY_VERSION_HEX >= 0x030B0000
-    return tt_profile_opcode(pyframe) == RETURN_GENERATOR;
+    int opcode = tt_profile_opcode(pyframe);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*pyframe->prev_instr) == 0;
 #else
     return pyframe->f_lasti < 0;
 #endif
@@ -229,43 +230,62 @@ static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame)
 }
 
 /* From here on this thread's calls are seen. 0: it has another profile function, which stays. */
-static int tt_profile_on(void)
+static int tt_profile_on(int displace)
 {
     PyThreadState *state = tt_thread_state();
     if (state->c_profilefunc == tt_profile) return 1;
-    if (!tt_profile_is_free(state)) return 0;
+    if (!displace && !tt_profile_is_free(state)) return 0;
     PyEval_SetProfile(tt_profile, NULL);
     return 1;
 }
 
-typedef struct {
-    int began, alone;
-} tt_extent;
+static void tt_profile_off_here(void) { tt_profile_off(tt_thread_state()); }
 
-/* A wrapped root is called: within, this thread's calls are seen. */
-static inline tt_extent tt_extent_begin(void)
-{
-    tt_extent extent = {0, 0};
-    tt_recorder *recorder = tt_focus.recorder;
-    if (!recorder || !recorder->recording) return extent;
-    PyThreadState *state = tt_thread_state();
-    if (state->c_profilefunc == tt_profile) return extent;
-    if (!tt_profile_is_free(state)) {
-        extent.alone = 1;
-        return extent;
-    }
-    PyEval_SetProfile(tt_profile, NULL);
-    tt_profile_extents++;
-    extent.began = 1;
-    return extent;
-}
-
-static inline void tt_extent_end(const tt_extent *extent)
-{
-    if (!extent->began) return;
-    tt_profile_extents--;
-    if (!tt_profile_looks()) tt_profile_off(tt_thread_state());
-}
+#else /* there is sys.monitoring */
+static int (*tt_focus_wrap)(PyObject *code, int root);
+static int tt_profile_on(int Py_UNUSED(displace)) { return 0; }
+static void tt_profile_off_here(void) {}
 #endif
+
+/* Set by the Cython side: a wrapped root was called in a thread that has a profile function of its own. */
+static void (*tt_focus_alone)(void);
+
+/* A root that is wrapped: while it runs, the calls of its thread are seen. */
+typedef struct {
+    vectorcallfunc vectorcall;
+    PyObject *function;
+} tt_opening;
+
+static Py_ssize_t tt_opening_offset; /* where the Cython class keeps it */
+
+static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    PyObject *function = ((tt_opening *)((char *)self + tt_opening_offset))->function;
+#if PY_VERSION_HEX < 0x030C0000
+    tt_recorder *recorder = tt_focus.recorder;
+    PyThreadState *state = tt_thread_state();
+    if (recorder && recorder->recording && state->c_profilefunc != tt_profile) {
+        if (state->c_profilefunc) tt_focus_alone();
+        else {
+            PyEval_SetProfile(tt_profile, NULL);
+            tt_profile_extents++;
+            PyObject *result = PyObject_Vectorcall(function, args, count, names);
+            tt_profile_extents--;
+            if (!tt_profile_looks()) tt_profile_off(state); /* PyEval_SetProfile keeps the exception */
+            return result;
+        }
+    }
+#endif
+    return PyObject_Vectorcall(function, args, count, names);
+}
+
+static void tt_opening_prepare(PyTypeObject *type, Py_ssize_t offset)
+{
+    tt_opening_offset = offset;
+    type->tp_vectorcall_offset = offset + (Py_ssize_t)offsetof(tt_opening, vectorcall);
+    type->tp_call = PyVectorcall_Call;
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+    PyType_Modified(type);
+}
 
 #endif

@@ -28,8 +28,8 @@ def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
     """
     if sys.version_info >= (3, 11):
         places = [_place(*position) for position in code.co_positions()]
-        iterated = {place: _iterated(place, lines) for place in {*places} if place is not None}
-        return [place and iterated[place] for place in places]
+        heads = {place: _head(place, lines) for place in {*places} if place is not None}
+        return [place and heads[place] for place in places]
     return _places_by_line(code, lines)
 
 
@@ -41,25 +41,34 @@ def _place(line: int | None, end_line: int | None, column: int | None, end_colum
     return Place(line, end_line or line, column, end_column)
 
 
-def _iterated(place: Place, lines: Sequence[str]) -> Place:
-    """Of a whole `for` statement, where its items are fetched, the expression that it iterates over."""
+def _head(place: Place, lines: Sequence[str]) -> Place:
+    """Of a whole `for` or `with` statement, what its instructions are about: the expression that is iterated over, or
+    all before the colon."""
     raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
-    if not raw or not raw[0][place.column :].startswith((b"for ", b"async for ")):
+    if not raw or not raw[0][place.column :].startswith((b"for ", b"with ", b"async for ", b"async with ")):
         return place
     skipped = place.column + (6 if raw[0][place.column :].startswith(b"async ") else 0)
     try:
-        loop = ast.parse(b"".join([raw[0][skipped:], *raw[1:]])).body[0]
+        statement = ast.parse(b"".join([raw[0][skipped:], *raw[1:]])).body[0]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Place(place.line, place.line, place.column, len(raw[0].rstrip().rstrip(b":")))
-    if not isinstance(loop, ast.For):
-        return place
-    begin, end = loop.iter.lineno, loop.iter.end_lineno or loop.iter.lineno
-    column, end_column = loop.iter.col_offset, loop.iter.end_col_offset or 0
+    if isinstance(statement, ast.For):
+        return _moved(statement.iter, statement.iter, place.line, skipped)
+    if isinstance(statement, ast.With):
+        last = statement.items[-1]
+        whole = _moved(statement, last.optional_vars or last.context_expr, place.line, skipped)
+        return whole._replace(column=place.column)
+    return place
+
+
+def _moved(first: ast.expr | ast.stmt, last: ast.expr, line: int, column: int) -> Place:
+    """From the beginning of one node to the end of another, in a file where their source begins at a place."""
+    end, end_column = last.end_lineno or last.lineno, last.end_col_offset or 0
     return Place(
-        place.line + begin - 1,
-        place.line + end - 1,
-        column + (skipped if begin == 1 else 0),
-        end_column + (skipped if end == 1 else 0),
+        line + first.lineno - 1,
+        line + end - 1,
+        first.col_offset + (column if first.lineno == 1 else 0),
+        end_column + (column if end == 1 else 0),
     )
 
 

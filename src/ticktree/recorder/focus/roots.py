@@ -41,6 +41,18 @@ def found_root(roots: Sequence[Root], code: CodeType, frame: FrameType | None) -
     return None
 
 
+def place_of(name: str, code: CodeType) -> tuple[Any, str] | None:
+    """The class or module that has what a name means, which leads to `code`, and what it is called there."""
+    last = name.rpartition(".")[2]
+    for owner, path in _owners(name):
+        holder = _attribute(owner, path[:-1]) if path[:-1] else owner
+        if not isinstance(holder, (type, ModuleType)):
+            continue
+        if any(found is code for found in _codes_of(vars(holder).get(path[-1]), last)):
+            return holder, path[-1]
+    return None
+
+
 def _shown(name: str, code: CodeType, module: Any, names: dict[str, Any]) -> str | None:
     """What to show a name as, where it means `code`, which belongs to `module`; None where it does not."""
     qualified = getattr(code, "co_qualname", None)

@@ -130,7 +130,75 @@ cdef void focus_note_site(tt_recorder* core, tt_node* node, tt_section* section)
         pass
 
 
+cdef bint focus_wrap(PyObject* code, int root) noexcept:
+    try:
+        return focus_eye.wrap(<object>code, root)
+    except Exception:
+        return False
+
+
+cdef void focus_alone() noexcept:
+    try:
+        focus_eye.alone()
+    except Exception:
+        pass
+
+
+def focus_profile_on(bint displace=False):
+    """The calling thread's calls are told of by a profile function; False where it has another, which stays.
+
+    Args:
+        displace: Take its place nevertheless: it is one of ours.
+    """
+    return bool(tt_profile_on(displace))
+
+
+def focus_profile_off():
+    """Takes the calling thread's profile function back, if it is ours."""
+    tt_profile_off_here()
+
+
+@cython.no_gc_clear
+cdef class Opening:
+    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring."""
+
+    cdef tt_opening core
+    cdef public object __wrapped__
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self, function):
+        self.__wrapped__ = function
+        self.core.vectorcall = <void*>tt_opening_call
+        self.core.function = <PyObject*>function
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        return PyMethod_New(self, instance)
+
+    def __call__(self, *args, **kwargs):  # replaced by the vectorcall protocol; here so that the type is callable
+        return PyVectorcall_Call(self, args, kwargs)
+
+    def __repr__(self):
+        return repr(self.__wrapped__)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 def _prepare_focus():
+    cdef Opening one = Opening.__new__(Opening, len)
+    global tt_focus_wrap, tt_focus_alone
+    tt_opening_prepare(<PyTypeObject*>Opening, <char*>&one.core - <char*><PyObject*>one)
+    tt_focus_wrap = focus_wrap
+    tt_focus_alone = focus_alone
     global tt_focus_which, tt_focus_meet, tt_focus_want, tt_focus_sleep, tt_focus_name, tt_focus_note
     global tt_code_extra_index
     tt_focus_which = focus_which
