@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "live": {"run", "profile", "analysis", "outputs"},
     "instrument": {"recorder"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
-    "compat": {"", "session", "recorder", "run", "profile"},
+    "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
@@ -32,7 +32,7 @@ MAY_IMPORT = {
     },
     "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},
     "__main__": {"cli"},
-    "__init__": {"session", "profile", "run"},
+    "__init__": {"session", "profile", "run", "instrument"},
 }
 
 

@@ -8,21 +8,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ticktree.errors import TicktreeError
-from ticktree.session import Recorder, current, disable, enable, snapshot, summary, timed
+from ticktree.session import (
+    Checkpoints,
+    Recorder,
+    current,
+    disable,
+    enable,
+    snapshot,
+    summary,
+    timed,
+    uninstrument,
+)
 
 if TYPE_CHECKING:
+    from ticktree import instrument
     from ticktree.profile import Profile
     from ticktree.run.loading import load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Checkpoints",
     "Profile",
     "Recorder",
     "TicktreeError",
     "disable",
     "enable",
     "gauge",
+    "instrument",
     "load",
     "loop",
     "record",
@@ -36,6 +49,7 @@ __all__ = [
     "tick",
     "timed",
     "unblocked_by",
+    "uninstrument",
 ]
 
 section = current.recorder.section
@@ -51,7 +65,7 @@ role = current.recorder.role
 
 
 def __getattr__(name: str) -> Any:
-    """`Profile` and `load` need what a profiled program does not: they are imported when asked for."""
+    """`Profile`, `load` and `instrument` need what a profiled program does not: they are imported when asked for."""
     if name == "Profile":
         from ticktree.profile import Profile
 
@@ -60,4 +74,8 @@ def __getattr__(name: str) -> Any:
         from ticktree.run.loading import load
 
         return load
+    if name == "instrument":
+        from importlib import import_module
+
+        return import_module("ticktree.instrument")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -43,7 +43,7 @@ def recorded(tmp_path):
         assert list(memory.glob("*/*")) == []
         profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
         profile.check()
-        run.output = done.stdout
+        run.output, run.complaints = done.stdout, done.stderr
         return profile
 
     return run

@@ -105,7 +105,7 @@ def training() -> Profile:
         Phase("unzip", 0.24),
         Phase("np.array", 14.1, work=Work(bytes=75_500_000 * whole)),
         Phase("FloatTensor", 0.021, each_tick=5),
-        Phase("to device", 0.0009, each_tick=5, device="unsupported: no GPU here"),
+        Phase("to device", 0.0009, each_tick=5, device="no GPU here"),
         work=Work(bytes=75_500_000 * whole, items=256 * whole),
         memory=Memory(whole, 3_000_000, 1_240_000_000, 96_000_000, is_exact=True),
         call_sites=site(188, "ReplayBuffer.sample", "buffer.py"),

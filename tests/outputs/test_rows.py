@@ -175,7 +175,7 @@ def test_what_else_was_measured_is_noted():
         cpu=Cpu(3, 50, 100),
         memory=Memory(1, -2_000_000, 10**9, 37_000_000, is_exact=True),
         device_memory=Memory(1, 0, 10**8, 10**7, True, frozenset({"cuda:0"})),
-        device="unsupported: no GPU",
+        device="no GPU",
         open=Open(2, 5 * MS),
     )
     assert notes(measured) == (

@@ -105,7 +105,7 @@ def test_several_runs_of_one_program_are_named_once_and_their_differences_listed
 
 
 def test_notes_that_do_not_fit_are_below_their_row():
-    long = node("sample", [MS], device="unsupported: " + "because " * 12)
+    long = node("sample", [MS], device="because " * 12)
     lines = shown(Profile(root=Node(name="root", children={"sample": long})), width=60).splitlines()
     assert lines[3].startswith("sample")
     assert lines[4].startswith("  device time unsupported")

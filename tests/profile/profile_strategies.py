@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from ticktree.profile import (
+    CLOCKS,
     CallSite,
     Causes,
     Cpu,
@@ -38,8 +39,21 @@ amounts = st.integers(0, 10**15)
 small = st.integers(0, 50)
 # Few and often the same, so that trees overlap when they merge; and some that are a nuisance.
 names = st.sampled_from(
-    ["update", "sample", "a/b", "back\\slash", "", "unaccounted", "שלום", "\x1b[31m", "\u202e", "|"]
+    [
+        "update",
+        "sample",
+        "update@device",
+        "a/b",
+        "back\\slash",
+        "",
+        "unaccounted",
+        "שלום",
+        "\x1b[31m",
+        "\u202e",
+        "|",
+    ]
 )
+clocks = st.sampled_from(["host", "host", *CLOCKS])
 any_text = st.text(max_size=8)
 runs = st.sampled_from(["run-1", "run-2"])
 
@@ -103,13 +117,15 @@ def memories(draw, devices=st.just(frozenset())):  # noqa: B008
 
 
 @st.composite
-def nodes(draw, name, depth=3):
+def nodes(draw, name, depth=3, clock="host"):
     steady, warmup = draw(calls()), draw(st.none() | calls())
     booked = steady + (warmup or [])
     own_ns = draw(st.integers(1, 10**15))  # time that is nobody's is told from no time by not being 0
-    below = draw(st.lists(names, max_size=3, unique=True)) if depth else []
+    below = draw(st.lists(st.tuples(names, clocks), max_size=3, unique=True)) if depth else []
+    children = [draw(nodes(each, depth - 1, its_clock)) for each, its_clock in below]
     node = Node(
         name=name,
+        clock=clock,
         own_ns=own_ns,
         concurrent_ns=draw(st.integers(-(10**15), 10**15)),
         steady=stats_of(steady),
@@ -121,12 +137,12 @@ def nodes(draw, name, depth=3):
         cpu=draw(st.none() | st.builds(Cpu, small, amounts, amounts)),
         memory=draw(st.none() | memories()),
         device_memory=draw(st.none() | memories(st.frozensets(st.sampled_from(["cuda:0", "mps"])))),
-        device=draw(st.none() | st.sampled_from(["unsupported: no GPU", "unsupported: no events"])),
+        device=draw(st.none() | st.sampled_from(["no GPU", "no events"])),
         open=draw(st.none() | st.builds(Open, st.integers(1, 4), amounts)),
         recorder_ns=draw(st.integers(0, own_ns)),
         per_run={draw(runs): (len(booked), sum(duration for duration, _ in booked))} if booked else {},
         wakers=draw(st.dictionaries(wakers, wakes(), max_size=2)),
-        children={each: draw(nodes(each, depth - 1)) for each in below},
+        children={child.key: child for child in children},
     )
     return draw(shared_out(node))
 

@@ -75,7 +75,7 @@ def test_what_was_measured_in_one_part_only_is_kept():
         cpu=Cpu(1, 2, 3),
         memory=Memory(1, -2, 3),
         open=Open(1, 2),
-        device="unsupported: x",
+        device="no GPU",
     )
     merged = full + tree("x")
     assert (merged.work, merged.cpu, merged.memory) == (full.work, full.cpu, full.memory)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ticktree.cli.checks import ceilings, clock, cores, cost, memory, newest, noise, recording
+from ticktree.cli.checks import ceilings, clock, cores, cost, libraries, memory, newest, noise, recording
 from ticktree.cli.measuring.everything import measure as measure_all
 from ticktree.cli.measuring.table import table
 from ticktree.cli.progress import progress
@@ -29,6 +29,7 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ("noise", noise.check),
     ("ceilings", ceilings.check),
     ("recording", recording.check),
+    ("libraries", libraries.check),
 )
 
 
@@ -44,7 +45,7 @@ def command(run: Path | None, measure: bool) -> None:
 
     Says which clock is used and why, what a section costs, how much memory a run may claim, how many cores
     there are, how often this machine interrupts what runs on it, what it can do at most, whether a program is
-    recorded at all, and if the run is empty, why.
+    recorded at all, which libraries are recorded by themselves, and if the run is empty, why.
     """
     if measure:
         if run is not None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from ticktree.cli import options
+from ticktree.cli import options, recording
 from ticktree.cli.chores import Chores
+from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
-from ticktree.instrument import AUTO_VARIABLE, KNOWN, checked
-from ticktree.recorder import MEMORY_VARIABLE
+from ticktree.recorder import RUN_VARIABLE
 from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
@@ -31,6 +30,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
 
 @click.command(
     "run",
+    cls=recording.CommandThatRecords,
     short_help="Run a program under ticktree.",
     # What follows the program's name is the program's.
     context_settings={"allow_interspersed_args": False},
@@ -38,15 +38,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
 @click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
 @click.option("--name", metavar="NAME", help="What to call the run; by default after the program.")
 @options.out
-@click.option(
-    "--auto",
-    metavar="LIB,...",
-    default=",".join(KNOWN),
-    show_default=True,
-    help="Libraries to record by themselves.",
-)
-@click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself.")
-@click.option("--memory", is_flag=True, help="Sample the memory that every section needs.")
+@recording.options
 @click.option(
     "--summary-every",
     type=float,
@@ -61,13 +53,11 @@ def command(
     is_module: bool,
     name: str | None,
     out: Path,
-    auto: str,
-    no_auto: bool,
-    memory: bool,
     summary_every: float | None,
     quiet: bool,
     program: str,
     args: tuple[str, ...],
+    **asked: Any,
 ) -> None:
     """Run an unchanged Python program under ticktree and print where its time went.
 
@@ -77,8 +67,7 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
-    libraries = () if no_auto else checked(word.strip() for word in auto.split(",") if word.strip())
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, libraries, memory)
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked))
 
 
 def run_program(
@@ -87,8 +76,7 @@ def run_program(
     out: Path,
     quiet: bool,
     summary_every_s: float | None = None,
-    libraries: Sequence[str] = KNOWN,
-    memory: bool = False,
+    asked: Recording = Recording(),  # noqa: B008 - it cannot be changed
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -98,18 +86,17 @@ def run_program(
         out: Where runs are kept.
         quiet: Whether to print nothing but what the program prints.
         summary_every_s: How often to print the tree while the program runs; None for never.
-        libraries: Which to record by themselves.
-        memory: Whether to sample the memory that every section needs.
+        asked: What to record of it.
 
     Raises:
-        TicktreeError: The program cannot be started, or there is no place for its run.
+        TicktreeError: The program cannot be started, or there is no place for its run, or nothing like what is
+            to be recorded.
     """
     program.check()
+    wanted = asked.environment()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
-        environment = {**os.environ, "TICKTREE_RUN": str(run.path), AUTO_VARIABLE: ",".join(libraries)}
-        if memory:
-            environment[MEMORY_VARIABLE] = "1"
+        environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         chores = Chores(run, program, summary_every_s)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:

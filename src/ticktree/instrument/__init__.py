@@ -6,55 +6,58 @@ Each wrapper passes all through: arguments, results, exceptions and signatures a
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
-from importlib import import_module
-from typing import Protocol
+from contextlib import suppress
 
-from ticktree.errors import TicktreeError
+from ticktree.instrument import third_parties
+from ticktree.instrument.choice import DEFAULT, chosen, known, refused
+from ticktree.instrument.patches import Patches
+from ticktree.instrument.registry import BUILT_IN, Instrument, Library
 from ticktree.recorder import OWN, Recorder
+
+__all__ = [
+    "AUTO_VARIABLE",
+    "BUILT_IN",
+    "DEFAULT",
+    "Instrument",
+    "Library",
+    "Patches",
+    "as_environment",
+    "chosen",
+    "install",
+    "install_from_environment",
+    "installed",
+    "known",
+    "refused",
+    "uninstall",
+]
 
 # What processes that are started under `ticktree run` are to install.
 AUTO_VARIABLE = "TICKTREE_AUTO"
 
-_MODULES = {
-    "waits": "ticktree.instrument.waits",
-    "gymnasium": "ticktree.instrument.gymnasium",
-    "torch": "ticktree.instrument.torch",
-    "torch-compile": "ticktree.instrument.torch_compile",
-}
-KNOWN = tuple(_MODULES)
+_LONGEST_REASON = 200  # characters: an exception may quote a whole file
 
-_installed: list[str] = []
-
-
-class Instrument(Protocol):
-    """What each library's module has."""
-
-    def install(self, recorder: Recorder) -> None:
-        """Wraps the library's functions: now, or when it is imported."""
-
-    def uninstall(self) -> None:
-        """Puts them back."""
+_installed: dict[str, Library] = {}
 
 
 def install(*names: str) -> None:
     """Records what known libraries do, in this process and in those that `ticktree` records of its children.
 
+    What is installed already stays. One that cannot be installed is named on standard error and left out.
+
     Args:
-        names: Which of `ticktree.instrument.KNOWN`; without any, all. What is installed already stays.
+        names: Which, as after `--auto`: names, `default` for all that are not on demand, `-NAME` to leave one out.
+            Without any, the default ones.
 
     Raises:
         TicktreeError: One of them is not known.
     """
-    for name in checked(names or KNOWN):
-        if name not in _installed:
-            _instrument(name).install(OWN)
-            _installed.append(name)
-    os.environ[AUTO_VARIABLE] = ",".join(_installed)
+    _install(chosen(names or (DEFAULT,)))
 
 
 def uninstall(*names: str) -> None:
-    """Puts back what `install` has wrapped.
+    """Puts back what `install` has wrapped, and what `ticktree run` has.
 
     Args:
         names: Which; without any, all that is installed.
@@ -62,34 +65,61 @@ def uninstall(*names: str) -> None:
     Raises:
         TicktreeError: One of them is not known.
     """
-    for name in checked(names or tuple(_installed)):
-        if name in _installed:
-            _installed.remove(name)
-            _instrument(name).uninstall()
-    os.environ[AUTO_VARIABLE] = ",".join(_installed)
-
-
-def checked(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, all of them known.
-
-    Raises:
-        TicktreeError: One of them is not.
-    """
-    names = tuple(names)
     for name in names:
-        if name not in _MODULES:
-            raise TicktreeError(f"no library {name!r} is known; those that are: {', '.join(KNOWN)}")
-    return names
+        if name not in _installed:
+            chosen((name,))  # known, and not installed: there is nothing to do
+    for name in names or tuple(_installed):
+        library = _installed.pop(name, None)
+        if library is not None:
+            _does(library, "uninstall")
+    _tell_children()
+
+
+def installed() -> tuple[str, ...]:
+    """Return the names of the libraries that are recorded by themselves in this process."""
+    return tuple(_installed)
+
+
+def as_environment(libraries: Iterable[Library]) -> str:
+    """Return what AUTO_VARIABLE says to a process that is to install them."""
+    return ",".join(
+        third_parties.to_word(library) if library.distribution else library.name for library in libraries
+    )
 
 
 def install_from_environment() -> None:
-    """In a process that was started armed: what its starter asked for."""
-    asked = os.environ.get(AUTO_VARIABLE, "")
-    names = [name for name in asked.split(",") if name in _MODULES]
-    if names:
-        install(*names)
+    """In a process that was started armed: what its starter asked for, as far as it is known here."""
+    built_in = {library.name: library for library in BUILT_IN}
+    asked = os.environ.get(AUTO_VARIABLE, "").split(",")
+    found = (built_in.get(word) or third_parties.from_word(word) for word in asked)
+    _install(library for library in found if library is not None)
 
 
-def _instrument(name: str) -> Instrument:
-    module: Instrument = import_module(_MODULES[name])
-    return module
+def _install(libraries: Iterable[Library]) -> None:
+    for library in libraries:
+        if library.name in _installed:
+            continue
+        if _does(library, "install", OWN):
+            _installed[library.name] = library
+        else:
+            with suppress(Exception, SystemExit):  # what it has wrapped before it failed
+                library.instrument().uninstall()
+    _tell_children()
+
+
+def _tell_children() -> None:
+    # Those that could not be installed are not in it: each is complained of once, not in every process.
+    os.environ[AUTO_VARIABLE] = as_environment(_installed.values())
+
+
+def _does(library: Library, act: str, *args: Recorder) -> bool:
+    """Whether it went well; if not, it is said in one line: the program did nothing wrong and goes on."""
+    try:
+        getattr(library.instrument(), act)(*args)
+    except (Exception, SystemExit) as error:  # a third party's code may do anything
+        text = " ".join(str(error).split())[:_LONGEST_REASON]
+        whose = f" of {library.distribution}" if library.distribution else ""
+        why = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        print(f"ticktree: library {library.name!r}{whose} is not recorded by itself: {why}", file=sys.stderr)
+        return False
+    return True

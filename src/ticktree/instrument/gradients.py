@@ -175,7 +175,7 @@ class Gradients:
 
     def _site(self, frame: FrameType | None) -> _Site:
         # By identity and instruction: code hashes by all it holds, and a line must be looked for; each cost 10 us.
-        key: list[Hashable] = [self._recorder.place()]
+        key: list[Hashable] = [self._recorder.address()]
         codes: list[CodeType] = []
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)

@@ -67,7 +67,7 @@ def _tree(earlier: Node, later: Node) -> Node:
         pairs.extend((child, right.children[name], place) for name, child in left.children.items())
     subtracted: list[dict[str, Node]] = [{} for _ in pairs]
     for left, right, parent in reversed(pairs[1:]):
-        subtracted[parent][right.name] = _node(left, right, subtracted.pop())
+        subtracted[parent][right.key] = _node(left, right, subtracted.pop())
     return _node(earlier, later, subtracted[0])
 
 
@@ -77,6 +77,7 @@ def _node(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
     own_ns = later.own_ns - earlier.own_ns
     return Node(
         name=later.name,
+        clock=later.clock,
         own_ns=own_ns,
         concurrent_ns=later.concurrent_ns - earlier.concurrent_ns,
         steady=steady,

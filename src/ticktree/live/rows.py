@@ -10,7 +10,7 @@ from ticktree.live.recent import Span
 from ticktree.live.view import Order, Place, View
 from ticktree.outputs import formatting
 from ticktree.outputs.notes import outlived
-from ticktree.outputs.rows import Kind
+from ticktree.outputs.rows import Kind, mark_of
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
@@ -141,7 +141,7 @@ class _Tree:
     def _mark(self, node: Node) -> str:
         if node.open is not None and self._length_ns and node.open.age_ns >= self._length_ns:
             return f"open for {formatting.time(node.open.age_ns)}"
-        return "wait" if node.wait else "parallel" if node.concurrent_ns else ""
+        return mark_of(node)
 
     def _itself(self) -> list[tuple[Row, str]]:
         """Return what ticktree itself cost, taken out of every node's own time; nothing where not known."""
@@ -191,7 +191,7 @@ def _sorting(order: Order) -> Callable[[tuple[Node, Node | None, str]], tuple[fl
         "p99": lambda node: node.stats.p99_ns or 0,
     }
     by = measure[order]
-    return lambda entry: (-by(entry[1]) if entry[1] else 0, -by(entry[0]), entry[0].name)
+    return lambda entry: (-by(entry[1]) if entry[1] else 0, -by(entry[0]), entry[0].key)
 
 
 def _rest(parent: Below, guide: str) -> Row:

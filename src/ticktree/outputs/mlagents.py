@@ -39,7 +39,7 @@ def _pieces(root: Node) -> Iterator[str]:
             yield piece
             continue
         node, is_parallel = piece
-        yield f"{json.dumps(node.name)}:{_opened(_node(node, is_parallel=is_parallel))}"
+        yield f"{json.dumps(node.key)}:{_opened(_node(node, is_parallel=is_parallel))}"
         waiting += ["}", *_children(node, is_parallel=is_parallel)]
 
 

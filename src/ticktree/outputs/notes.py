@@ -9,6 +9,7 @@ from ticktree.outputs import formatting
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.visible import visible
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
+from ticktree.profile.clock import HOST
 from ticktree.profile.rates import rates
 
 
@@ -26,7 +27,7 @@ def notes_of(node: Node, options: ViewOptions, here: Ceilings | None = None) -> 
 def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
-    if node.total_ns > 0 and any(child.concurrent_ns for child in node.children.values()):
+    if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:
         yield from _work(node.work, node, here or Ceilings())
@@ -37,20 +38,25 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
     if node.device_memory is not None:
         yield from _memory(node.device_memory, node)
     if node.device is not None:
-        yield f"device time {visible(node.device)}"
+        yield f"device time unsupported: {visible(node.device)}"
     if options.call_sites:
         yield from _call_sites(node)
 
 
+def _on_the_host(node: Node) -> list[Node]:
+    """Return the children that ran here: what devices and other programs did beside it is said by their clock."""
+    return [child for child in node.children.values() if child.clock == HOST]
+
+
 def outlived(node: Node) -> bool:
     """Tell whether more ran beside a node than all who ran there could in its time: they went on after its end."""
-    below = [child for child in node.children.values() if child.concurrent_ns]
+    below = [child for child in _on_the_host(node) if child.concurrent_ns]
     writers = {writer for child in below for writer in child.by_writer}
     return bool(writers) and sum(child.concurrent_ns for child in below) > len(writers) * node.total_ns
 
 
 def _parallel(node: Node) -> str:
-    concurrent_ns = sum(child.concurrent_ns for child in node.children.values())
+    concurrent_ns = sum(child.concurrent_ns for child in _on_the_host(node))
     if outlived(node):
         return f"{formatting.time(concurrent_ns)} beside and after it"
     return f"{formatting.significant(1 + concurrent_ns / node.total_ns)} x parallel"

@@ -11,6 +11,7 @@ from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile, Stats
+from ticktree.profile.clock import HOST
 from ticktree.profile.stats import rounded_ratio
 
 Kind: TypeAlias = Literal["section", "wait", "unaccounted", "folded", "itself"]
@@ -79,12 +80,12 @@ def phase_of(node: Node, phase: Phase) -> Stats:
 
 def _below(node: Node, options: ViewOptions, here: Ceilings | None) -> list[tuple[Row, Node | None]]:
     """Return the rows directly below `node`, the longest first, each with the node it opens into."""
-    children = sorted(node.children.values(), key=lambda child: (-child.total_ns, child.name))
+    children = sorted(node.children.values(), key=lambda child: (-child.total_ns, child.key))
     small = [] if options.all else [child for child in children if _is_small(child, node)]
     if len(small) < 2:  # a row that says "1 more" says less than the row it would hide
         small = []
-    hidden = {child.name for child in small}
-    shown = [child for child in children if child.name not in hidden]
+    hidden = {child.key for child in small}
+    shown = [child for child in children if child.key not in hidden]
     rows: list[tuple[Row, Node | None]] = [(_section(child, node, options, here), child) for child in shown]
     if small:
         rows.append((_folded(small, node, options), None))
@@ -105,6 +106,13 @@ def _is_small(node: Node, parent: Node) -> bool:
     return spent_ns < SMALL_SHARE * parent.total_ns
 
 
+def mark_of(node: Node) -> str:
+    """Return what sort of section `node` is, where that changes what its numbers mean; "" where it does not."""
+    if node.wait:
+        return "wait"
+    return f"{node.clock} clock" if node.clock != HOST else "parallel" if node.concurrent_ns else ""
+
+
 def _share(total_ns: int, parent: Node) -> float | None:
     return total_ns / parent.total_ns if parent.total_ns > 0 else None
 
@@ -115,8 +123,11 @@ def _section(node: Node, parent: Node, options: ViewOptions, here: Ceilings | No
         kind="wait" if node.wait else "section",
         name=visible(node.name) or '""',
         total_ns=node.total_ns,
-        share=_share(node.total_ns, parent),
-        mark="wait" if node.wait else "parallel" if node.concurrent_ns else "",
+        # What a device or another program did may go on long after the call that asked for it.
+        share=_share(node.total_ns, parent)
+        if node.clock == HOST or node.total_ns <= parent.total_ns
+        else None,
+        mark=mark_of(node),
         stats=stats,
         mean_ns=stats.mean_ns,
         calls=stats.count,

@@ -17,7 +17,7 @@ class Frame:
     """A section in a stack.
 
     Attributes:
-        name: as the program chose it.
+        name: as the program chose it, and its clock where that is not the host's.
         node: which one it is.
         partly: whether some of its time, at most half, ran beside its parent though it stands below it.
     """
@@ -64,5 +64,5 @@ def stacks(profile: Profile) -> Iterator[Stack]:
 def _under(stack: Stack, child: Node) -> Stack:
     # A subtree is never torn apart: what of it ran at the same time as what else is known of it as a whole only.
     mostly = 2 * abs(child.concurrent_ns) > child.total_ns
-    frame = Frame(child.name, child, partly=child.concurrent_ns != 0 and not mostly)
+    frame = Frame(child.key, child, partly=child.concurrent_ns != 0 and not mostly)
     return Stack((*stack.frames, frame), stack.beside or mostly)

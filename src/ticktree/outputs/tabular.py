@@ -39,7 +39,7 @@ _STATS = ("mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 _MEMORY = ("samples", "change_bytes", "peak_bytes", "growth_bytes")
 
 _NODES: dict[str, Kind] = {
-    **dict.fromkeys(("path", "name", "parent"), "text"),
+    **dict.fromkeys(("path", "name", "clock", "parent"), "text"),
     **dict.fromkeys(
         ("depth", "count", "total_ns", "unaccounted_ns", "concurrent_ns", "recorder_ns"), "integer"
     ),
@@ -81,13 +81,15 @@ def _nodes(profile: Profile) -> Iterator[Row]:
         yield {
             "path": path,
             "name": node.name,
+            "clock": node.clock,
             "parent": paths.join(paths.split(path)[:-1]) if depth else None,
             "depth": depth,
             **_fields(node, "", ("count", "total_ns", "unaccounted_ns", "concurrent_ns", "recorder_ns")),
             **_fields(node.stats, "", _STATS),
             **_phase(node.steady, "steady_"),
             **_phase(node.warmup, "warmup_"),
-            **_fields(node, "", ("parallel", "wait", "device")),
+            **_fields(node, "", ("parallel", "wait")),
+            "device": None if node.device is None else f"unsupported: {node.device}",
             **_measures(node),
         }
 

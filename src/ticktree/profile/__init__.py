@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ticktree.profile.causes import Causes
+from ticktree.profile.clock import CLOCKS, Clock, key_of
 from ticktree.profile.critical import CriticalPlace
 from ticktree.profile.errors import ProfileError
 from ticktree.profile.gauge import Gauge
@@ -20,10 +21,12 @@ from ticktree.profile.windows import Windows
 from ticktree.profile.writer import Writer
 
 __all__ = [
+    "CLOCKS",
     "MAX_DEPTH",
     "ROOT_NAME",
     "CallSite",
     "Causes",
+    "Clock",
     "Cpu",
     "CriticalPlace",
     "FirstTicks",
@@ -45,4 +48,5 @@ __all__ = [
     "Work",
     "WorstTick",
     "Writer",
+    "key_of",
 ]

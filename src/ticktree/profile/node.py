@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from ticktree.profile import path as paths
+from ticktree.profile.clock import DEVICE, HOST, Clock, key_of
 from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
 from ticktree.profile.merging import present, smallest, sums, union
 from ticktree.profile.share import Share
@@ -19,7 +20,7 @@ MAX_DEPTH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Node:
-    """Where time went under one path. A node with only a name is the identity of `+` for nodes of that name.
+    """Where time went under one path. A node with only a name and a clock is the identity of `+` for its like.
 
     For every node `total_ns == own_ns + sum(child.total_ns - child.concurrent_ns)`: totals are not stored but
     derived, so the accounts add up whatever was recorded.
@@ -29,6 +30,7 @@ class Node:
 
     Attributes:
         name: the section's name, unescaped. The same in all nodes merged.
+        clock: what its time was measured with. The same in all nodes merged.
         own_ns: the node's own time, in which none of its children ran. Merges by adding.
         concurrent_ns: what of its total does not count against its parent, because something else that counts
             ran at the same time; signed. Merges by adding.
@@ -42,19 +44,21 @@ class Node:
         cpu: CPU time, None if never sampled. Merges by adding.
         memory: resident memory, None if never sampled. Merges by adding.
         device_memory: memory of devices, None if never sampled or there was none. Merges by adding.
-        device: None, or why device time is unsupported here. Merges by the alphabetically first reason.
+        device: None, or why the device time that was asked for is unsupported here. Where it is not, it is in children
+            of the device's clock. Merges by the alphabetically first reason.
         open: calls not yet ended, None if there are none. Merges by adding.
         recorder_ns: what of `own_ns` ticktree itself is estimated to have cost. Merges by adding.
         per_run: calls and nanoseconds of each run, by run id. Merges by adding.
         by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
             part that has calls or time does not know whose they are.
         wakers: who let its calls go on, where it waits. Merges by adding.
-        children: the nodes below it, by name. Merges by name.
+        children: the nodes below it, by `key`: the name and, where it is not the host's, the clock. Merges by key.
         stats: all completed calls, `steady + warmup`. Derived.
         total_ns: own time and the children's. Derived.
     """
 
     name: str
+    clock: Clock = HOST
     own_ns: int = 0
     concurrent_ns: int = 0
     steady: Stats = field(default_factory=Stats)
@@ -90,7 +94,7 @@ class Node:
             pairs.extend((left.children[name], right.children[name], place) for name in shared)
         joined: list[dict[str, Node]] = [{} for _ in pairs]
         for left, right, parent in reversed(pairs[1:]):
-            joined[parent][left.name] = left._joined(right, joined.pop())
+            joined[parent][left.key] = left._joined(right, joined.pop())
         return self._joined(other, joined[0])
 
     def __eq__(self, other: object) -> bool:
@@ -104,6 +108,11 @@ class Node:
         return True
 
     __hash__ = None  # type: ignore[assignment]  # it holds mappings, as every part of a profile does
+
+    @property
+    def key(self) -> str:
+        """What it is filed under in its parent's `children`, and called in paths."""
+        return key_of(self.name, self.clock)
 
     @property
     def count(self) -> int:
@@ -121,6 +130,11 @@ class Node:
         if self.concurrent_ns or any(child.concurrent_ns for child in self.children.values()):
             return True
         return sum(1 for share in self.by_writer.values() if share.count) > 1
+
+    @property
+    def on_devices(self) -> tuple[Node, ...]:
+        """What devices did for its calls, one node a device; empty where that was not measured."""
+        return tuple(child for child in self.children.values() if child.clock == DEVICE)
 
     @property
     def attributed(self) -> bool:
@@ -166,10 +180,13 @@ class Node:
         """Merge two nodes whose common children are already merged, in `joined`."""
         if self.name != other.name:
             raise ValueError(f"nodes of different names do not merge: {self.name!r} and {other.name!r}")
+        if self.clock != other.clock:
+            raise ValueError(f"nodes of different clocks do not merge: {self.key!r} and {other.key!r}")
         windows_known = all(node.windows.count == node.count for node in (self, other))
         writers_known = self.attributed and other.attributed
         return Node(
             name=self.name,
+            clock=self.clock,
             own_ns=self.own_ns + other.own_ns,
             concurrent_ns=self.concurrent_ns + other.concurrent_ns,
             steady=self.steady + other.steady,
@@ -208,8 +225,8 @@ class Node:
             yield "a call site was never called"
         yield from self._problems_of_runs()
         yield from self._problems_of_writers()
-        if any(name != child.name for name, child in self.children.items()):
-            yield "a child is filed under another name than its own"
+        if any(key != child.key for key, child in self.children.items()):
+            yield "a child is filed under another name or clock than its own"
 
     def _problems_of_runs(self) -> Iterator[str]:
         if any(count < 0 or sum_ns < 0 for count, sum_ns in self.per_run.values()):

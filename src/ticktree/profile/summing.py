@@ -15,33 +15,34 @@ Part = TypeVar("Part", bound=Addable)
 
 
 def sum_of_trees(roots: Sequence[Node]) -> Node:
-    """Return the merge of one tree or more, whose roots have the same name.
+    """Return the merge of one tree or more, whose roots have the same name and clock.
 
     Raises:
-        ValueError: their names differ.
+        ValueError: they differ.
     """
     groups: list[tuple[list[Node], int]] = [(list(roots), -1)]  # the nodes of one place, and the place above
     for place, (nodes, _) in enumerate(groups):  # from the root down: the list grows while it is walked
         if len(nodes) > 1:  # else it is whole already, with all below it
             below: dict[str, list[Node]] = {}
             for node in nodes:
-                for name, child in node.children.items():
-                    below.setdefault(name, []).append(child)
+                for key, child in node.children.items():
+                    below.setdefault(key, []).append(child)
             groups.extend((alike, place) for alike in below.values())
     children: list[dict[str, Node]] = [{} for _ in groups]
     for nodes, above in reversed(groups[1:]):  # from the leaves up
         merged = _merged(nodes, children.pop())
-        children[above][merged.name] = merged
+        children[above][merged.key] = merged
     return _merged(groups[0][0], children[0])
 
 
 def _merged(nodes: list[Node], children: Mapping[str, Node]) -> Node:
     if len(nodes) == 1:
         return nodes[0]
-    tally = NodeTally(nodes[0].name)
+    first = nodes[0]
+    tally = NodeTally(first.name, first.clock)
     for node in nodes:
-        if node.name != tally.name:
-            raise ValueError(f"nodes of different names do not merge: {tally.name!r} and {node.name!r}")
+        if node.key != first.key:
+            raise ValueError(f"nodes of different names do not merge: {first.key!r} and {node.key!r}")
         tally.add(node)
     return tally.total(children)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ticktree.profile.clock import HOST, Clock
 from ticktree.profile.histogram import Histogram
 from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
 from ticktree.profile.merging import present, smallest
@@ -93,6 +94,7 @@ class NodeTally:
 
     Attributes:
         name: of the node.
+        clock: of the node.
         own_ns, concurrent_ns, wait, work, cpu, memory, device_memory, device, open, recorder_ns: so far, as in `Node`.
         steady: completed calls after warm-up.
         warmup: completed calls before that; None where no part has a warm-up.
@@ -106,6 +108,7 @@ class NodeTally:
         "_per_run",
         "_shares",
         "_wakers",
+        "clock",
         "concurrent_ns",
         "cpu",
         "device",
@@ -124,8 +127,9 @@ class NodeTally:
         "writers_known",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clock: Clock = HOST) -> None:
         self.name = name
+        self.clock = clock
         self.own_ns = self.concurrent_ns = self.recorder_ns = 0
         self.steady = StatsTally()
         self.warmup: StatsTally | None = None
@@ -216,6 +220,7 @@ class NodeTally:
         """Return the sum of all parts, with the finished `children` below it."""
         return Node(
             name=self.name,
+            clock=self.clock,
             own_ns=self.own_ns,
             concurrent_ns=self.concurrent_ns,
             steady=self.steady.total(),

@@ -13,7 +13,9 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref
     ctypedef PyObject** tt_args  # PyObject* const*, which Cython cannot say
     enum: TT_OPEN, TT_VOID, TT_COMPLETE
-    enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_FRAME_CPU, TT_FRAME_MEMORY
+    enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_NODE_ON_DEVICE, TT_NODE_REMOTE
+    enum: TT_NODE_DEVICE_KNOWN, TT_NODE_NO_LIBRARY, TT_NODE_NO_DEVICE, TT_NODE_NO_DEVICE_CLOCK, TT_NODE_ONLY_HOST
+    enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY
     enum: TT_CLOCK_VIRTUAL
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
@@ -218,6 +220,14 @@ cdef extern from "core/number.h":
 
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
+
+cdef extern from "core/place.h":
+    ctypedef struct tt_spot:
+        tt_ref node
+        uint32_t generation
+    tt_spot tt_spot_now(tt_recorder*)
+    bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
+    void tt_spot_lacks(tt_recorder*, const tt_spot*, uint32_t)
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)

@@ -4,7 +4,7 @@
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
 what writes it), section.pxi, timed.pxi, loop.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act
 on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other
-processes), devices.pxi (whose memory others read), copying.pxi (for readers).
+processes), place.pxi (durations booked later), devices.pxi (whose memory others read), copying.pxi (for readers).
 """
 
 cimport cython
@@ -30,6 +30,7 @@ include "native/ages.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/origin.pxi"
+include "native/place.pxi"
 include "native/block.pxi"
 include "native/devices.pxi"
 include "native/process.pxi"

@@ -116,7 +116,7 @@ def _wrap_spawn(module: ModuleType) -> None:
 def _place() -> bytes | None:
     """What a child started here hangs under; None where it is none of ours, or cannot be told."""
     try:
-        place = _Here.recorder.place() if _Here.recorder is not None else None
+        place = _Here.recorder.address() if _Here.recorder is not None else None
     except Exception:  # whatever it is, the program's child is to be started
         return None
     return os.fsencode(place) if place else None

@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
-from ticktree.session.functions import disable, enable, snapshot, summary, timed
+from ticktree.session.checkpoints import Checkpoints
+from ticktree.session.functions import disable, enable, snapshot, summary, timed, uninstrument
 from ticktree.session.session import Session, current
 
-__all__ = ["Recorder", "Session", "arm", "current", "disable", "enable", "snapshot", "summary", "timed"]
+__all__ = [
+    "Checkpoints",
+    "Recorder",
+    "Session",
+    "arm",
+    "current",
+    "disable",
+    "enable",
+    "snapshot",
+    "summary",
+    "timed",
+    "uninstrument",
+]

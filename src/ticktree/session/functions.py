@@ -55,3 +55,17 @@ def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> 
         TypeError: If what is decorated cannot be called.
     """
     return native.timed(current.recorder, target, memory=memory, cpu=cpu)
+
+
+def uninstrument(*names: str) -> None:
+    """Puts back what known libraries were wrapped with: by `ticktree run`, or by `ticktree.instrument.install`.
+
+    Args:
+        names: Which; without any, all.
+
+    Raises:
+        TicktreeError: One of them is not known.
+    """
+    from ticktree.instrument import uninstall
+
+    uninstall(*names)

@@ -72,16 +72,20 @@ class Session:
                 self.recorder.enable()
                 native.install(self.recorder)
 
+    def resume(self) -> None:
+        """Starts recording, or goes on with it, in private memory, unless there is a run."""
+        self.enable_unsaved()
+        with self._lock:
+            if not (OFF_FOR_GOOD or self.recorder.recording):
+                self.recorder.enable()
+                native.install(self.recorder)
+
     def begin_afresh(self) -> None:
         """Records from nothing on: what was recorded before is forgotten, what is open begins now.
 
         For tests, which record one part of a process's life after another. In private memory, unless there is a run.
         """
-        self.enable_unsaved()
-        with self._lock:
-            if not self.recorder.recording:
-                self.recorder.enable()
-                native.install(self.recorder)
+        self.resume()
         self.recorder.reset()
 
     def disable(self) -> None:

@@ -78,7 +78,7 @@ def on_the_processor(found: Sequence[Place]) -> Iterator[Place]:
     """Yield those of `found` where no device was asked for, there or above: what a GPU does is not the processor's."""
     left_out: set[int] = set()
     for place in found:  # parents before their children
-        if place.node.device is not None or id(place) in left_out:
+        if place.node.device is not None or place.node.on_devices or id(place) in left_out:
             left_out.update(id(below) for below in place.below)
         else:
             yield place

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ticktree.compat.mlagents.decorator import timed_on
+from ticktree.compat.decorator import timed_on
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
 from ticktree.compat.mlagents.live import Timer
 from ticktree.compat.mlagents.node import TimerNode

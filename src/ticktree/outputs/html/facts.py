@@ -19,6 +19,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.pace import pace
 from ticktree.outputs.unworthy import unworthy
 from ticktree.profile import Loop, Node, Profile
+from ticktree.profile.clock import HOST
 from ticktree.profile.machine import programs_own
 
 # What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
@@ -89,8 +90,15 @@ def _present(root: Node, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
 
 def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:
     here = fastest_machine(profile)
-    every = ((place, notes_of(node, ViewOptions(), here)) for place, node in enumerate(nodes))
+    every = (
+        (place, (*_clock(node), *notes_of(node, ViewOptions(), here))) for place, node in enumerate(nodes)
+    )
     return {place: notes for place, notes in every if notes}
+
+
+def _clock(node: Node) -> Iterator[str]:
+    if node.clock != HOST:
+        yield f"{node.clock} clock"
 
 
 def _in_order(root: Node) -> Iterator[tuple[int, Node]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ticktree.profile import path as paths
+from ticktree.profile.clock import CLOCKS, HOST, Clock, key_of
 from ticktree.profile.decode.stats import stats_from, windows_from
 from ticktree.profile.decode.writer import shares_from, wakers_from
 from ticktree.profile.errors import quoted
@@ -27,16 +28,16 @@ def tree_from(value: Any, writers: Sequence[str]) -> Node:
     children: list[dict[str, Node]] = [{} for _ in opened]
     for fields, parent, _ in reversed(opened[1:]):
         node = _node(fields, children.pop(), writers)
-        if node.name in children[parent]:
+        if node.key in children[parent]:
             fields.fail("there are two nodes of this name here")
-        children[parent][node.name] = node
+        children[parent][node.key] = node
     return _node(opened[0][0], children[0], writers)
 
 
 def _opened(value: Any, parent: str | None) -> Fields:
     """Return the fields of a node whose parent has the path `parent`; None for the root."""
     fields = Fields(value, "tree")
-    path = paths.ROOT if parent is None else paths.child(parent, fields.text("name"))
+    path = paths.ROOT if parent is None else paths.child(parent, _key(fields))
     fields.where = f"node {quoted(path)}"
     if fields.text("path") != path:
         fields.fail("its path is another than its place in the tree")
@@ -48,6 +49,7 @@ def _node(fields: Fields, children: dict[str, Node], writers: Sequence[str]) -> 
     phases = [stats_from(fields.sub(phase)) if phase in fields else None for phase in ("steady", "warmup")]
     node = Node(
         name=fields.text("name"),
+        clock=_clock(fields),
         own_ns=fields.whole("unaccounted_ns"),
         concurrent_ns=fields.whole("concurrent_ns"),
         steady=phases[0] or stats,
@@ -59,7 +61,7 @@ def _node(fields: Fields, children: dict[str, Node], writers: Sequence[str]) -> 
         cpu=_cpu(fields.sub("cpu")) if "cpu" in fields else None,
         memory=_memory(fields.sub("memory")) if "memory" in fields else None,
         device_memory=_memory(fields.sub("device_memory")) if "device_memory" in fields else None,
-        device=fields.text("device") if "device" in fields else None,
+        device=_device(fields),
         open=_open(fields.sub("open")) if "open" in fields else None,
         recorder_ns=fields.whole("recorder_ns", 0),
         per_run=_per_run(fields.sub("per_run")),
@@ -72,6 +74,26 @@ def _node(fields: Fields, children: dict[str, Node], writers: Sequence[str]) -> 
     if node.total_ns != fields.whole("total_ns"):
         fields.fail(f"the accounts do not add up: 'total_ns' should be {node.total_ns}")
     return node
+
+
+def _key(fields: Fields) -> str:
+    return key_of(fields.text("name"), _clock(fields))
+
+
+def _clock(fields: Fields) -> Clock:
+    value = fields.raw("clock")
+    clock: Clock | None = HOST if value is None else next((each for each in CLOCKS if each == value), None)
+    if clock is None:
+        fields.fail(f"'clock' should be one of {', '.join(CLOCKS)}")
+    return clock
+
+
+def _device(fields: Fields) -> str | None:
+    """Return why device time is unsupported; the field was that text before there was any device time."""
+    if isinstance(fields.raw("device"), str):
+        return fields.text("device").removeprefix("unsupported: ")
+    reason = fields.sub("device")
+    return reason.text("unsupported") if "unsupported" in reason else None
 
 
 def _call_sites(fields: Fields) -> dict[CallSite, int]:

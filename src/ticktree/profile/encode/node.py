@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ticktree.profile import path as paths
+from ticktree.profile.clock import HOST
 from ticktree.profile.encode.stats import stats_object, windows_object
 from ticktree.profile.encode.writer import shares_rows, wakers_list
 from ticktree.profile.measures import CallSite, Memory, Work
@@ -22,10 +23,10 @@ def tree_object(root: Node, places: Mapping[str, int]) -> Object:
     result = _node(root, paths.ROOT, places)
     waiting = [(root, result)]
     for node, written in waiting:  # breadth first, and not by recursion: trees are deep
-        for name in sorted(node.children):
-            below = _node(node.children[name], paths.child(written["path"], name), places)
+        for key in sorted(node.children):
+            below = _node(node.children[key], paths.child(written["path"], key), places)
             written["children"].append(below)
-            waiting.append((node.children[name], below))
+            waiting.append((node.children[key], below))
     return result
 
 
@@ -33,6 +34,7 @@ def _node(node: Node, path: str, places: Mapping[str, int]) -> Object:
     result: Object = {
         "name": node.name,
         "path": path,
+        **({} if node.clock == HOST else {"clock": node.clock}),
         "total_ns": node.total_ns,
         "unaccounted_ns": node.own_ns,
         "concurrent_ns": node.concurrent_ns,
@@ -72,8 +74,8 @@ def _measures(node: Node) -> Object:
         result["memory"] = _memory(node.memory)
     if node.device_memory is not None:
         result["device_memory"] = _memory(node.device_memory)
-    if node.device is not None:
-        result["device"] = node.device
+    if node.device is not None or node.on_devices:
+        result["device"] = _device(node)
     if node.open is not None:
         result["open"] = {"count": node.open.count, "age_ns": node.open.age_ns}
     return result
@@ -83,6 +85,15 @@ def _work(work: Work, total_ns: int) -> Object:
     amounts = {"bytes": work.bytes, "flops": work.flops, "items": work.items}
     result: Object = {kind: amount for kind, amount in amounts.items() if amount}
     result.update((name, rate) for name, rate in asdict(rates(work, total_ns)).items() if rate is not None)
+    return result
+
+
+def _device(node: Node) -> Object:
+    """Return what is known of device time, beside the host's own: why there is none, or what its children hold."""
+    result: Object = {} if node.device is None else {"unsupported": node.device}
+    if node.on_devices:
+        result["count"] = sum(child.count for child in node.on_devices)
+        result["total_ns"] = sum(child.total_ns for child in node.on_devices)
     return result
 
 

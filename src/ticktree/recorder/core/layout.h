@@ -119,7 +119,16 @@ enum tt_node_flag {
     TT_NODE_PHASED = 16,    /* `warmup` was set aside */
     TT_NODE_MANY_SITES = 32,
     TT_NODE_DEVICE = 64,    /* a device's time was asked for */
-    TT_NODE_TIMED = 128     /* entered by @timed, whose cost is another */
+    TT_NODE_TIMED = 128,    /* entered by @timed, whose cost is another */
+    TT_NODE_ON_DEVICE = 256,       /* booked: measured by a device's clock */
+    TT_NODE_REMOTE = 512,          /* booked: measured by another program's clock */
+    TT_NODE_DEVICE_KNOWN = 1024,   /* a device's time was asked for, and is booked below */
+    /* why it is not, in some call or all: */
+    TT_NODE_NO_LIBRARY = 2048,
+    TT_NODE_NO_DEVICE = 4096,
+    TT_NODE_NO_DEVICE_CLOCK = 8192,
+    TT_NODE_ONLY_HOST = 16384,
+    TT_NODE_IN_GRAPH = 32768
 };
 
 typedef struct { /* completed calls of one phase */

@@ -276,11 +276,38 @@ cdef class Recorder:
         return node.stats.count, node.stats.sum
 
     def place(self):
+        """The innermost open node of the calling thread, to be remembered: a `Place` for `book`."""
+        return place_of(self)
+
+    def book(self, Place place not None, tuple names not None, nanoseconds, str clock="host", *, covered=0):
+        """Books a call that has ended, of a duration that was measured elsewhere, below a node remembered earlier.
+
+        It counts beside whatever else went on: never against the node remembered. It goes to the calling thread's tree:
+        where the place is in another thread's, to one that hangs there, as what threads started there do would.
+
+        Args:
+            place: Of this recorder.
+            names: The way down from there, a node a name, all of that clock; the last is the one booked.
+            nanoseconds: The duration.
+            clock: What measured it: "host", "device" or "remote". Nodes of one name and several clocks are several.
+            covered: How much of it counts against the node above, which `book` made and which ran meanwhile: that is
+                taken from what is left of that node's own time.
+
+        Returns:
+            Whether it was booked: not where nothing is being recorded, or in memory that has been given up since.
+
+        Raises:
+            ValueError: If there are no names or more than 64, or the place is another recorder's.
+            KeyError: If there is no such clock.
+        """
+        return book_at(self, place, names, nanoseconds, clock, covered)
+
+    def address(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
         return place_here(self)
 
     def child_of(self, text):
-        """Says what this process hangs under: a `place()` of the process that started it.
+        """Says what this process hangs under: an `address()` of the process that started it.
 
         Raises:
             ValueError: If it is none.
@@ -391,7 +418,8 @@ cdef class Recorder:
         if section is not None:
             return section
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
-        kind = b"ns:" if node_flags & TT_NODE_NS else b""
+        # So are what two clocks measured, which readers keep apart.
+        kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
         name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
@@ -402,17 +430,18 @@ cdef class Recorder:
             self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
         return self.nameless
 
-    def _name_id(self, str text, kind=b""):
+    def _name_id(self, str text, kind=0):
         cdef bint cut = False
         encoded = name_bytes(text, &cut)
         if cut and not self.core.forked:
             tt_lose(self.core, TT_LOSS_NAMES_CUT)
-        name_id = self.name_ids.get(kind + encoded)
+        key = (kind, encoded) if kind else encoded
+        name_id = self.name_ids.get(key)
         if name_id is None:
             name_id = tt_name_intern(self.core, <const char*>encoded, <uint32_t>len(encoded))
             if name_id < 0:
                 return TT_NAMELESS
-            self.name_ids[kind + encoded] = name_id
+            self.name_ids[key] = name_id
         return name_id
 
     def _gauge_at(self, str text):

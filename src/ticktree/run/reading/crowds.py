@@ -98,8 +98,8 @@ def _renamed(root: Node, name: Callable[[str], str]) -> Node:
             by_writer=_shares(node.by_writer, name),
             wakers=_wakers(node.wakers, name),
         )
-        below[parent][node.name] = done
-    return below[-1][root.name]
+        below[parent][node.key] = done
+    return below[-1][root.key]
 
 
 def _shares(shares: Mapping[str, Share], name: Callable[[str], str]) -> dict[str, Share]:

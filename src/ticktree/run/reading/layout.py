@@ -6,6 +6,8 @@ import ctypes
 from ctypes import c_char, c_double, c_int16, c_int64, c_uint32, c_uint64
 from enum import IntFlag
 
+from ticktree.profile.clock import DEVICE, HOST, REMOTE, Clock
+
 MAGIC = int.from_bytes(b"TICKTREE", "little")
 FORMAT = 3
 FORMATS = (1, 2, FORMAT)  # what can be read
@@ -49,6 +51,41 @@ class NodeFlag(IntFlag):
     MANY_SITES = 32
     DEVICE = 64
     TIMED = 128
+    ON_DEVICE = 256
+    REMOTE = 512
+    DEVICE_KNOWN = 1024
+    NO_LIBRARY = 2048
+    NO_DEVICE = 4096
+    NO_DEVICE_CLOCK = 8192
+    ONLY_HOST = 16384
+    IN_GRAPH = 32768
+
+
+# Why device time that was asked for is not there, the first of these that a node's flags say.
+_LACKS = (
+    (int(NodeFlag.ONLY_HOST), "work on the CPU is done when the call returns: the host's time is its time"),
+    (int(NodeFlag.NO_LIBRARY), "nothing that uses such a device was imported"),
+    (int(NodeFlag.NO_DEVICE), "there is no such device here"),
+    (int(NodeFlag.NO_DEVICE_CLOCK), "it has no clock that can be read without waiting for the device"),
+    (int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"),
+)
+_ON_DEVICE, _REMOTE = int(NodeFlag.ON_DEVICE), int(NodeFlag.REMOTE)
+_DEVICE, _DEVICE_KNOWN = int(NodeFlag.DEVICE), int(NodeFlag.DEVICE_KNOWN)
+
+
+def clock_of(flags: int) -> Clock:
+    """What the time of a node with these flags was measured with."""
+    return DEVICE if flags & _ON_DEVICE else REMOTE if flags & _REMOTE else HOST
+
+
+def device_lack_of(flags: int) -> str | None:
+    """Why device time is not there, by a node's flags; None where it is, or was not asked for."""
+    if not flags & _DEVICE:
+        return None
+    for flag, reason in _LACKS:
+        if flags & flag:
+            return reason
+    return None if flags & _DEVICE_KNOWN else "no device clock was in use"
 
 
 class HeaderFlag(IntFlag):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
+from ticktree.profile import Clock as WhoseClock
 from ticktree.profile.histogram import Histogram
 from ticktree.profile.windows import BASE_WIDTH_NS
 from ticktree.run.reading.accounts import Accounts
 from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.footprints import Footprint, footprints_of
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.layout import NodeFlag
+from ticktree.run.reading.layout import NodeFlag, clock_of, device_lack_of
 from ticktree.run.reading.table import NodeRow, Pairs, node_table
 
 # As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
@@ -21,7 +22,6 @@ _MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), in
 _NEVER = (1 << 64) - 1
 _WIDEST_SHIFT = 48
 _OTHER_SITES = CallSite("", 0, "")
-_DEVICE_UNSUPPORTED = "unsupported: this version has no device clock"
 
 
 class Calls(NamedTuple):
@@ -102,6 +102,11 @@ class Part:
         return bool(self.row.flags & _PHASED)
 
     @property
+    def clock(self) -> WhoseClock:
+        """What its time was measured with."""
+        return clock_of(self.row.flags)
+
+    @property
     def waits(self) -> bool:
         """Whether it waits, rather than works."""
         return bool(self.row.flags & _WAIT)
@@ -109,7 +114,7 @@ class Part:
     @property
     def device(self) -> str | None:
         """Why its device time is unsupported, where it was asked for."""
-        return _DEVICE_UNSUPPORTED if self.row.flags & _DEVICE else None
+        return device_lack_of(self.row.flags)
 
     @property
     def is_measured(self) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ticktree.profile import path as paths
+from ticktree.profile.clock import key_of
 from ticktree.run.reading.image import Image, Writer
-from ticktree.run.reading.layout import NodeFlag
+from ticktree.run.reading.layout import NodeFlag, clock_of
 
 
 class Spot(NamedTuple):
@@ -65,7 +66,8 @@ class Places:
             if node.flags & NodeFlag.ROOT:
                 found[ref] = Spot(parent.path, node.tree)
             else:
-                found[ref] = Spot(paths.child(parent.path, image.text(node.name)), parent.tree)
+                key = key_of(image.text(node.name), clock_of(node.flags))
+                found[ref] = Spot(paths.child(parent.path, key), parent.tree)
         self._known[image.writer] = found
 
 

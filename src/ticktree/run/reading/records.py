@@ -8,6 +8,7 @@ import numpy as np
 
 from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
+from ticktree.profile.clock import key_of
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.tally import NodeTally
 from ticktree.run.reading import layout
@@ -87,7 +88,7 @@ class ImageReader:
         places: list[Branch] = []
         for part in self._parts:
             place = places[part.above] if part.above >= 0 else above
-            place = place if part.is_root else place.child(part.name)
+            place = place if part.is_root else place.child(part.name, part.clock)
             places.append(place)
             if not (is_child and part.is_root):
                 self._add(place.tally, part, is_child=is_child)
@@ -149,7 +150,7 @@ class ImageReader:
         found: list[str] = []
         for part in self._parts:
             path = found[part.above] if part.above >= 0 else above
-            found.append(path if part.is_root else paths.child(path, part.name))
+            found.append(path if part.is_root else paths.child(path, key_of(part.name, part.clock)))
         return found
 
     def _parents(self) -> dict[int, str]:

@@ -14,38 +14,53 @@ from ticktree.recorder import timed as timed_by
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def timed_on(recorder_now: Callable[[], Recorder], target: Any) -> Any:
-    """Make `target` a section of its qualified name.
+def timed_on(
+    recorder_now: Callable[[], Recorder | None], target: Any, name: str | None = None, *, memory: bool = False
+) -> Any:
+    """Make `target` a section.
 
     Args:
-        recorder_now: Returns what is to record a call.
+        recorder_now: Returns what is to record a call; None where nothing is.
         target: The function.
+        name: The section's; by default the function's qualified name.
+        memory: Whether to sample the memory that a call needs.
 
     Raises:
         TypeError: It cannot be called.
     """
     if isinstance(target, (staticmethod, classmethod)):
-        return type(target)(timed_on(recorder_now, target.__func__))
+        return type(target)(timed_on(recorder_now, target.__func__, name, memory=memory))
     if not callable(target):
         raise TypeError(f"@timed wants a function, not {target!r}")
-    return target if OFF_FOR_GOOD else _wrapped(target, _Variants(recorder_now, target))
+    return target if OFF_FOR_GOOD else _wrapped(target, _Variants(recorder_now, target, name, memory))
 
 
 class _Variants:
     """A function as each recorder that was asked for times it."""
 
-    def __init__(self, recorder_now: Callable[[], Recorder], function: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        recorder_now: Callable[[], Recorder | None],
+        function: Callable[..., Any],
+        name: str | None,
+        memory: bool,
+    ) -> None:
         self._recorder_now = recorder_now
         self._function = function
+        self._name = name
+        self._memory = memory
         self._made: weakref.WeakKeyDictionary[Recorder, Callable[..., Any]] = weakref.WeakKeyDictionary()
         self._last: tuple[Recorder | None, Callable[..., Any]] = (None, function)
 
     def now(self) -> Callable[..., Any]:
         recorder = self._recorder_now()
+        if recorder is None:
+            return self._function
         known, variant = self._last
         if known is recorder:
             return variant
-        variant = self._made.get(recorder) or timed_by(recorder, self._function)
+        made = self._made.get(recorder)
+        variant = made or timed_by(recorder, self._name, memory=self._memory)(self._function)
         self._made[recorder] = variant
         self._last = (recorder, variant)
         return variant

@@ -1,0 +1,76 @@
+"""What `ticktree run` is asked to record: its options of that kind, and what they say to the program.
+
+An option more is one line in `_OPTIONS`, one field of `Recording` of the same name, and what it puts into the
+environment of the program, whose processes inherit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
+from ticktree.recorder import MEMORY_VARIABLE
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--auto",
+        metavar="LIB,...",
+        default=DEFAULT,
+        help="Libraries to record by themselves: names of those below, default for all that are so by default, "
+        "-NAME to leave one out.",
+    ),
+    click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
+    click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What is asked for; without arguments, what `ticktree run` records by default.
+
+    Attributes:
+        auto: the libraries to record by themselves, by name and with commas between.
+        no_auto: whether to record none.
+        memory: whether to sample the memory that every section needs.
+    """
+
+    auto: str = DEFAULT
+    no_auto: bool = False
+    memory: bool = False
+
+    def environment(self) -> dict[str, str]:
+        """Return what tells the program's processes.
+
+        Raises:
+            TicktreeError: There is no such thing to record.
+        """
+        words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
+        environment = {AUTO_VARIABLE: as_environment(chosen(words))}
+        if self.memory:
+            environment[MEMORY_VARIABLE] = "1"
+        return environment
+
+
+def options(command: _Command) -> _Command:
+    """Give a command the options; they are the fields of `Recording`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+class CommandThatRecords(click.Command):
+    """A command with these options, whose help lists the libraries that ticktree brings; `doctor` finds others'."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write them at the end of the help."""
+        for title, on_demand in (("Libraries, by default", False), ("Libraries, on demand", True)):
+            rows = [(library.name, library.adds) for library in BUILT_IN if library.on_demand == on_demand]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

@@ -1,0 +1,135 @@
+"""Profiling helpers for robot policies, recorded by ticktree: in place of a project's `lerobot.utils.profiling`.
+
+`CycleTimer` stands in for `lerobot.utils.cycle_timer.CycleTimer`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, TypeVar
+
+from ticktree.compat.decorator import timed_on
+from ticktree.compat.lerobot.cycle_timer import CycleTimer
+from ticktree.compat.operation import Operation, operations
+from ticktree.compat.switch import Switch
+from ticktree.compat.table import table
+from ticktree.session import current
+
+__all__ = [
+    "CycleTimer",
+    "clear_profiling_stats",
+    "disable_profiling",
+    "enable_profiling",
+    "get_profiling_stats",
+    "is_profiling_enabled",
+    "print_profiling_summary",
+    "profile_method",
+    "profile_section",
+    "record_timing",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+SortKey = Literal["total", "mean", "count", "max", "min"]
+
+_HEADS = ("Function", "Count", "Mean (ms)", "Min (ms)", "Max (ms)", "Total (s)")
+
+_switch = Switch()
+_names: set[str] = set()
+
+
+def enable_profiling() -> None:
+    """Record from now on. Under `ticktree run` that is so from the start."""
+    _switch.turn_on()
+
+
+def disable_profiling() -> None:
+    """Record nothing through these functions from now on; what was recorded stays."""
+    _switch.turn_off()
+
+
+def is_profiling_enabled() -> bool:
+    """Tell whether these functions record."""
+    return _switch.recorder is not None
+
+
+def profile_method(func: Function) -> Function:
+    """Make a function or method a section of its module's and its qualified name.
+
+    Coroutines are timed from entry to exit, generators while they run. While nothing records, it is only called.
+    """
+    inner = func.__func__ if isinstance(func, (staticmethod, classmethod)) else func
+    name = f"{getattr(inner, '__module__', None)}.{getattr(inner, '__qualname__', repr(inner))}"
+    _names.add(name)
+    wrapped: Function = timed_on(lambda: _switch.recorder, func, name)
+    return wrapped
+
+
+def profile_section(name: str) -> AbstractContextManager[Any]:
+    """Return what times a block, entered by `with`. Whether it records is settled by this call."""
+    recorder = _switch.recorder
+    if recorder is None:
+        return nullcontext()
+    _names.add(name)
+    return recorder.section(name)
+
+
+def record_timing(name: str, duration: float) -> None:
+    """Add a duration that was measured elsewhere.
+
+    Args:
+        name: Of what.
+        duration: In seconds.
+    """
+    recorder = _switch.recorder
+    if recorder is not None:
+        _names.add(name)
+        recorder.record(name, duration)
+
+
+def get_profiling_stats() -> dict[str, dict[str, float]]:
+    """Return count, mean, min, max and total of each name, in seconds; the first four times in ms as well."""
+    return {name: _numbers(one) for name, one in operations(current.snapshot(), _names).items()}
+
+
+def clear_profiling_stats() -> None:
+    """Forget what was recorded, that of other sections too: there is one recording. Open calls begin again now."""
+    current.recorder.reset()
+
+
+def print_profiling_summary(sort_by: SortKey = "total") -> None:
+    """Print a table of all names to standard error.
+
+    Args:
+        sort_by: The column whose largest number comes first.
+    """
+    stats = get_profiling_stats()
+    if not stats:
+        said = "is on, and nothing was called yet" if is_profiling_enabled() else "is off: enable_profiling()"
+        print(f"No profiling data: profiling {said}", file=sys.stderr)
+        return
+    ranked = sorted(stats.items(), key=lambda item: -item[1].get(sort_by, 0.0))
+    rows = [
+        [
+            name,
+            str(one["count"]),
+            *(f"{one[key]:.2f}" for key in ("mean_ms", "min_ms", "max_ms", "total")),
+        ]
+        for name, one in ranked
+    ]
+    total_s, calls = (sum(one[key] for one in stats.values()) for key in ("total", "count"))
+    said = f"Total profiled time: {total_s:.2f} s across {calls} calls (calls within calls count in both)"
+    print("\n".join(["PROFILING SUMMARY", *table(_HEADS, rows), said]), file=sys.stderr)
+
+
+def _numbers(one: Operation) -> dict[str, float]:
+    stats = one.stats
+    times = {"mean": stats.mean_ns, "min": stats.min_ns, "max": stats.max_ns}
+    known = {key: ns for key, ns in times.items() if ns is not None}
+    return {
+        "count": stats.count,
+        **{key: ns / 1e9 for key, ns in known.items()},
+        "total": stats.sum_ns / 1e9,
+        **{f"{key}_ms": ns / 1e6 for key, ns in known.items()},
+    }

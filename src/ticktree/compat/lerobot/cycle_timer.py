@@ -1,0 +1,180 @@
+"""CycleTimer: a loop's rate held and reported, as robot teleoperation, recording and policy rollout do it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ticktree.compat.lerobot.cadence import Cadence, Step
+from ticktree.session import current
+
+_logger = logging.getLogger(__name__)
+
+_LOOP = "cycle"
+# A sleep overshoots by the kernel's timer slack and its wake: the rest is looked at on the clock.
+_SPIN_S = 200e-6
+
+
+class CycleTimer:
+    """Holds the rate of a loop and tells whether it was held.
+
+    A cycle is `multiplier` ticks: with action interpolation the robot is commanded every tick, the policy asked once
+    a cycle. The loop calls `tick` at the top of its body and `wait` at the bottom. Due times count from the tick that
+    began the cycle, so that a slow tick takes its time from the cycle's others. A cycle whose work alone is longer
+    than `1 / fps` is warned of in the log; the first, which pays for what is done once, is not judged.
+
+    Where a run records, the ticks are those of the loop `cycle`, with budget, misses, percentiles and worst ticks; the
+    sections nest under it, and the waits are its section `sleep`.
+
+    Args:
+        fps: Cycles a second.
+        multiplier: Ticks a cycle.
+        records_data: Whether the loop records a dataset, whose frames a slow cycle may drop: the warning says so.
+
+    Raises:
+        ValueError: `fps` or `multiplier` is not positive.
+    """
+
+    def __init__(self, fps: float, multiplier: int = 1, records_data: bool = True) -> None:
+        if fps <= 0:
+            raise ValueError(f"fps must be more than 0, not {fps}")
+        if multiplier < 1:
+            raise ValueError(f"multiplier must be at least 1, not {multiplier}")
+        self.fps = fps
+        self.multiplier = multiplier
+        self.tick_interval = 1.0 / (fps * multiplier)
+        self.cycle_interval = 1.0 / fps
+        self.records_data = records_data
+        self._cycle_began: float | None = None
+        self._tick_began: float | None = None
+        self._tick_before: float | None = None
+        self._ticks_of_cycle = 0
+        self._group: list[float] = []
+        self._first_group = True
+        self._drop_gap = False
+        self._episode = Cadence()
+        self._run = Cadence()
+        self._episodes = 0
+        self._closing: str | None = None
+
+    def tick(self, new_cycle: bool = False) -> None:
+        """Begin a tick.
+
+        Args:
+            new_cycle: Whether the policy is asked for an action in it: due times count from here.
+        """
+        current.recorder.tick(_LOOP, self.fps * self.multiplier)
+        now = time.perf_counter()
+        if self._closing is not None:
+            self._close(self._closing)
+            self._drop_gap = True
+        if self._tick_before is not None and not self._drop_gap:
+            self._episode.gaps += 1
+            self._episode.span += now - self._tick_before
+        self._drop_gap = False
+        self._tick_began = self._tick_before = now
+        if new_cycle or self._cycle_began is None:
+            self._cycle_began = now
+            self._ticks_of_cycle = 0
+
+    @contextmanager
+    def section(self, name: str) -> Iterator[None]:
+        """Time a step of the loop's body. Steps that nest count in both."""
+        began = time.perf_counter()
+        try:
+            with current.recorder.section(name):
+                yield
+        finally:
+            self._episode.steps.setdefault(name, Step()).add(time.perf_counter() - began)
+
+    def note_starved_tick(self) -> None:
+        """Count a tick that had no action to send."""
+        self._episode.starved += 1
+
+    def restart(self) -> None:
+        """Judge the next cycle as the first: after something that blocked once, a reset say.
+
+        The time up to the next tick counts for no rate. Due times stay as they are.
+        """
+        self._group = []
+        self._first_group = True
+        self._drop_gap = True
+
+    def wait(self) -> None:
+        """End the tick's work and sleep until the next tick is due. Without a tick it does nothing."""
+        if self._cycle_began is None or self._tick_began is None:
+            return
+        now = time.perf_counter()
+        work = now - self._tick_began
+        self._tick_began = None
+        self._ticks_of_cycle += 1
+        due = self._cycle_began + self._ticks_of_cycle * self.tick_interval
+        if self._ticks_of_cycle >= self.multiplier:
+            self._cycle_began = None
+        self._episode.ticks += 1
+        self._episode.work += work
+        self._episode.late_ticks += work > self.tick_interval
+        self._judge(work)
+        if due > now:
+            with current.recorder.section("sleep", wait=True):
+                _sleep_until(due)
+            self._episode.sleep.add(time.perf_counter() - now)
+
+    def log_episode_summary(self, label: str | None = None) -> None:
+        """End an episode: its cadence is logged when the next tick begins, which is the first of the next one.
+
+        Args:
+            label: What to call it; by default its number.
+        """
+        self._closing = label or f"episode {self._episodes + 1}"
+
+    def log_run_summary(self) -> None:
+        """Log the cadence of the whole run. For the loop's `finally`, so that an interrupted run has one, too."""
+        if self._closing is not None:
+            self._close(self._closing)
+        self._run.merge(self._episode)
+        self._episode = Cadence()
+        if self._run.ticks:
+            lines = self._run.lines(self.fps, self.multiplier)
+            _logger.info("\n  ".join(["Cadence of the run", *lines]))
+
+    def _judge(self, work: float) -> None:
+        self._group.append(work)
+        if len(self._group) < self.multiplier:
+            return
+        together = sum(self._group)
+        self._group = []
+        if self._first_group:
+            self._first_group = False
+            return
+        self._episode.cycles.add(together)
+        if together <= self.cycle_interval:
+            return
+        self._episode.over += 1
+        harm = "frames of the dataset may be missing, and " if self.records_data else ""
+        _logger.warning(
+            "The control loop works for %.1f ms where %g Hz leave %.1f ms: %sthe robot may move unsteadily.",
+            1e3 * together,
+            self.fps,
+            1e3 * self.cycle_interval,
+            harm,
+        )
+
+    def _close(self, label: str) -> None:
+        self._closing = None
+        if not self._episode.ticks:
+            return
+        self._episodes += 1
+        _logger.info("Cadence of %s: %s", label, "; ".join(self._episode.lines(self.fps, self.multiplier)))
+        self._run.merge(self._episode)
+        self._episode = Cadence()
+
+
+def _sleep_until(due: float) -> None:
+    rest = due - time.perf_counter()
+    if rest > _SPIN_S:
+        time.sleep(rest - _SPIN_S)
+    while time.perf_counter() < due:
+        pass

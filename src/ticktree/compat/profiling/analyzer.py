@@ -1,0 +1,59 @@
+"""`python -m ticktree.compat.profiling.analyzer`: a saved report's bottlenecks as text, charts and JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ticktree.errors import TicktreeError
+from ticktree.outputs import OUTPUTS
+from ticktree.run.atomic import write_atomically
+from ticktree.run.loading import load
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Analyze a report; return the exit status: 0, or 2 where something cannot be read or written.
+
+    Args:
+        arguments: Of the command line, without the program's name; by default the process's own.
+    """
+    asked = _parser().parse_args(arguments)
+    try:
+        _analyze(asked.input, {"text": asked.output, "png": asked.charts, "json": asked.detailed})
+    except TicktreeError as error:
+        print(f"analyzer: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"analyzer: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m ticktree.compat.profiling.analyzer",
+        description="Analyze a profiling report: the top bottlenecks by score, categories, recommendations. Without "
+        "--output, --charts or --detailed the analysis is printed.",
+    )
+    parser.add_argument("--input", type=Path, required=True, help="the report, or a run of ticktree")
+    parser.add_argument("--output", type=Path, help="write the analysis here, as text")
+    parser.add_argument("--charts", type=Path, help="draw it here: a PNG file (needs ticktree[charts])")
+    parser.add_argument(
+        "--detailed", type=Path, help="write all numbers, scores and categories here, as JSON"
+    )
+    return parser
+
+
+def _analyze(report: Path, wanted: dict[str, Path | None]) -> None:
+    profile = load(report)
+    files = {name: path for name, path in wanted.items() if path is not None}
+    for name, path in files.items():
+        write_atomically(path, OUTPUTS[name].render(profile))
+    if not files:
+        sys.stdout.write(OUTPUTS["text"].render(profile).decode())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Checkpoints: the habit of noting the time after each part of a step, with running means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ticktree.session.session import current
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Checkpoints:
+    """Times the parts of a step, and keeps the mean of each over all steps but the first ones.
+
+    It replaces a list of time stamps and the differences between them. Where ticktree records, the step is a section
+    and its parts are sections in it, with percentiles and all else; the means are there in any case.
+
+    Args:
+        name: Of the step.
+        parts: Names of its parts, in order; those without one are numbered from 1.
+        after: How many first steps the means leave out.
+    """
+
+    def __init__(self, name: str, parts: Iterable[str] = (), *, after: int = 0) -> None:
+        self._section = current.recorder.section(name)
+        self._parts = list(parts)
+        self._after = after
+        self._steps = 0
+        self._sums: list[int] = []
+        self._counts: list[int] = []
+        self._stamps: list[int] = []
+
+    def start(self) -> None:
+        """Begin a step. One that is still open is given up: it has no place in the means."""
+        if self._stamps:
+            self._leave()
+        self._section.__enter__()
+        current.recorder.stage(self._name(0))
+        self._stamps = [time.perf_counter_ns()]
+
+    def append(self) -> None:
+        """End a part of the step; the next one begins. Does nothing outside a step."""
+        if self._stamps:
+            current.recorder.stage(self._name(len(self._stamps)))
+            self._stamps.append(time.perf_counter_ns())
+
+    def stop(self) -> None:
+        """End the last part and the step. Does nothing outside a step."""
+        if not self._stamps:
+            return
+        self._stamps.append(time.perf_counter_ns())
+        stamps = self._stamps
+        self._leave()
+        self._steps += 1
+        if self._steps > self._after:
+            self._add([late - early for early, late in pairwise(stamps)])
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.stop()
+        elif self._stamps:
+            self._leave()
+
+    @property
+    def steps(self) -> int:
+        """How many steps ended, the first ones included."""
+        return self._steps
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each part in seconds, over the steps that had it; empty before there are any."""
+        pairs = zip(self._sums, self._counts, strict=True)
+        return {self._name(at): total / count / 1e9 for at, (total, count) in enumerate(pairs)}
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the whole step in seconds; None before there is one."""
+        steps = self._steps - self._after
+        return sum(self._sums) / steps / 1e9 if steps > 0 else None
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return f"{self._section.name}: no step yet"
+        parts = ", ".join(f"{name} {1e3 * seconds:.3f}" for name, seconds in self.means.items())
+        return f"{self._section.name} {1e3 * self.mean:.3f} ms: {parts}"
+
+    def _name(self, at: int) -> str:
+        return self._parts[at] if at < len(self._parts) else str(at + 1)
+
+    def _leave(self) -> None:
+        self._stamps = []
+        self._section.__exit__(None, None, None)
+
+    def _add(self, durations: list[int]) -> None:
+        missing = len(durations) - len(self._sums)
+        self._sums += [0] * missing
+        self._counts += [0] * missing
+        for at, duration in enumerate(durations):
+            self._sums[at] += duration
+            self._counts[at] += 1

@@ -1,0 +1,201 @@
+"""The libraries that are known, how they are chosen, and third parties' that are not trusted to work."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from importlib import import_module
+
+import pytest
+
+import ticktree
+from ticktree import instrument
+from ticktree.instrument import BUILT_IN, as_environment, chosen, known, third_parties
+
+MINE = """
+installed = []
+
+def install(recorder):
+    installed.append(recorder)
+
+def uninstall():
+    installed.clear()
+"""
+
+
+def names(*words):
+    return [library.name for library in chosen(words)]
+
+
+@pytest.fixture
+def brings(tmp_path, monkeypatch):
+    """Installs a distribution that teaches ticktree a library."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    forget = third_parties.found.cache_clear
+    forget()
+
+    def bring(name, source, group="ticktree.instruments", value=None, distribution="Mine"):
+        module = f"{distribution}_{name}_profiling".replace("-", "_")
+        (tmp_path / f"{module}.py").write_text(textwrap.dedent(source))
+        sys.modules.pop(module, None)  # another test's
+        facts = tmp_path / f"{distribution}_{len(list(tmp_path.iterdir()))}-1.0.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        (facts / "entry_points.txt").write_text(f"[{group}]\n{name} = {value or module}\n")
+        forget()
+        return module
+
+    yield bring
+    instrument.uninstall()
+    forget()
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    monkeypatch.setenv(instrument.AUTO_VARIABLE, "")
+
+
+def test_each_library_has_a_name_of_its_own_a_module_that_is_there_and_a_sentence():
+    assert len({library.name for library in BUILT_IN}) == len(BUILT_IN)
+    for library in BUILT_IN:
+        assert library.adds.endswith(".")
+        assert library.name.replace("-", "").isalnum()
+        library.instrument()
+
+
+def test_modules_of_instruments_do_not_import_what_they_wrap():
+    before = set(sys.modules)
+    for library in BUILT_IN:
+        import_module(library.module)
+    for library in BUILT_IN:
+        assert not library.package or library.package in before or library.package not in sys.modules
+
+
+def test_by_default_all_that_are_not_on_demand_are_meant_in_the_order_of_the_registry():
+    default = [library.name for library in BUILT_IN if not library.on_demand]
+    assert names("default") == default
+    assert names(*reversed(default)) == default
+    assert names("torch", "waits") == ["waits", "torch"]
+    assert names("default", "-torch") == [name for name in default if name != "torch"]
+    assert names() == []
+
+
+def test_a_name_that_is_not_known_is_refused_with_those_that_are():
+    for word in ("nothing", "-nothing"):
+        with pytest.raises(
+            ticktree.TicktreeError, match="no library 'nothing' is known; those that are: waits, "
+        ):
+            chosen(["default", word])
+    with pytest.raises(ticktree.TicktreeError, match="no library 'nothing'"):
+        instrument.uninstall("nothing")
+
+
+def test_what_another_distribution_brings_is_recorded_by_default_and_children_know_where_it_is(brings):
+    module = brings("theirs", MINE)
+    assert names("default")[-1] == "theirs"
+    instrument.install("theirs")
+    assert len(import_module(module).installed) == 1
+    assert instrument.installed() == ("theirs",)
+    assert os.environ[instrument.AUTO_VARIABLE] == f"theirs={module}@Mine"
+    instrument.uninstall("theirs")
+    assert import_module(module).installed == []
+
+
+def test_on_demand_it_is_recorded_only_by_name(brings):
+    brings("costly", MINE, group="ticktree.instruments.on_demand")
+    assert "costly" not in names("default")
+    assert names("default", "costly")[-1] == "costly"
+    assert next(library for library in known() if library.name == "costly").on_demand
+
+
+def test_an_object_of_a_module_will_do(brings):
+    module = brings("object", MINE + "import sys\nclass its: mine = sys.modules[__name__]\n", value="x:y")
+    library = third_parties.found()[0]._replace(module=f"{module}:its.mine")
+    assert library.instrument() is import_module(module)
+
+
+def test_a_process_that_was_started_for_it_installs_it_without_looking_for_it(brings, monkeypatch):
+    module = brings("theirs", MINE)
+    monkeypatch.setenv(instrument.AUTO_VARIABLE, f"unheard-of,theirs={module}@Mine")
+    monkeypatch.setattr(third_parties, "found", lambda: pytest.fail("it was looked for"))
+    instrument.install_from_environment()
+    assert instrument.installed() == ("theirs",)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise ValueError('no\\ngood')", "ValueError: no good"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("def install(recorder): 1 / 0\ndef uninstall(): pass", "ZeroDivisionError: division by zero"),
+        ("def install(recorder): pass", "TypeError: Mine_broken_profiling has no uninstall()"),
+        ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
+    ],
+)
+def test_a_broken_one_is_named_once_and_left_out(brings, capsys, source, said):
+    brings("broken", source)
+    good = brings("good", MINE, distribution="Other")
+    instrument.install("broken", "good")
+    complaint = f"ticktree: library 'broken' of Mine is not recorded by itself: {said}\n"
+    assert capsys.readouterr() == ("", complaint)
+    assert instrument.installed() == ("good",)
+    assert os.environ[instrument.AUTO_VARIABLE] == f"good={good}@Other"  # no child tries the other again
+
+
+def test_one_whose_name_is_taken_is_left_out(brings):
+    brings("torch", MINE)
+    brings("twice", MINE, distribution="A")
+    brings("twice", MINE, distribution="B")
+    assert [library.distribution for library in known() if library.name in ("torch", "twice")] == ["", "A"]
+    assert {(library.name, library.distribution) for library in instrument.refused()} == {
+        ("torch", "Mine"),
+        ("twice", "B"),
+    }
+
+
+def test_a_name_that_cannot_stand_in_a_list_is_no_library(brings):
+    brings("a,b", MINE)
+    assert third_parties.found() == ()
+
+
+def test_the_public_face_takes_everything_back():
+    instrument.install("waits", "torch")
+    assert ticktree.instrument.installed() == ("waits", "torch")
+    ticktree.uninstrument("waits")
+    assert instrument.installed() == ("torch",)
+    assert os.environ[instrument.AUTO_VARIABLE] == "torch"
+    ticktree.uninstrument()
+    assert instrument.installed() == ()
+
+
+def test_a_broken_third_party_does_not_change_a_program_under_ticktree_run(recorded, tmp_path, monkeypatch):
+    place = tmp_path / "site"
+    facts = place / "Broken-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: Broken\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[ticktree.instruments]\nbroken = broken_profiling\n")
+    (place / "broken_profiling.py").write_text("raise RuntimeError('not today')\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")]))
+    profile = recorded(
+        """
+        import subprocess
+        def main():
+            with ticktree.section("here"):
+                subprocess.run([sys.executable, "-c", "pass"], check=True)
+            print("goes on", os.environ["TICKTREE_AUTO"])
+        """
+    )
+    assert recorded.output.startswith("goes on waits,")
+    assert "broken" not in recorded.output
+    assert (
+        recorded.complaints
+        == "ticktree: library 'broken' of Broken is not recorded by itself: RuntimeError: not today\n"
+    )
+    assert profile.root.at("here").count == 1
+
+
+def test_nothing_is_looked_for_where_nothing_of_others_is_meant(monkeypatch):
+    monkeypatch.setattr(third_parties, "found", lambda: pytest.fail("it was looked for"))
+    assert as_environment(chosen(["waits", "torch"])) == "waits,torch"
+    assert as_environment(chosen([])) == ""
