@@ -34,6 +34,7 @@ __all__ = [
     "TicktreeError",
     "disable",
     "enable",
+    "focus",
     "gauge",
     "instrument",
     "load",

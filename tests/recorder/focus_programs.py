@@ -32,14 +32,19 @@ class _Writer:
 
     def program(self) -> str:
         count = self.random.randint(4, 9)
-        self.kinds = [self.random.choice(["plain", "plain", "plain", "generator", "coroutine"]) for _ in range(count)]
+        self.kinds = [
+            self.random.choice(["plain", "plain", "plain", "generator", "coroutine"]) for _ in range(count)
+        ]
         self.kinds[0] = self.random.choice(["plain", "coroutine"])
         functions = [self.function(at) for at in range(count - 1, -1, -1)]
         return _HEAD + "\n\n".join(functions)
 
     def function(self, at: int) -> str:
         kind = self.kinds[at]
-        lines = [f"{'async ' if kind == 'coroutine' else ''}def f{at}(site, n=2):", f"    advance({self.amount()})"]
+        lines = [
+            f"{'async ' if kind == 'coroutine' else ''}def f{at}(site, n=2):",
+            f"    advance({self.amount()})",
+        ]
         for _ in range(self.random.randint(1, 5)):
             lines += ["    " + line for line in self.statement(at)]
         if kind == "generator":
@@ -86,7 +91,9 @@ class _Writer:
 
     def call(self, at: int) -> str | None:
         """A statement that calls one of the functions after this one, in a way that is possible here."""
-        kinds = ("plain", "generator", "coroutine") if self.kinds[at] == "coroutine" else ("plain", "generator")
+        kinds = (
+            ("plain", "generator", "coroutine") if self.kinds[at] == "coroutine" else ("plain", "generator")
+        )
         after = [to for to in range(at + 1, len(self.kinds)) if self.kinds[to] in kinds]
         if not after:
             return None

@@ -1,4 +1,4 @@
-"""Focus against a reference tracer, on random programs and a virtual clock: exact by path, and accounts that add up."""
+"""Focus against a reference tracer, on random programs and a virtual clock: exact by path, and accounts add up."""
 
 from __future__ import annotations
 
@@ -79,9 +79,15 @@ def compared(seed: int, depth: int, path: Path, before: int = 0) -> None:
     names = loaded(source, path, recorder.advance)
     begin_focus(recorder, ["focus_program.f0"], depth)
     try:
-        for _ in range(before):  # outside: what is called there often is no longer looked at, until it is called inside
+        for _ in range(
+            before
+        ):  # what is called outside that often is no longer looked at, until it is called inside
             for name, function in names.items():
-                if name.startswith("f") and name not in ("f0", "focus_program") and inspect.isfunction(function):
+                if (
+                    name.startswith("f")
+                    and name not in ("f0", "focus_program")
+                    and inspect.isfunction(function)
+                ):
                     outside(function)
         driven(names, recorder.advance)
     finally:

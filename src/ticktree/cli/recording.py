@@ -6,7 +6,7 @@ environment of the program, whose processes inherit it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
 from ticktree.recorder import MEMORY_VARIABLE
+from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -27,6 +28,21 @@ _OPTIONS = (
     ),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
+    click.option(
+        "--focus",
+        multiple=True,
+        metavar="NAME",
+        help="Record every call below a function: PKG.CLASS.METHOD, or of the script itself CLASS.METHOD. "
+        "May be given several times.",
+    ),
+    click.option(
+        "--depth",
+        type=click.IntRange(0, DEEPEST),
+        default=DEPTH,
+        show_default=True,
+        help="How many levels of calls below a function in focus are recorded.",
+    ),
+    click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
 )
 
 
@@ -38,11 +54,17 @@ class Recording:
         auto: the libraries to record by themselves, by name and with commas between.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
+        focus: the functions whose call trees are recorded.
+        depth: how many levels of calls below them.
+        focus_c: whether C functions are recorded there too.
     """
 
     auto: str = DEFAULT
     no_auto: bool = False
     memory: bool = False
+    focus: Sequence[str] = ()
+    depth: int = DEPTH
+    focus_c: bool = False
 
     def environment(self) -> dict[str, str]:
         """Return what tells the program's processes.
@@ -54,7 +76,7 @@ class Recording:
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
-        return environment
+        return environment | focus_environment(checked_names(self.focus), self.depth, self.focus_c)
 
 
 def options(command: _Command) -> _Command:

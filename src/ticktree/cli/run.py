@@ -107,13 +107,13 @@ def run_program(
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, quiet)
+        _close(run, quiet, asked)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
 
 
-def _close(run: RunDirectory, quiet: bool) -> None:
+def _close(run: RunDirectory, quiet: bool, asked: Recording) -> None:
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
 
@@ -123,4 +123,8 @@ def _close(run: RunDirectory, quiet: bool) -> None:
         from ticktree.cli.summary import print_summary
 
         print_summary(profile, run.path)
+        if asked.focus:
+            from ticktree.cli.focus import complain_of_focus
+
+            complain_of_focus(profile, asked.focus, run.manifest.argv)
     finish_abandoned()

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ticktree.recorder import MEMORY_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder.focus import begin_focus_from_environment
 from ticktree.session.session import current
 from ticktree.session.showing import say
 
@@ -35,5 +36,6 @@ def arm() -> None:
             from ticktree.instrument import install_from_environment
 
             install_from_environment()
+            begin_focus_from_environment(current.recorder)
     except Exception as error:
         say(f"cannot record: {error}")

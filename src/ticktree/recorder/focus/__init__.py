@@ -1,8 +1,8 @@
 """Focus: any program's own call tree, below functions that are named.
 
 Who tells of calls is `sys.monitoring` from Python 3.12 on (monitoring.py), and a profile function before
-(profiling.py). What a call site is called is found once, when it is met (naming.py), and kept in the memory file: by the
-time somebody reads, the source may have changed, or be on another machine, or never have been in a file.
+(profiling.py). What a call site is called is found once, when it is met (naming.py), and kept in the memory file:
+by the time somebody reads, the source may have changed, or be on another machine, or never have been in a file.
 """
 
 from __future__ import annotations
@@ -10,27 +10,32 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from ticktree.errors import TicktreeError
 from ticktree.recorder._native import Recorder
-from ticktree.recorder.focus.eye import DEPTH, Eye, FocusError
+from ticktree.recorder.children import FOCUS_VARIABLES
 
-# What processes that are started are to look at: names, one a comma; how deep; whether at C functions too.
-FOCUS_VARIABLE = "TICKTREE_FOCUS"
-DEPTH_VARIABLE = "TICKTREE_FOCUS_DEPTH"
-C_VARIABLE = "TICKTREE_FOCUS_C"
+if TYPE_CHECKING:
+    from ticktree.recorder.focus.eye import Eye
 
 __all__ = [
-    "C_VARIABLE",
+    "DEEPEST",
     "DEPTH",
-    "DEPTH_VARIABLE",
-    "FOCUS_VARIABLE",
-    "FocusError",
     "begin_focus",
     "begin_focus_from_environment",
+    "checked_names",
     "end_focus",
     "focus_environment",
-    "is_in_focus",
 ]
+
+# Levels of calls below a function in focus where nobody says otherwise: with its own, five.
+DEPTH = 4
+DEEPEST = 200
+NAMES_AT_MOST = 32
+
+# Names with commas between; how deep; whether C functions too.
+_NAMES, _DEPTH, _C = FOCUS_VARIABLES
 
 _eyes: list[Eye] = []
 
@@ -47,9 +52,12 @@ def begin_focus(
         c_functions: Record calls of C functions too.
 
     Raises:
-        FocusError: It cannot be: says why.
+        TicktreeError: It cannot be: says why.
     """
     end_focus()
+    names = checked_names(names)
+    if not names or not 0 <= depth <= DEEPEST:
+        raise TicktreeError(f"no function is named, or the depth of {depth} is not between 0 and {DEEPEST}")
     if sys.version_info >= (3, 12):
         from ticktree.recorder.focus.monitoring import Monitoring
 
@@ -68,28 +76,37 @@ def end_focus() -> None:
         _eyes.pop().end()
 
 
-def is_in_focus() -> bool:
-    """Whether functions are in focus in this process."""
-    return bool(_eyes)
+def checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, each a dotted one and none twice.
+
+    Raises:
+        TicktreeError: One of them is not, or they are too many.
+    """
+    for name in names:
+        words = name.split(".")
+        if not all(word.isidentifier() or word in ("<locals>", "<lambda>") for word in words):
+            wanted = "it is PKG.CLASS.METHOD, or CLASS.METHOD of the script"
+            raise TicktreeError(f"--focus {name!r} names no function: {wanted}")
+    if len(set(names)) > NAMES_AT_MOST:
+        raise TicktreeError(f"at most {NAMES_AT_MOST} functions can be in focus, not {len(set(names))}")
+    return tuple(dict.fromkeys(names))
 
 
 def focus_environment(names: Sequence[str], depth: int, c_functions: bool) -> dict[str, str]:
     """What processes that are started are to find in their environment."""
     if not names:
         return {}
-    words = {FOCUS_VARIABLE: ",".join(names), DEPTH_VARIABLE: str(depth)}
-    return {**words, C_VARIABLE: "1"} if c_functions else words
+    words = {_NAMES: ",".join(names), _DEPTH: str(depth)}
+    return {**words, _C: "1"} if c_functions else words
 
 
 def begin_focus_from_environment(recorder: Recorder) -> None:
     """In a process that was started armed: what its starter asked for.
 
     Raises:
-        FocusError: It cannot be: says why.
+        TicktreeError: It cannot be: says why.
     """
-    names = [name for name in os.environ.get(FOCUS_VARIABLE, "").split(",") if name]
+    names = [name for name in os.environ.get(_NAMES, "").split(",") if name]
     if names:
-        depth = os.environ.get(DEPTH_VARIABLE, "")
-        begin_focus(
-            recorder, names, int(depth) if depth.isdecimal() else DEPTH, bool(os.environ.get(C_VARIABLE))
-        )
+        depth = os.environ.get(_DEPTH, "")
+        begin_focus(recorder, names, int(depth) if depth.isdecimal() else DEPTH, bool(os.environ.get(_C)))

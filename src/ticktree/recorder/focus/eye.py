@@ -12,19 +12,10 @@ from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_ro
 from ticktree.recorder.focus.naming import Expressions, definition, name_of_c_call, name_of_call, name_of_root
 from ticktree.recorder.focus.roots import Root, found_root
 
-# Levels of calls below a root, where nobody says otherwise: five levels with the root's own.
-DEPTH = 4
-DEEPEST = 200
-ROOTS_AT_MOST = 32
-
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH120, PTH100
 
 # What the native side takes from `which`.
 _NO_ROOT, _TICKTREES_OWN = -1, -2
-
-
-class FocusError(Exception):
-    """Nothing can be in focus here; says why in one line."""
 
 
 class Eye:
@@ -38,10 +29,6 @@ class Eye:
     """
 
     def __init__(self, recorder: Recorder, names: Sequence[str], depth: int, c_functions: bool) -> None:
-        if not 1 <= len(names) <= ROOTS_AT_MOST:
-            raise FocusError(f"between 1 and {ROOTS_AT_MOST} functions can be in focus, not {len(names)}")
-        if not 0 <= depth <= DEEPEST:
-            raise FocusError(f"a depth of {depth} cannot be recorded; it is between 0 and {DEEPEST}")
         self.recorder = recorder
         self.depth = depth
         self.c_functions = c_functions
@@ -53,7 +40,7 @@ class Eye:
         """Begins to look.
 
         Raises:
-            FocusError: It cannot be; nothing has changed.
+            TicktreeError: It cannot be; nothing has changed.
         """
         raise NotImplementedError
 
@@ -68,7 +55,7 @@ class Eye:
     # -- asked by the native side ---------------------------------------------------------------------------------
 
     def which(self, code: CodeType) -> int:
-        """Whether a code object that begins to run for the first time is a root: which, -1, or -2 for ticktree's own."""
+        """Which root a code object is that runs for the first time; -1 for none, -2 for what is ticktree's own."""
         if code.co_filename.startswith(_OWN):
             return _TICKTREES_OWN
         at = found_root(self.roots, code, sys._getframe(1))

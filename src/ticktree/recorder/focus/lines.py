@@ -33,7 +33,9 @@ def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
     return _places_by_line(code, lines)
 
 
-def _place(line: int | None, end_line: int | None, column: int | None, end_column: int | None) -> Place | None:
+def _place(
+    line: int | None, end_line: int | None, column: int | None, end_column: int | None
+) -> Place | None:
     if line is None:
         return None
     if column is None or end_column is None:
@@ -42,8 +44,10 @@ def _place(line: int | None, end_line: int | None, column: int | None, end_colum
 
 
 def _head(place: Place, lines: Sequence[str]) -> Place:
-    """Of a whole `for` or `with` statement, what its instructions are about: the expression that is iterated over, or
-    all before the colon."""
+    """Of a whole `for` or `with` statement, what its instructions are about.
+
+    That is the expression that is iterated over, or all before the colon.
+    """
     raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
     if not raw or not raw[0][place.column :].startswith((b"for ", b"with ", b"async for ", b"async with ")):
         return place

@@ -1,10 +1,10 @@
 """Calls told by `sys.monitoring`, Python 3.12 and later.
 
-Two tools share the work. One hears of every function that begins, until it is known: what is never called under focus
-is heard of some times and then no more, so that outside the roots nothing is paid. The other hears all that the
-functions called under focus do, by events local to their code. They are two because an event that was turned off in one
-place stays off there for its tool, also when the function is called under focus for the first time later on. Where only
-one identifier is free, one tool does both, and functions outside are heard of for good.
+Two tools share the work. One hears of every function that begins, until it is known: what is never called under
+focus is heard of some times and then no more, so that outside the roots nothing is paid. The other hears all that the
+functions called under focus do, by events local to their code. They are two because an event that was turned off in
+one place stays off there for its tool, also when the function is called under focus for the first time later on. Where
+only one identifier is free, one tool does both, and functions outside are heard of for good.
 
 Unwinding can only be heard of globally.
 """
@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any
 
+from ticktree.errors import TicktreeError
 from ticktree.recorder._native import focus_callbacks, focus_wake
-from ticktree.recorder.focus.eye import Eye, FocusError
+from ticktree.recorder.focus.eye import Eye
 
 # Those of debuggers, coverage and profilers stay free for them: 0, 1 and 2.
 _IDENTIFIERS = (3, 4, 5)
@@ -34,6 +35,7 @@ class Monitoring(Eye):
 
     _finder: int
     _teller: int
+    _has_wanted = False
 
     def begin(self) -> None:
         """Takes identifiers, and begins to listen."""
@@ -41,7 +43,9 @@ class Monitoring(Eye):
         free = [identifier for identifier in _IDENTIFIERS if monitoring.get_tool(identifier) is None]
         if not free:
             owners = ", ".join(f"{monitoring.get_tool(identifier)!r}" for identifier in _IDENTIFIERS)
-            raise FocusError(f"no identifier of sys.monitoring is free for --focus: {owners} hold 3, 4 and 5")
+            raise TicktreeError(
+                f"no identifier of sys.monitoring is free for --focus: {owners} hold 3, 4 and 5"
+            )
         self._teller, self._finder = free[0], free[-1 if len(free) == 1 else 1]
         self._alone = len(free) == 1
         self._wanted: set[str] = set(_NAMELESS)
@@ -99,7 +103,6 @@ class Monitoring(Eye):
         events = monitoring.events
         call: Callable[..., Any]
         self._met: list[weakref.ref[CodeType]] = []
-        self._has_wanted = False
         tell = focus_callbacks(monitoring.DISABLE)
         start = "any_start" if self._alone else "start"
         heard = {

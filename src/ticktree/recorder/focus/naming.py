@@ -1,8 +1,8 @@
 """What a call is called: `expression | Qualname : file @ Lnnn`, the file and line those of the function's definition.
 
-The expression is the source text of the call. Where a function makes calls of the same text in several places, the line
-of each is said with it, `expression @ Lnnn`, and where they are on one line the column too: so that each place has a name
-of its own, and the same name in every process and every run of the same source.
+The expression is the source text of the call. Where a function makes calls of the same text in several places, the
+line of each is said with it, `expression @ Lnnn`, and where they are on one line the column too: so that each place
+has a name of its own, and the same name in every process and every run of the same source.
 """
 
 from __future__ import annotations
@@ -86,8 +86,10 @@ def definition(code: CodeType) -> _Site:
 
 @functools.lru_cache(maxsize=4096)
 def shown_file(filename: str) -> str:
-    """A file as modules are found: below the longest entry of `sys.path` it is in, so that it is called the same where
-    the program lies somewhere else."""
+    """A file as modules are found: below the longest entry of `sys.path` it is in.
+
+    So it is called the same where the program lies somewhere else.
+    """
     absolute = os.path.abspath(filename) if not filename.startswith("<") else filename  # noqa: PTH100
     shown = absolute
     for entry in sys.path:

@@ -1,9 +1,9 @@
 """Calls told by a C profile function, Python 3.10 and 3.11.
 
 It is there from the beginning until each root has been called once. Then the root is wrapped, where that is sure to
-catch all of its calls, and the profile function lives only while it runs: outside nothing is paid. Where it is not sure
-the profile function stays: generators and coroutines, which run in many stretches, functions that something holds beside
-the class or module they are in.
+catch all of its calls, and the profile function lives only while it runs: outside nothing is paid. Where it is not
+sure the profile function stays: generators and coroutines, which run in many stretches, and functions that something
+holds beside the class or module they are in.
 
 A thread that has a profile function keeps it, and is not looked at; a trace function (a debugger's, coverage's) is
 something else, and goes on.
@@ -20,11 +20,15 @@ from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+from ticktree.errors import TicktreeError
 from ticktree.recorder._native import Opening, focus_profile_off, focus_profile_on
-from ticktree.recorder.focus.eye import Eye, FocusError
+from ticktree.recorder.focus.eye import Eye
 from ticktree.recorder.focus.roots import place_of
 
-_SLEEPING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_TAKEN = "--focus needs the profile function of this thread, which another profiler has"
+_SLEEPING = (
+    inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+)
 
 
 class Profiling(Eye):
@@ -36,13 +40,17 @@ class Profiling(Eye):
     def begin(self) -> None:
         """Puts the profile function into this thread, and into those that are started."""
         if sys.getprofile() is not None:
-            raise FocusError("--focus needs the profile function of this thread, which is taken by another profiler")
+            raise TicktreeError(
+                "--focus needs the profile function of this thread, which is taken by another profiler"
+            )
         self._wrapped: list[tuple[Any, str, Any, Any]] = []
         self.watch(keeps_looking=False)
         if not focus_profile_on():
             super().end()
-            raise FocusError("--focus needs the profile function of this thread, which is taken by another profiler")
-        if threading._profile_hook is None:  # type: ignore[attr-defined]
+            raise TicktreeError(
+                "--focus needs the profile function of this thread, which is taken by another profiler"
+            )
+        if threading._profile_hook is None:
             self._in_threads = True
             threading.setprofile(_begin_in_thread)
 
@@ -50,7 +58,7 @@ class Profiling(Eye):
         """Takes it back, and unwraps what is still wrapped as it was."""
         super().end()
         focus_profile_off()
-        if self._in_threads and threading._profile_hook is _begin_in_thread:  # type: ignore[attr-defined]
+        if self._in_threads and threading._profile_hook is _begin_in_thread:
             threading.setprofile(None)  # type: ignore[arg-type]
         for owner, name, before, wrapped in self._wrapped:
             if vars(owner).get(name) is wrapped:
@@ -118,7 +126,9 @@ def _is_held_by(value: Any, code: CodeType, owner: Any) -> bool:
                 continue
             if isinstance(holder, FrameType) and (holder.f_code is code or holder.f_globals is globals()):
                 continue
-            if type(holder) is dict and (_is_namespace_of(holder, owner, value) or _module_of(holder) is not None):
+            if type(holder) is dict and (
+                _is_namespace_of(holder, owner, value) or _module_of(holder) is not None
+            ):
                 continue
             if type(holder) in (list, tuple) and not gc.is_tracked(holder):
                 continue
@@ -160,7 +170,8 @@ def _is_namespace_of(holder: dict[str, Any], owner: Any, value: Any) -> bool:
         return holder is vars(owner)
     # A class's own dictionary is not given out: it has the same things in the same places.
     known = vars(owner)
-    return len(holder) == len(known) and all(holder.get(key) is known[key] for key in known) and value in known.values()
+    is_it = len(holder) == len(known) and all(holder.get(key) is known[key] for key in known)
+    return is_it and any(held is value for held in known.values())
 
 
 def _module_of(holder: dict[str, Any]) -> ModuleType | None:

@@ -112,7 +112,10 @@ def _attribute(owner: Any, path: Sequence[str]) -> Any:
         if isinstance(at, (FunctionType, staticmethod, classmethod, property)):
             return _nested(at, path[place:])
         if isinstance(at, type):
-            at = next((vars(base)[word] for base in type.__dict__["__mro__"].__get__(at) if word in vars(base)), None)
+            at = next(
+                (vars(base)[word] for base in type.__dict__["__mro__"].__get__(at) if word in vars(base)),
+                None,
+            )
         elif isinstance(at, ModuleType):
             at = vars(at).get(word)
         else:
@@ -126,7 +129,9 @@ def _nested(function: Any, path: Sequence[str]) -> CodeType | None:
         inner: CodeType | None = code
         for word in path:
             if word != "<locals>" and inner is not None:
-                inner = next((at for at in inner.co_consts if isinstance(at, CodeType) and at.co_name == word), None)
+                inner = next(
+                    (at for at in inner.co_consts if isinstance(at, CodeType) and at.co_name == word), None
+                )
         if inner is not None:
             return inner
     return None
@@ -148,7 +153,9 @@ def _codes_of(value: Any, last: str) -> Iterator[CodeType]:
             waiting.append(at.__func__)
         elif isinstance(at, property):
             waiting += [at.fget]
-        elif at is not None and not isinstance(at, (type, ModuleType, str, bytes, int, float, list, dict, tuple)):
+        elif at is not None and not isinstance(
+            at, (type, ModuleType, str, bytes, int, float, list, dict, tuple)
+        ):
             waiting += [_plain(at, "__wrapped__"), _plain(at, "func"), _plain(at, "__func__")]
     named = [code for code in found if code.co_name == last]
     yield from named or found[:1]
