@@ -249,6 +249,7 @@ cdef extern from "core/focus_events.h":
     tt_code_info* tt_code_info_of(PyObject*, int)
     Py_ssize_t tt_request_extra_index(void (*)(void*) noexcept)
     void tt_focus_forget()
+    void tt_focus_close_all(tt_recorder*)
     int (*tt_focus_which)(PyObject*) noexcept
     void (*tt_focus_meet)(PyObject*) noexcept
     void (*tt_focus_want)(PyObject*) noexcept

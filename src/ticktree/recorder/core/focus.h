@@ -468,6 +468,37 @@ static void tt_focus_c_end(void)
     tt_stack_rest(stack);
 }
 
+/* Ends what is open under focus, though its calls go on: nobody will tell when they end. */
+static void tt_focus_close_all(tt_recorder *recorder)
+{
+    if (!recorder->recording || recorder->forked) return;
+    uint64_t now = tt_now(recorder);
+    for (tt_thread *thread = recorder->threads; thread; thread = thread->next)
+        for (tt_stack *stack = &thread->base; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
+            for (tt_frame *frame = stack->top, *next; frame; frame = next) {
+                next = tt_below(frame);
+                if (frame->flags & TT_FRAME_FOCUS) tt_pop(recorder, stack, frame, now, TT_OPEN);
+            }
+}
+
+/* Calls of this stack that have returned without anybody telling: another profiler took over. */
+static void tt_focus_settle(tt_recorder *recorder)
+{
+    if (!recorder->recording || recorder->forked) return;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return;
+    tt_pyframe *now = tt_pyframe_now(state);
+    for (tt_frame *frame = stack->top, *next; frame; frame = next) {
+        next = tt_below(frame);
+        if (!(frame->flags & TT_FRAME_FOCUS) || frame->flags & TT_FRAME_GENERATOR) continue;
+        if (tt_chain_depth(frame->python_frame, now) >= 0) break;
+        tt_pop(recorder, stack, frame, tt_now(recorder), TT_OPEN);
+        tt_focus_closed();
+    }
+    tt_stack_rest(stack);
+}
+
 static void tt_focus_forget(void)
 {
     for (uint32_t at = 0; at < tt_focus.slots; at++) {

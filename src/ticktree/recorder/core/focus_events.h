@@ -179,12 +179,14 @@ static void tt_profile_begin(tt_pyframe *pyframe)
     int resumes = sleeps_or_generates && !tt_profile_is_fresh(pyframe);
     if (!(info->state & TT_CODE_CHECKED)) {
         info->state |= TT_CODE_CHECKED | TT_CODE_MET | TT_CODE_NAMED;
+        tt_focus.keeps_looking++; /* until it is wrapped, other threads look too */
         int root = tt_focus_which(code);
         if (root == -2) info->state |= TT_CODE_OWN;
         if (root >= 0) {
             info->root = root;
-            if (!tt_focus_wrap(code, root)) tt_focus.keeps_looking = 1;
+            if (!tt_focus_wrap(code, root)) tt_focus.keeps_looking++;
         }
+        tt_focus.keeps_looking--;
         if (root == -2) return;
     }
     tt_focus_begin(code, info, resumes ? TT_FOCUS_RESUME : TT_FOCUS_START);
@@ -271,6 +273,7 @@ static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t c
             tt_profile_extents++;
             PyObject *result = PyObject_Vectorcall(function, args, count, names);
             tt_profile_extents--;
+            if (state->c_profilefunc != tt_profile) tt_focus_settle(recorder);
             if (!tt_profile_looks()) tt_profile_off(state); /* PyEval_SetProfile keeps the exception */
             return result;
         }

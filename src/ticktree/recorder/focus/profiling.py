@@ -40,16 +40,12 @@ class Profiling(Eye):
     def begin(self) -> None:
         """Puts the profile function into this thread, and into those that are started."""
         if sys.getprofile() is not None:
-            raise TicktreeError(
-                "--focus needs the profile function of this thread, which is taken by another profiler"
-            )
+            raise TicktreeError(_TAKEN)
         self._wrapped: list[tuple[Any, str, Any, Any]] = []
         self.watch(keeps_looking=False)
         if not focus_profile_on():
             super().end()
-            raise TicktreeError(
-                "--focus needs the profile function of this thread, which is taken by another profiler"
-            )
+            raise TicktreeError(_TAKEN)
         if threading._profile_hook is None:
             self._in_threads = True
             threading.setprofile(_begin_in_thread)
@@ -79,8 +75,8 @@ class Profiling(Eye):
             return False
         owner, name = place
         value = vars(owner)[name]
-        wrapped = _wrapped(value)
-        if wrapped is None or not _is_held_by(value, code, owner):
+        wrapped = _wrapped(value) if _is_held_by(value, code, owner) else None
+        if wrapped is None:
             return False
         for holder, key in [(owner, name), *_also_named(value, owner)]:
             self._wrapped.append((holder, key, value, wrapped))
@@ -118,22 +114,22 @@ def _is_held_by(value: Any, code: CodeType, owner: Any) -> bool:
     functions = [at for at in gc.get_referrers(code) if type(at) is FunctionType and at.__code__ is code]
     if not functions or any(id(function) not in within for function in functions):
         return False
-    for held in list(within.values()):
-        if type(held) not in (FunctionType, staticmethod, classmethod, property):
-            continue
+    chain = [at for at in within.values() if type(at) in (FunctionType, staticmethod, classmethod, property)]
+    ours = {id(within), id(functions), id(chain)}
+    for held in chain:  # not in a generator, which would hold it too
         for holder in gc.get_referrers(held):
-            if id(holder) in within or holder is within or holder is functions:
+            if id(holder) in within or id(holder) in ours:
                 continue
-            if isinstance(holder, FrameType) and (holder.f_code is code or holder.f_globals is globals()):
-                continue
-            if type(holder) is dict and (
-                _is_namespace_of(holder, owner, value) or _module_of(holder) is not None
-            ):
-                continue
-            if type(holder) in (list, tuple) and not gc.is_tracked(holder):
-                continue
-            return False
+            if not _may_hold(holder, value, code, owner):
+                return False
     return True
+
+
+def _may_hold(holder: Any, value: Any, code: CodeType, owner: Any) -> bool:
+    """Whether something that holds the function will have what stands for it, or never calls it again."""
+    if isinstance(holder, FrameType):
+        return holder.f_code is code or holder.f_globals is globals()
+    return type(holder) is dict and (_is_namespace_of(holder, owner, value) or _module_of(holder) is not None)
 
 
 def _held(value: Any) -> Iterator[Any]:

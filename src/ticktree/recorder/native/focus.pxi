@@ -27,8 +27,10 @@ def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, b
 
 
 def focus_end():
-    """Nothing is in focus any more; a call that is open under focus stays open until what is around it ends."""
+    """Nothing is in focus any more; what is open there is left at this moment, without counting as completed."""
     global focus_eye
+    if tt_focus.recorder != NULL:
+        tt_focus_close_all(tt_focus.recorder)
     tt_focus.recorder = NULL
     for at in range(TT_FOCUS_ROOTS):
         if tt_focus.roots[at] != NULL:
