@@ -1,8 +1,8 @@
 """What focus costs, outside the function in focus and below it, beside tools that record every call.
 
 The loop is of a control step's shape: a driver whose step calls controller, forwarder, merger and environment, some
-dozen calls of Python functions and C functions. Outside, the same functions are called by nobody in focus. Each figure is
-of blocks that follow each other closely: bare, then with a tool on, in one process; the order of the tools is shuffled.
+dozen calls of Python functions and C functions. Each figure is of blocks that follow each other closely: bare, then
+with a tool on, in one process; the order of the tools is shuffled.
 """
 
 from __future__ import annotations
@@ -91,6 +91,10 @@ class Driver:
     def outside(self) -> None:
         """The same, in focus for nobody."""
         self._once_outside()
+
+    def shared(self) -> None:
+        """What the function in focus calls too."""
+        self._once()
 
     def _once(self) -> None:
         wanted = [self._forwarder.step(self._observation) for _ in range(2)]
@@ -193,6 +197,7 @@ def measure(rounds: int) -> Report:
     bare: dict[str, list[float]] = {name: [] for name in tools}
     inside: dict[str, list[float]] = {name: [] for name in tools}
     outside: list[float] = []
+    shared: list[float] = []
     with recording():
         for number in range(rounds):
             progress(f"round {number + 1} of {rounds}")
@@ -200,12 +205,17 @@ def measure(rounds: int) -> Report:
                 gc.collect()
                 bare[name].append(_timed(driver.step, nullcontext))
                 inside[name].append(_timed(driver.step, tools[name]))
-            outside.append(_outside(driver, tools["ticktree focus"]))
+            outside.append(_outside(driver, driver.outside, tools["ticktree focus"]))
+            shared.append(_outside(driver, driver.shared, tools["ticktree focus"]))
     added = {name: [on - off for on, off in zip(inside[name], bare[name], strict=True)] for name in tools}
     lines: list[Figure | Absent] = [
+        Figure.of_spread("outside, of the bare loop", Spread.of(outside), "x", target=OUTSIDE_TARGET),
         Figure.of_spread(
-            "outside the function in focus, of the bare loop", Spread.of(outside), "x", target=OUTSIDE_TARGET
-        )
+            "outside, functions that are called in focus too",
+            Spread.of(shared),
+            "x",
+            note="they tell of their calls, and are told that nothing is in focus",
+        ),
     ]
     for name in tools:
         ratios = [ours / theirs for ours, theirs in zip(added[name], added["cProfile"], strict=True)]
@@ -226,13 +236,14 @@ def measure(rounds: int) -> Report:
     )
 
 
-def _outside(driver: Driver, focus: Session) -> float:
-    """A loop of other functions, once the one in focus has been found, of the same loop without focus."""
-    before = _timed(driver.outside, nullcontext)
+def _outside(driver: Driver, step: Callable[[], None], focus: Session) -> float:
+    """A loop outside the function in focus, once that has been found, of the same loop without focus."""
+    before = _timed(step, nullcontext)
     with focus():
-        driver.step()
-        during = _timed(driver.outside, nullcontext)
-    after = _timed(driver.outside, nullcontext)
+        for _ in range(10):
+            driver.step()
+        during = _timed(step, nullcontext)
+    after = _timed(step, nullcontext)
     return 2 * during / (before + after)
 
 

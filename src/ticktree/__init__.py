@@ -14,6 +14,7 @@ from ticktree.session import (
     current,
     disable,
     enable,
+    focus,
     snapshot,
     summary,
     timed,

@@ -7,7 +7,7 @@ import cProfile
 import pstats
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -79,21 +79,28 @@ def test_a_debugger_sees_every_line() -> None:
     assert counts(recorder) == {"root": 2, "leaf": 5}
 
 
-def profiled(calls: int) -> dict[str, int]:
+def another(x: int) -> None:
+    for at in range(x):
+        leaf(at)
+
+
+def profiled(calls: int, function: Callable[[int], object]) -> dict[str, int]:
     profiler = cProfile.Profile()
     profiler.enable()
     for _ in range(calls):
-        root(3)
+        function(3)
     profiler.disable()
     stats: Any = pstats.Stats(profiler)
-    return {name: entry[0] for (_, _, name), entry in stats.stats.items() if name in ("root", "leaf")}
+    return {
+        name: entry[0] for (_, _, name), entry in stats.stats.items() if name in ("root", "another", "leaf")
+    }
 
 
 @pytest.mark.skipif(not MONITORING, reason="a thread has one profile function: cProfile takes it")
 def test_cprofile_counts_every_call() -> None:
     recorder = Recorder()
     begin_focus(recorder, [f"{__name__}.root"])
-    assert profiled(4) == {"root": 4, "leaf": 12}
+    assert profiled(4, root) == {"root": 4, "leaf": 12}
     root(1)
     end_focus()
     assert counts(recorder) == {"root": 5, "leaf": 13}
@@ -118,12 +125,12 @@ def test_a_profiler_that_is_started_later_has_all_and_focus_goes_on_after_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     recorder = Recorder()
-    begin_focus(recorder, [f"{__name__}.root"])
-    root(1)
-    assert profiled(4) == {"root": 4, "leaf": 12}
-    root(2)
+    begin_focus(recorder, [f"{__name__}.another"])
+    another(1)
+    assert profiled(4, another) == {"another": 4, "leaf": 12}
+    another(2)
     end_focus()
-    assert counts(recorder) == {"root": 2, "leaf": 3}
+    assert counts(recorder) == {"another": 2, "leaf": 3}
     assert (
         capsys.readouterr().err == "ticktree: another profiler is on: --focus records nothing while it is\n"
     )
@@ -158,7 +165,7 @@ def test_identifiers_of_others_stay_theirs(taken: tuple[int, ...]) -> None:
     try:
         if len(taken) == 3:
             with pytest.raises(
-                TicktreeError, match="no identifier of sys.monitoring is free for --focus: 'theirs 3'"
+                TicktreeError, match=r"no identifier of sys\.monitoring is free for --focus: 'theirs 3'"
             ):
                 begin_focus(recorder, [f"{__name__}.root"])
         else:
