@@ -49,6 +49,8 @@ def _known(program: Sequence[str]) -> Iterator[str]:
     for number, file in enumerate(sorted(folder.rglob("*.py"))):
         if number >= _FILES_AT_MOST:
             return
+        if file == script:
+            continue
         module = ".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
         yield from (f"{module}.{name}" for name in _functions_in(file))
 
