@@ -42,7 +42,17 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
     done = here.ticktree("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     labels = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert labels == ["clock", "section", "memory", "cores", "noise", "ceilings", "recording", "libraries", "run"]
+    assert labels == [
+        "clock",
+        "section",
+        "memory",
+        "cores",
+        "noise",
+        "ceilings",
+        "recording",
+        "libraries",
+        "run",
+    ]
     assert "Works: a small program was started, recorded and read back." in done.stdout
     assert re.search(r"costs [\d.]+ ns \(\d\.\d\d\)", done.stdout)
     assert "ticktree demo" in done.stdout

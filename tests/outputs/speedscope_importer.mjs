@@ -40,7 +40,9 @@ log(
     name: group.name,
     profiles: group.profiles.map(profile => {
       const stacks = []
+      const calls = []
       const open = []
+      const begun = []
       let last = 0
       // What lies between two events belongs to all that are open.
       const book = value => {
@@ -48,14 +50,14 @@ log(
         last = value
       }
       profile.forEachCall(
-        (node, value) => (book(value), open.push(node.frame)),
-        (_, value) => (book(value), open.pop()),
+        (node, value) => (book(value), open.push(node.frame), begun.push(value)),
+        (_, value) => (book(value), calls.push([open.pop().name, begun.pop(), value])),
       )
       const frames = []
       profile.forEachFrame(frame => {
         frames.push({ name: frame.name, file: frame.file, line: frame.line, total: frame.getTotalWeight(), self: frame.getSelfWeight() })
       })
-      return { name: profile.getName(), unit: profile.getWeightUnit(), total: profile.getTotalWeight(), stacks, frames }
+      return { name: profile.getName(), unit: profile.getWeightUnit(), total: profile.getTotalWeight(), stacks, calls, frames }
     }),
   }),
 )

@@ -67,6 +67,12 @@ def test_a_field_in_a_oneof_is_there_though_it_is_zero():
     assert Everything.FromString(b"").WhichOneof("one_of") is None
 
 
+def test_a_field_that_has_to_be_there_is_there_though_it_is_zero():
+    assert pb.integer(1, 0) == pb.double(4, 0.0) == b""
+    assert pb.integer(1, 0, present=True) == b"\x08\x00"
+    assert pb.double(4, 0.0, present=True) == b"\x21" + bytes(8)
+
+
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
 def test_a_number_that_does_not_fit_is_refused_and_not_cut(number):
     with pytest.raises(OverflowError, match="64 bits"):

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
-from hostile_profiles import hostile, side_by_side, unknown_durations
+from hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from hypothesis import given, settings
 from invented_profiles import control, training
 from profile_strategies import profiles
 
+import ticktree
+from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, OUTPUTS, ViewOptions
+from ticktree.outputs.registry import Output
 from ticktree.profile import Profile
 
 
@@ -29,12 +33,61 @@ def test_every_output_draws_every_profile_with_every_option(name, make):
         assert document.startswith(b"\x89PNG") if OUTPUTS[name].binary else document.endswith(b"\n")
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+def need_library_of(name):
+    library = {"parquet": "pyarrow", "rerun": "rerun", "mcap": "mcap"}.get(name)
+    if library is not None:
+        pytest.importorskip(library, reason=f"{name} was not written: there is no {library}")
+
+
+def assert_same(name, first, second):
+    if name == "rerun":  # it gives rows and chunks ids made of the time they are written at
+        assert min(len(first), len(second)) > 0
+    else:
+        assert first == second
+
+
+@pytest.mark.parametrize("name", [name for name, form in EXPORTS.items() if not form.needs_events])
 @pytest.mark.parametrize("make", [training, control, hostile, side_by_side, unknown_durations, Profile.empty])
 def test_every_export_writes_every_profile_and_the_same_each_time(name, make):
-    if name == "parquet":
-        pytest.importorskip("pyarrow", reason="Parquet files were not written: there is no pyarrow")
-    assert EXPORTS[name].render(make()) == EXPORTS[name].render(make())
+    need_library_of(name)
+    assert_same(name, EXPORTS[name].render(make()), EXPORTS[name].render(make()))
+
+
+@pytest.mark.parametrize("name", [name for name, form in EXPORTS.items() if form.takes_events])
+@pytest.mark.parametrize("make", [training, control, hostile, side_by_side, unknown_durations, Profile.empty])
+def test_every_export_of_a_timeline_writes_every_profile_and_the_same_each_time(name, make):
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
+    for _ in recorder.loop("train", range(3)):
+        for at, hostile_name in enumerate(NAMES):
+            with recorder.section(hostile_name):
+                recorder.advance(at)
+    need_library_of(name)
+    timeline = recorder.timeline()
+    first, second = (EXPORTS[name].render(make(), timeline=timeline) for _ in range(2))
+    assert_same(name, first, second)
+
+
+@pytest.mark.parametrize(
+    ("form", "given"),
+    [
+        (Output("made_up", ".x"), [(), ()]),
+        (Output("made_up", ".x", uses_events=True), [(None,), ("calls",)]),
+        (Output("made_up", ".x", needs_events=True), [("calls",)]),
+    ],
+)
+def test_a_timeline_is_given_to_who_shows_it_and_missed_only_by_who_shows_nothing_else(
+    monkeypatch, form, given
+):
+    seen = []
+    module = SimpleNamespace(render=lambda _profile, _options, *timeline: seen.append(timeline) or b"drawn")
+    monkeypatch.setitem(sys.modules, "ticktree.outputs.made_up", module)
+    if form.needs_events:
+        with pytest.raises(TicktreeError, match="ticktree run --timeline"):
+            form.render(Profile.empty())
+    else:
+        assert form.render(Profile.empty()) == b"drawn"
+    assert form.render(Profile.empty(), timeline="calls") == b"drawn"
+    assert seen == given
 
 
 @settings(max_examples=10)

@@ -221,7 +221,7 @@ def test_whatever_is_booked_the_accounts_of_sections_stay_exact(program, clock):
     profile, alone = booking.play(program), Program().play(program)
     profile.check()
     expected = {path: node.total_ns for path, _, node in alone.root.walk()}
-    found = dict((path, node) for path, _, node in profile.root.walk())
+    found = {path: node for path, _, node in profile.root.walk()}
     assert {path: found.pop(path).total_ns for path in expected} == expected
     assert sum(each.own_ns for each in found.values()) == sum(booking.booked)
     assert sum(each.count for each in found.values()) == len(booking.booked)

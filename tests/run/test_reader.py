@@ -13,6 +13,7 @@ from memory_images import busy_image, changed, place, profile_of, recorder_on
 
 from ticktree.profile import Profile, Stats
 from ticktree.run.reading import layout
+from ticktree.run.reading.events import events_in
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_file, read_images
 
@@ -117,6 +118,14 @@ def test_a_file_of_format_2_is_read_as_it_was_then():
     loop = profile.loops["main/control"]
     assert (loop.missed, loop.lateness.histogram.count) == (4, 0)
     assert (loop.waited_ns, loop.causes, loop.missed_ns, loop.missed_breakdown) == (None, None, None, {})
+
+
+def test_a_file_of_format_3_is_read_as_it_was_then_and_has_no_timeline():
+    """`make_format_3.py` says what is in it."""
+    image = FIXTURES.joinpath("format-3.tt").read_bytes()
+    assert Image(image).header.format == 3
+    assert profile_of(image) == Profile.from_json(FIXTURES.joinpath("format-3.json").read_text())
+    assert events_in(image) is None
 
 
 def test_a_file_of_the_first_format_is_read():

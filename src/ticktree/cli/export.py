@@ -9,12 +9,12 @@ import click
 
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import deliver, read
+from ticktree.cli.files import deliver, read, timeline_for
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.headline import losses
-from ticktree.outputs.options import TableName
+from ticktree.outputs.options import Only, TableName
 
 
 @click.command("export", short_help="A run in another program's format.")
@@ -29,17 +29,35 @@ from ticktree.outputs.options import TableName
     show_default=True,
     help="Which table, of formats whose files hold one.",
 )
+@click.option(
+    "--only",
+    type=click.Choice(get_args(Only)),
+    help="Which half, of formats that hold totals and, where the run has a timeline, its single calls.",
+)
 @options.output
-def command(run: Path | None, format_name: str, table: TableName, output: Path | None) -> None:
+@options.categories
+def command(
+    run: Path | None,
+    format_name: str,
+    table: TableName,
+    only: Only | None,
+    output: Path | None,
+    categories: tuple[str, ...],
+) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
-    RUN is a run's directory, a saved profile or timers file, or nothing: the newest run in ./ticktree-runs. A
-    program that still runs is written as it is at this moment.
+    RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in
+    ./ticktree-runs. A program that still runs is written as it is at this moment.
     """
-    profile = read(run)
     form = EXPORTS[format_name]
+    if only is not None and not form.uses_events:
+        raise click.UsageError(
+            f"--only is of formats that hold both totals and single calls; {form.name} does not."
+        )
+    profile = read(run, categories)
+    timeline = None if only == "totals" else timeline_for(form, run)
     with progress("writing"):
-        document = form.render(profile, ViewOptions(table=table))
+        document = form.render(profile, ViewOptions(table=table, only=only), timeline)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
+from ticktree.session.asking import DEFAULT_EVENTS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -26,6 +27,7 @@ _OPTIONS = (
         help="Libraries to record by themselves: names of those below, default for all that are so by default, "
         "-NAME to leave one out.",
     ),
+    click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
     click.option(
@@ -43,6 +45,15 @@ _OPTIONS = (
         help="How many levels of calls below a function in focus are recorded.",
     ),
     click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
+    click.option(
+        "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
+    ),
+    click.option(
+        "--timeline-events",
+        type=click.IntRange(1, 2_000_000),
+        metavar="COUNT",
+        help="The same, of so many calls a process.",
+    ),
 )
 
 
@@ -52,19 +63,25 @@ class Recording:
 
     Attributes:
         auto: the libraries to record by themselves, by name and with commas between.
+        torch_layers: whether to record every layer of torch's modules, too.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
         focus: the functions whose call trees are recorded.
         depth: how many levels of calls below them.
         focus_c: whether C functions are recorded there too.
+        timeline: whether to keep calls one by one.
+        timeline_events: the same, and how many of each process.
     """
 
     auto: str = DEFAULT
+    torch_layers: bool = False
     no_auto: bool = False
     memory: bool = False
     focus: Sequence[str] = ()
     depth: int = DEPTH
     focus_c: bool = False
+    timeline: bool = False
+    timeline_events: int | None = None
 
     def environment(self) -> dict[str, str]:
         """Return what tells the program's processes.
@@ -73,9 +90,14 @@ class Recording:
             TicktreeError: There is no such thing to record.
         """
         words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
+        if self.torch_layers:
+            words.append("torch-layers")
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
+        events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
+        if events is not None:
+            environment[TIMELINE_VARIABLE] = str(events)
         return environment | focus_environment(checked_names(self.focus), self.depth, self.focus_c)
 
 

@@ -9,6 +9,7 @@ from ticktree.analysis.crews.roles import By
 from ticktree.analysis.settings import Settings
 
 Phase: TypeAlias = Literal["steady", "warmup", "all"]
+Only: TypeAlias = Literal["totals", "calls"]
 TableName: TypeAlias = Literal["nodes", "loops", "gauges", "losses", "metadata"]
 
 
@@ -25,6 +26,7 @@ class ViewOptions:
             because only there the accounts add up.
         by: whether the tree has a column for each process, thread or role; None for the tree of all together.
         table: which table of the profile, where a file holds one.
+        only: which half, where a file can hold totals and single calls; None for both, as far as they are there.
         settings: how the profile is judged.
     """
 
@@ -35,4 +37,5 @@ class ViewOptions:
     phase: Phase = "steady"
     by: By | None = None
     table: TableName = "nodes"
+    only: Only | None = None
     settings: Settings = field(default_factory=Settings)

@@ -1,6 +1,7 @@
 """Protocol buffers, written: the wire format's few rules, so that no user's protobuf release is in the way.
 
-A message is the bytes of its fields one after the other. A field that has its type's default may be left out, and is.
+A message is the bytes of its fields one after the other. A field that has its type's default may be left out, and is,
+unless it has to be there: whoever reads tells one that is from one that is not.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable
 
 from ticktree.outputs.literal import encodable
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _64_BITS = (1 << 64) - 1
 
 
@@ -31,9 +32,14 @@ def varint(number: int) -> bytes:
     return bytes(pieces)
 
 
-def integer(field: int, number: int) -> bytes:
-    """Return a field of type int64, uint64, int32, bool or enum."""
-    return _tag(field, _VARINT) + varint(number) if number else b""
+def tag(field: int, wire_type: int) -> bytes:
+    """Return what a field begins with."""
+    return varint(field << 3 | wire_type)
+
+
+def integer(field: int, number: int, *, present: bool = False) -> bytes:
+    """Return a field of type int64, uint64, int32, bool or enum; if it is to be `present`, be it 0."""
+    return tag(field, VARINT) + varint(number) if number or present else b""
 
 
 def integers(field: int, numbers: Iterable[int]) -> bytes:
@@ -41,10 +47,10 @@ def integers(field: int, numbers: Iterable[int]) -> bytes:
     return blob(field, b"".join(map(varint, numbers)))
 
 
-def double(field: int, number: float) -> bytes:
+def double(field: int, number: float, *, present: bool = False) -> bytes:
     """Return a field of type double; -0.0 is no default."""
     packed = struct.pack("<d", number)
-    return _tag(field, _FIXED64) + packed if any(packed) else b""
+    return tag(field, FIXED64) + packed if any(packed) or present else b""
 
 
 def doubles(field: int, numbers: Iterable[float]) -> bytes:
@@ -54,7 +60,7 @@ def doubles(field: int, numbers: Iterable[float]) -> bytes:
 
 def single(field: int, number: float) -> bytes:
     """Return a field of type float that is in a oneof, where the default counts too."""
-    return _tag(field, _FIXED32) + struct.pack("<f", number)
+    return tag(field, FIXED32) + struct.pack("<f", number)
 
 
 def text(field: int, words: str) -> bytes:
@@ -67,10 +73,7 @@ def blob(field: int, content: bytes) -> bytes:
     return message(field, content) if content else b""
 
 
-def message(field: int, content: bytes) -> bytes:
+def message(field: int, *parts: bytes) -> bytes:
     """Return a field that is a message, which is there even when it has no fields."""
-    return _tag(field, _BYTES) + varint(len(content)) + content
-
-
-def _tag(field: int, wire_type: int) -> bytes:
-    return varint(field << 3 | wire_type)
+    content = b"".join(parts)
+    return tag(field, BYTES) + varint(len(content)) + content

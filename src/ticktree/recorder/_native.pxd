@@ -19,7 +19,7 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_CLOCK_VIRTUAL
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
-    enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
+    enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
 
     ctypedef struct tt_anchor:
         uint64_t ticks
@@ -41,11 +41,12 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_node:
         tt_stats stats
         uint32_t flags
-        tt_ref site_file, site_function
+        tt_ref name, site_file, site_function
         uint32_t site_line
     ctypedef struct tt_frame:
-        uint64_t serial
+        uint64_t serial, start, covered, cover_start
         tt_ref node
+        uint32_t flags, active
     ctypedef struct tt_reading:
         uint64_t now, least, most
     ctypedef struct tt_recorder
@@ -76,6 +77,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_ref node
         void* context
         uint32_t generation
+        uint64_t made
         tt_snapshot* path
     ctypedef struct tt_errand:
         tt_thread* thread
@@ -86,6 +88,7 @@ cdef extern from "core/builtins.h" nogil:
         bint fork_noted
         tt_ref fork_node, role_of_new
         uint32_t always
+        uint64_t events_asked
         uint32_t generation
         int clock
         uint64_t virtual_now
@@ -94,6 +97,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_section* sections
         PyObject* by_name
         PyObject* origin_var
+        PyObject* watch_var
         PyObject* owner
         tt_channels* shared
         tt_channels* own
@@ -110,6 +114,7 @@ cdef extern from "core/builtins.h" nogil:
 
     tt_recorder* tt_recorders
     uint64_t tt_now(tt_recorder*)
+    const void* tt_at(tt_recorder*, tt_ref)
     tt_node* tt_node_at(tt_recorder*, tt_ref)
     int tt_clock_choose()
     uint64_t tt_clock_scale(int)
@@ -139,6 +144,8 @@ cdef extern from "core/builtins.h" nogil:
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
     void tt_anchor_renew(tt_recorder*)
+    void tt_timeline_begin(tt_recorder*)
+    const uint64_t TT_EVENTS_MOST
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "core/builtins.h":
@@ -218,8 +225,49 @@ cdef extern from "core/pace.h" nogil:
 cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
+cdef extern from "core/outermost.h":
+    ctypedef struct tt_outermost:
+        uint64_t layer
+        PyObject* before
+    Py_ssize_t tt_outermost_offset
+    PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_outside() noexcept
+
+cdef extern from "core/lone.h":
+    bint tt_lone_tick(tt_section*)
+    void tt_lone_end(tt_section*)
+    bint tt_is_inside(tt_recorder*)
+
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
+
+cdef extern from "core/watch.h":
+    enum: TT_FRAME_CALLING
+    ctypedef struct tt_watch_row:
+        tt_ref node
+        uint64_t sum, concurrent
+    ctypedef struct tt_watch:
+        tt_watch_row* rows
+        uint32_t room, lost, generation
+        uint64_t sum
+    bint tt_watch_begin(tt_recorder*, tt_watch*, tt_thread*, tt_frame*)
+    tt_frame* tt_watch_open(tt_recorder*, tt_watch*)
+    tt_frame* tt_watch_above(tt_recorder*, tt_frame*)
+    void tt_watch_free(tt_recorder*, tt_watch*)
+
+cdef extern from "core/graft.h":
+    ctypedef struct tt_calling:
+        tt_frame* frame
+    tt_frame* tt_frame_here(tt_recorder*, tt_thread**)
+    void tt_calling_begin(tt_recorder*, tt_calling*)
+    tt_frame* tt_calling_open(tt_recorder*, tt_calling*)
+    uint64_t tt_own_so_far(tt_recorder*, tt_frame*)
+    tt_ref tt_graft_book(tt_section*, tt_frame*, tt_ref, uint64_t, uint64_t, uint64_t)
+    uint64_t tt_since(tt_recorder*, uint64_t)
+    tt_ref tt_parent_of(tt_recorder*, tt_ref)
+    tt_ref tt_place_known(tt_section*, tt_ref)
+    tt_ref tt_node_find(tt_section*, tt_ref)
+    tt_watch* (*tt_watch_of_object)(PyObject*) noexcept
 
 cdef extern from "core/place.h":
     ctypedef struct tt_spot:

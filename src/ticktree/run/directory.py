@@ -3,6 +3,7 @@
     ticktree-runs/YYYYMMDD-HHMMSS-NAME/
         run.json        what run this is (manifest.py)
         profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
+        timeline/       the calls one by one, where that was asked for (timeline.py)
         folded.json     until then: what was recorded by processes that have ended (folding.py)
 
 While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
@@ -20,6 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
@@ -32,6 +34,7 @@ from ticktree.run.trust import is_writable_by_all, require_own
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
+    from ticktree.profile.timeline import Timeline
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
@@ -232,7 +235,8 @@ class RunDirectory:
         whole = self._read_memory()
         if whole is None:
             return self._read_saved()
-        whole = _annotated(whole, {}, losses=self._outliving())
+        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving()})
+        whole = _annotated(whole, {}, losses=self._keep_timeline())
         self._save(whole)
         remove_memory(self.memory_dir)
         self.tidy()
@@ -292,6 +296,21 @@ class RunDirectory:
     def _save(self, profile: Profile) -> None:
         write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)
 
+    def _keep_timeline(self) -> dict[str, int]:
+        from ticktree.run.timeline import keep_timeline
+
+        return keep_timeline(self)
+
+    def timeline(self) -> Timeline | None:
+        """The calls one by one, as far as they are kept; None where the run recorded no timeline.
+
+        Raises:
+            TicktreeError: It cannot be read.
+        """
+        from ticktree.run.timeline import read_timeline
+
+        return read_timeline(self)
+
     def _write_manifest(self) -> None:
         data = self.manifest.to_json().encode()
         write_atomically(self.path / MANIFEST_NAME, data, follow=False)
@@ -321,11 +340,15 @@ def _working_directory() -> str:
         return ""
 
 
-def _annotated(profile: Profile, facts: Mapping[str, str | int | float | bool], losses: int = 0) -> Profile:
+def _annotated(
+    profile: Profile,
+    facts: Mapping[str, str | int | float | bool],
+    losses: Mapping[str, int] = MappingProxyType({}),
+) -> Profile:
     from ticktree.profile import Profile
 
     notes = Profile(
         metadata={key: frozenset([value]) for key, value in facts.items()},
-        losses={"processes_outlived_run": losses} if losses else {},
+        losses={loss: count for loss, count in losses.items() if count},
     )
     return profile.merge(notes)

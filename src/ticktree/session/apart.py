@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ticktree import recorder as native
-from ticktree.session.showing import print_profile, profile_of
+from ticktree.session.showing import print_profile, profile_of, timeline_of
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
+    from ticktree.profile.timeline import Timeline
 
 
 class Recorder(native.Recorder):
@@ -16,9 +17,10 @@ class Recorder(native.Recorder):
 
     Args:
         virtual_clock: Time stands still but for `advance(ns)`.
+        timeline: Of how many completed calls to keep start and end, the last ones.
     """
 
-    def __init__(self, *, virtual_clock: bool = False) -> None:  # noqa: ARG002 - taken by __cinit__
+    def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None:  # noqa: ARG002 - taken by __cinit__
         self.enable()
 
     def timed(self, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
@@ -38,6 +40,10 @@ class Recorder(native.Recorder):
     def snapshot(self) -> Profile:
         """What has been recorded so far, as a profile."""
         return profile_of(self, "recorder")
+
+    def timeline(self) -> Timeline | None:
+        """The completed calls one by one, as far as they are kept; None where none were asked for."""
+        return timeline_of(self)
 
     def summary(self) -> None:
         """Prints the tree to standard error."""

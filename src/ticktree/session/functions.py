@@ -17,9 +17,17 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
 
 
-def enable() -> None:
-    """Starts recording, or goes on with it. The run is kept in ./ticktree-runs/ when the program ends."""
-    current.enable()
+def enable(*, timeline: bool | int = False) -> None:
+    """Starts recording, or goes on with it. The run is kept in ./ticktree-runs/ when the program ends.
+
+    Args:
+        timeline: Of how many completed calls of each process to keep start and end, the last ones; True for as many
+            as are kept by default. They are what `ticktree export --to perfetto` shows.
+
+    Raises:
+        TicktreeError: `timeline` is below 0.
+    """
+    current.enable(timeline=timeline)
 
 
 def disable() -> None:

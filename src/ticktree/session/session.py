@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
-from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE
+from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
+from ticktree.session.asking import events_of, events_of_environment
 from ticktree.session.memory_file import file_in, file_of_child, no_file
 from ticktree.session.showing import profile_of, say
 
@@ -40,17 +41,27 @@ class Session:
         self._finishes = False
         self._unsaved = False
         self._is_first = False
-        self._announced = False
+        self._announced: list[str] = []
+        self._timeline = 0
+        self._is_open = False
         self._lock = threading.Lock()
 
-    def enable(self, run: RunDirectory | None = None, parent: str | None = None) -> None:
+    def enable(
+        self, run: RunDirectory | None = None, parent: str | None = None, timeline: bool | int = False
+    ) -> None:
         """Starts recording, or goes on with it.
 
         Args:
             run: The run to record into; by default a new one, which this process finishes when it ends.
             parent: The place that this process hangs under, as whoever started it said.
+            timeline: How many completed calls to keep one by one; True for as many as are kept by default.
+
+        Raises:
+            TicktreeError: `timeline` is below 0.
         """
+        asked = events_of(timeline)
         with self._lock:
+            self._ask_for_timeline(asked)
             if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
                 return
             if not self._pid:
@@ -59,6 +70,11 @@ class Session:
                 self.recorder.enable()
             native.install(self.recorder)
             self._lead_children()
+
+    def _ask_for_timeline(self, events: int) -> None:
+        self._timeline = self._timeline or events or events_of_environment()
+        if events and self._is_open and not OFF_FOR_GOOD:
+            self.recorder.open(timeline=events)
 
     def enable_unsaved(self) -> None:
         """Starts recording in private memory, without a run, unless anybody has started it before.
@@ -94,19 +110,23 @@ class Session:
         self.recorder.disable()
         native.uninstall(self.recorder)
         native.leave_children()
-        if self._announced:
-            self._announced = False
-            os.environ.pop(RUN_VARIABLE, None)
+        while self._announced:
+            os.environ.pop(self._announced.pop(), None)
 
     def _lead_children(self) -> None:
         """Processes that are started from now on record into the same run."""
         if self.run is None:
             return
         native.lead_children(self.recorder, str(self.run.path))
-        if RUN_VARIABLE not in os.environ:
-            # For those that are started past us: through a shell, by other libraries.
-            os.environ[RUN_VARIABLE] = str(self.run.path)
-            self._announced = True
+        # For those that are started past us: through a shell, by other libraries.
+        self._announce(RUN_VARIABLE, str(self.run.path))
+        if self._timeline:
+            self._announce(TIMELINE_VARIABLE, str(self._timeline))
+
+    def _announce(self, variable: str, value: str) -> None:
+        if variable not in os.environ:
+            os.environ[variable] = value
+            self._announced.append(variable)
 
     def snapshot(self) -> Profile:
         """What this process has recorded so far."""
@@ -130,7 +150,8 @@ class Session:
         except Exception as error:
             say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
-            self.recorder.open()
+            self.recorder.open(timeline=self._timeline)
+            self._is_open = True
         self.recorder.set_costs(*native.calibrate())
 
     def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
@@ -156,14 +177,19 @@ class Session:
                 self._open(run)
             except (OSError, TicktreeError, MemoryError):
                 self.run = None  # it is over, and was outlived: what is recorded now is for nobody
-                self.recorder.open()
+                self.recorder.open(timeline=self._timeline)
+                self._is_open = True
             self.recorder.set_costs(*costs)
 
         self.recorder.begin_later(opening)
 
     def _open(self, run: RunDirectory) -> None:
         path, limit, identity = file_in(run)
-        self.recorder.open(path, file_limit=limit, run_began_ns=run.manifest.began_ns, identity=identity)
+        began_ns = run.manifest.began_ns
+        self.recorder.open(
+            path, file_limit=limit, run_began_ns=began_ns, identity=identity, timeline=self._timeline
+        )
+        self._is_open = True
         self.recorder.child_file = lambda: file_of_child(run)
         if self.recorder.is_private and not self._unsaved:
             say(

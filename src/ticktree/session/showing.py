@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
+    from ticktree.profile.timeline import Timeline
     from ticktree.recorder import Recorder
 
 
@@ -21,6 +22,14 @@ def profile_of(recorder: Recorder, run_id: str) -> Profile:
         return Profile.empty()
     errors: list[Any] = []
     return read_images([Image(data)], run_id, errors)
+
+
+def timeline_of(recorder: Recorder) -> Timeline | None:
+    """The calls that a recorder keeps one by one; None where it keeps none."""
+    data = recorder.image()
+    from ticktree.run.timeline import timeline_of_image
+
+    return timeline_of_image(data) if data else None
 
 
 def print_profile(profile: Profile) -> None:

@@ -12,6 +12,8 @@
 
 #include "booking.h"
 #include "sample.h"
+#include "timeline.h"
+#include "watch.h"
 
 enum tt_ending {
     TT_COMPLETE, /* counted */
@@ -115,6 +117,9 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
     if (TT_UNLIKELY(sample != NULL)) tt_sample_book(recorder, frame, node, sample, duration);
     tt_write_end(&node->sequence);
+    if (TT_UNLIKELY(recorder->ring != NULL) && ending == TT_COMPLETE)
+        tt_event_put(recorder, frame->lane, frame->node, frame->start, now);
+    if (TT_UNLIKELY(flags & TT_FRAME_WATCHED)) tt_watch_close(recorder, frame, duration, duration - stood_for);
     if (TT_UNLIKELY(flags & TT_FRAME_WAIT)) tt_wait_end(recorder, frame, now);
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
         if (frame->waits_open) tt_waits_hand_over(recorder, frame);
@@ -152,7 +157,7 @@ static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *par
             frame->tick = parent->tick;
             frame->epoch = parent->epoch;
         }
-        frame->flags |= parent->flags & TT_FRAME_WAITING;
+        frame->flags |= parent->flags & TT_FRAME_INHERITED;
     } else {
         frame->parent = 0;
         frame->tick = 0;

@@ -7,6 +7,7 @@
  *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes
  *   3  what the steady ticks of a loop add up to, and footprints (what calls needed of memory): records of their own,
  *      named where a file of format 1 or 2 has zeros
+ *   4  the timeline: a ring of completed calls one by one, and their lanes; named where older files have zeros
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
@@ -25,7 +26,7 @@
 #include <stddef.h>
 
 #define TT_MAGIC 0x454552544B434954ULL /* "TICKTREE", little-endian */
-#define TT_FORMAT 3u
+#define TT_FORMAT 4u
 #define TT_LINE 64u
 
 #define TT_OCTAVES 48u     /* durations of 2^0 to 2^48 ns (3.2 days); longer ones are counted in the last */
@@ -109,6 +110,9 @@ typedef struct {
     uint32_t edge_count;
     tt_ref footprints; /* newest */
     uint32_t footprint_count;
+    tt_ref ring;  /* of the timeline; 0: none was asked for, or there was no room for it */
+    tt_ref lanes; /* newest */
+    uint32_t lane_count;
 } tt_header;
 
 enum tt_node_flag {
@@ -186,6 +190,11 @@ enum tt_frame_flag {
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
     TT_FRAME_HELD = 512,    /* a tick of a loop object, which ends it: asleep, it waits for that */
     TT_FRAME_WAIT = 256,    /* an outermost wait of a tick: counted there */
+    TT_FRAME_WATCH = 1 << 16,   /* a request's: its own sections are summed up apart (core/watch.h) */
+    TT_FRAME_WATCHED = 1 << 17, /* this or a frame around it is */
+    TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
+    TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */
+    TT_FRAME_INHERITED = TT_FRAME_WAITING | TT_FRAME_WATCHED | TT_FRAME_CALLING,
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 
@@ -200,7 +209,7 @@ typedef struct { /* one open call; free when serial is 0 */
     uint32_t active;                 /* children open now */
     uint32_t flags;
     tt_ref next, tick; /* tick: the innermost tick's frame */
-    uint32_t reserved0;
+    tt_ref lane; /* in the timeline */
     uint64_t waited;         /* of a tick: while it had a wait open */
     uint64_t wait_start;
     uint32_t waits_open;
@@ -209,8 +218,10 @@ typedef struct { /* one open call; free when serial is 0 */
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
     uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
+    uint64_t watch; /* of a watched call */
+    uint64_t afar, afar_serial; /* the call of another thread that it works for */
     uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
-    uint64_t reserved[4];
+    uint64_t reserved1;
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */
@@ -223,6 +234,28 @@ typedef struct { /* the nodes that one thread writes; adopted by another when it
     tt_ref path; /* of the thread that writes it; 0: never needed */
     uint64_t reserved[5];
 } tt_tree;
+
+/* One completed call, in ticks. */
+typedef struct {
+    uint64_t start, end;
+    tt_ref node, lane; /* lane 0: one of those past the cap of lanes */
+} tt_event;
+
+/* The timeline: `capacity` events follow. Event number n, from 0, lies at n modulo capacity. Whole are those that are
+ * older than `done` and not older than `begun` less capacity. */
+typedef struct {
+    uint64_t begun, done; /* events that were begun to be written, and that are written */
+    uint64_t forgotten;   /* events before the last reset: neither shown nor lost */
+    uint64_t capacity;
+    uint64_t reserved[4];
+} tt_ring;
+
+typedef struct { /* whose calls follow each other in the timeline: a thread's, or those of a context within it */
+    tt_ref next;
+    uint32_t number; /* 0: the thread's own; 1, 2, ...: of its contexts, so many of which were in use at once */
+    uint64_t thread_id; /* as the kernel numbers threads */
+    char thread_name[TT_THREAD_NAME + 1];
+} tt_lane;
 
 #define TT_SHARES 96u
 #define TT_EDGE_CAP 1024u
@@ -361,6 +394,8 @@ _Static_assert(offsetof(tt_node, tick_epoch) == 64, "what every call writes is o
 _Static_assert(offsetof(tt_node, memory_samples) == 128, "what most calls write is two");
 _Static_assert(sizeof(tt_node) == 26 * TT_LINE, "a node is 26 lines");
 _Static_assert(sizeof(tt_frame) == 3 * TT_LINE, "a frame is three lines");
+_Static_assert(sizeof(tt_event) == 24, "an event is 24 bytes");
+_Static_assert(sizeof(tt_ring) == TT_LINE && sizeof(tt_lane) == TT_LINE, "a ring's head and a lane are one line");
 _Static_assert(sizeof(tt_tree) == 128, "a tree is two lines");
 _Static_assert(sizeof(tt_edge) == TT_LINE, "an edge is one line");
 _Static_assert(sizeof(tt_footprint) == TT_LINE, "a footprint is one line");

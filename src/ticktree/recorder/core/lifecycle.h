@@ -32,6 +32,8 @@ static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_
     recorder->pid = (uint32_t)getpid();
     recorder->window_shift = recorder->window_index = 0;
     recorder->window_end = 0;
+    recorder->ring = NULL;
+    tt_timeline_begin(recorder);
     __atomic_store_n(&header->magic, TT_MAGIC, __ATOMIC_RELEASE); /* last: a file without it is not one yet */
 }
 
@@ -185,6 +187,7 @@ static void tt_reset(tt_recorder *recorder)
         tt_write_end(&edge->sequence);
         ref = edge->next;
     }
+    tt_timeline_reset(recorder);
     tt_paths_reset(recorder);
     tt_footprints_reset(recorder);
     tt_peaks_reset(recorder);

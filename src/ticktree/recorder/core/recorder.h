@@ -53,6 +53,7 @@ typedef struct {
     tt_ref node;
     void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
     uint32_t generation;
+    uint64_t made; /* when */
     tt_snapshot *path; /* of the thread that captured it, where asked for; freed with the origin */
 } tt_origin;
 
@@ -65,7 +66,11 @@ typedef struct tt_stack {
     tt_frame *parent; /* what the lowest frame hangs under, if it is still the call `parent_serial` */
     uint64_t parent_serial;
     tt_ref home;        /* the node the lowest frame hangs under */
+    tt_frame *afar;     /* of another thread: the call that this one's work is for, if it is still the call `afar_serial` */
+    uint64_t afar_serial;
     uint32_t suspended; /* open frames that were entered in generators: any of them may sleep */
+    tt_ref lane;        /* in the timeline; 0 where none is recorded */
+    uint32_t number;    /* among the stacks of its thread; 0: the thread's own */
     uint64_t too_deep;  /* calls past the frame cap: LIFO, by count */
     struct tt_stack *next;
 } tt_stack;
@@ -84,6 +89,7 @@ struct tt_thread {
     tt_stack *stacks;   /* of other contexts with open frames */
     tt_stack *spare;
     tt_stack *last;     /* the stack used last */
+    uint32_t stacks_numbered;
     uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
     tt_path *path;      /* its critical path; NULL until first needed */
     uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
@@ -141,11 +147,15 @@ struct tt_recorder {
     uint32_t growth_room;
     tt_ref *edge_refs;         /* open addressing, by what an edge is of */
     tt_ref *footprint_refs;    /* open addressing, by node and memory */
+    tt_ring *ring;             /* of the timeline; NULL where none is recorded */
+    uint64_t event_at;         /* where in it the next event goes */
+    uint64_t events_asked;     /* how many of them a file should hold */
     uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
     tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
     tt_quick_name quick_names[TT_QUICK_NAMES];
     PyObject *by_name;    /* dict: name -> section object; keeps both alive */
     PyObject *origin_var; /* ContextVar: where this task was created */
+    PyObject *watch_var;  /* ContextVar: the watch of the request that is being served; NULL: there never was one */
     PyObject *owner;      /* borrowed: the Python recorder */
     struct tt_recorder *next;
 };

@@ -130,6 +130,7 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
     frame->waited = 0;
     frame->waits_open = 0;
     frame->flags = flags;
+    frame->lane = stack->lane;
     frame->section = tt_section_mark(section, flags);
     frame->python_frame = (uint64_t)(uintptr_t)tt_pyframe_owner(pyframe);
     frame->below = (uint64_t)(uintptr_t)stack->top;
@@ -141,6 +142,7 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
     }
     if (TT_UNLIKELY(section->frame_flags) && tt_sample_enter(recorder, frame, section->frame_flags)) now = 0;
     tt_open(recorder, frame, parent ? parent : tt_bottom_parent(stack), now ? now : tt_now(recorder));
+    if (TT_UNLIKELY(stack->afar != NULL && !frame->parent)) tt_watch_from_afar(frame, stack->afar, stack->afar_serial);
     if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) tt_wait_begin(recorder, frame);
     return frame;
 }

@@ -3,6 +3,7 @@
 #define TICKTREE_THREAD_H
 
 #include "critical.h"
+#include "timeline.h"
 #include <pthread.h>
 
 /* Set by the Cython side: what the threading module knows of the running thread. */
@@ -122,6 +123,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     thread->base.thread = thread;
     thread->base.home = thread->slot->root;
     thread->last = &thread->base;
+    thread->base.lane = tt_lane_of(recorder, facts.native_id, facts.name, 0);
     thread->next = recorder->threads;
     recorder->threads = thread;
     thread->next_here = tt_threads_here;

@@ -18,6 +18,13 @@ static inline void tt_work_add(tt_node *node, const tt_amounts *amounts)
     node->work_items += amounts->items;
 }
 
+/* Taken to have ended now: nobody said otherwise. */
+static void tt_record_event(tt_recorder *recorder, const tt_stack *stack, tt_ref node, uint64_t ns, uint64_t now)
+{
+    uint64_t ticks = tt_ns_to_ticks(recorder, ns);
+    tt_event_put(recorder, stack->lane, node, now > ticks ? now - ticks : 0, now);
+}
+
 /* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under `around` (NULL: the stack's own
  * place) that never covers it. */
 static void tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, tt_pyframe *pyframe, uint64_t ns,
@@ -32,8 +39,10 @@ static void tt_record_under(tt_stack *stack, tt_frame *around, tt_section *secti
         node->own += (int64_t)ns;
         node->concurrent += (int64_t)ns;
         tt_work_add(node, amounts);
-        tt_book(recorder, node, ns, ns, tt_now(recorder));
+        uint64_t now = tt_now(recorder);
+        tt_book(recorder, node, ns, ns, now);
         tt_write_end(&node->sequence);
+        if (recorder->ring) tt_record_event(recorder, stack, ref, ns, now);
     } else tt_lose(recorder, TT_LOSS_NODES);
 }
 

@@ -11,10 +11,14 @@ cdef class Recorder:
 
     Args:
         virtual_clock: Time stands still but for `advance`, one tick a nanosecond; for tests.
+        timeline: Of how many completed calls to keep start and end, where `open` does not say.
     """
 
     cdef tt_recorder* core
     cdef readonly object origin_var
+    cdef readonly object watch_var  # of the request that is being served in this context
+    cdef dict watched  # by node: the node around it, and its name
+    cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
@@ -22,25 +26,31 @@ cdef class Recorder:
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
     cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
+    cdef bint by_hand  # whether anything was marked but by an instrument
+    cdef Section lone  # the loop whose ticks are ended then
     cdef object __weakref__
 
-    def __cinit__(self, *, virtual_clock=False):
+    def __cinit__(self, *, virtual_clock=False, timeline=0):
         self.core = <tt_recorder*>calloc(1, sizeof(tt_recorder))
         if self.core == NULL:
             raise MemoryError
         self.core.arena.fd = -1
+        self.core.events_asked = min(timeline, TT_EVENTS_MOST)
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
+        self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
+        self.watched = {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
         self.core.next = tt_recorders_head()
         set_tt_recorders_head(self.core)
 
-    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096):
+    def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096,
+             timeline=0):
         """Gives the recorder its memory, once.
 
         Args:
@@ -50,13 +60,17 @@ cdef class Recorder:
             identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
                 another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
+            timeline: Of how many completed calls to keep start and end, the last ones, here and in forked children.
 
         Raises:
             OSError: If the file cannot be made; the recorder is as it was.
             MemoryError: If no memory could be reserved.
         """
         global scale_of_clock
+        self.core.events_asked = min(timeline, TT_EVENTS_MOST) or self.core.events_asked
         if self.core.header != NULL:
+            if not self.core.forked:
+                tt_timeline_begin(self.core)
             if identity[0]:  # it had memory before it had a run: now there is who it belongs to
                 self._sign(identity)
             return
@@ -370,6 +384,34 @@ cdef class Recorder:
         section.site = site
         return section
 
+    def tick_unmarked(self, Section section):
+        """A tick boundary of a loop that nobody marked; see `marked_by_hand`. Returns whether it was one.
+
+        Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where
+        it put them.
+        """
+        if self.by_hand:
+            tt_lone_end(&section.core)
+            return False
+        self.lone = section
+        return bool(tt_lone_tick(&section.core))
+
+    def end_unmarked(self, Section section):
+        """Ends the tick that is open, if it is one of `tick_unmarked`."""
+        tt_lone_end(&section.core)
+
+    def marked_by_hand(self):
+        """From now on: the program has sections of its own. Instruments' sections are none."""
+        if not self.by_hand:
+            self.by_hand = True
+            if self.lone is not None:
+                tt_lone_end(&self.lone.core)
+
+    @property
+    def is_inside(self):
+        """Whether anything is open on the calling thread."""
+        return bool(tt_is_inside(self.core))
+
     @property
     def knows_thread(self):
         """Whether the calling thread has been in a section here: only then is it known what it did."""
@@ -405,6 +447,7 @@ cdef class Recorder:
         known = self.by_name.get(text)
         if known is not None:
             return known
+        notice_hand(self)
         name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
@@ -417,6 +460,7 @@ cdef class Recorder:
         section = self.by_ask.get(key)
         if section is not None:
             return section
+        notice_hand(self)
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
         # So are what two clocks measured, which readers keep apart.
         kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
@@ -467,38 +511,21 @@ cdef class Recorder:
         return bool(self.core.recording)
 
     def _rearm(self):
-        """Gives a forked child a file of its own, under the node that was open where it was forked."""
-        cdef bint was_recording = self.core.recording
-        self.core.forked = False
-        if self.core.header == NULL:
-            opening, self.opening, self.core.recording = self.opening, None, False
-            if opening is not None:
-                opening()
-            return bool(was_recording and self.core.header != NULL and tt_enable(self.core))
-        if self.core.arena.fd < 0 and self.child_file is None:
-            return was_recording  # memory of the process's own was copied by the fork: it goes on
-        cdef tt_header old = self.core.header[0]
-        self.core.recording = False
-        path, limit, identity = self.child_file() if self.child_file is not None else (None, 1 << 40, (0, 0, ""))
-        encoded = os.fsencode(path) if path is not None else b""
-        tt_forget_threads(self.core)
-        if tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
-            if tt_arena_open(&self.core.arena, NULL, 0) != 1:
-                return False
-        self.path_of_file = path if self.core.arena.fd >= 0 else None
-        self.texts, self.gauges = {}, {}
-        tt_forget_places(self.core)
-        tt_header_write(self.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
-        self._sign(identity)
-        self.core.header.parent_pid, self.core.header.parent_start = old.pid, old.process_start
-        self.core.header.parent_incarnation = old.incarnation
-        self.core.header.parent_node = self.core.fork_node
-        introduce(self)
-        self.core.header.inner_cost, self.core.header.outer_cost = old.inner_cost, old.outer_cost
-        if not was_recording or not tt_enable(self.core):
-            return False
-        tt_path_of_fork(self.core)
-        return True
+        return take_own_memory(self)
+
+
+cdef void notice_hand(Recorder recorder) noexcept:
+    """A name that was not met before: whether an instrument says it, or the program."""
+    cdef PyObject* frame
+    if recorder.by_hand:
+        return
+    try:
+        frame = tt_calling_frame()
+        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
+        if not module.startswith("ticktree.instrument"):
+            recorder.marked_by_hand()
+    except Exception:
+        pass
 
 
 cdef uint64_t gc_began = 0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ticktree.run.reading import layout
 
 # Closer than this, two anchors say less than the scale measured when the recorder was made.
 _FAR_ENOUGH_NS = 10_000_000
+_FAR_NS = 1 << 61
 
 
 class Clock:
@@ -35,3 +39,20 @@ class Clock:
     def since_began_ns(self, ticks: int) -> int:
         """A moment, in nanoseconds since the run began."""
         return max(0, self._began_before_ns + self.ns(ticks - self._first_ticks))
+
+    def moments_ns(self, ticks: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Moments, in nanoseconds since the run began; of two, the later one is never before the other."""
+        since = (ticks - np.uint64(self._first_ticks)).view(
+            np.int64
+        )  # modulo 2^64, so that earlier ones are negative
+        if self._ns == self._ticks:
+            ns = since
+        else:
+            # Exact to a nanosecond within a hundred days; rounding keeps the order.
+            exact = since.astype(np.longdouble) * self._ns / self._ticks
+            ns = np.rint(np.clip(exact, -_FAR_NS, _FAR_NS)).astype(np.int64)
+        # A damaged file's moments may be any: they are far away, and still in order.
+        found: NDArray[np.int64] = np.maximum(
+            np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0
+        )
+        return found

@@ -46,7 +46,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
     """Copies a memory file: each record with a sequence number again and again until no write fell into its copy."""
     used = layout.Header.from_buffer_copy(memory).used_bytes
     with memoryview(memory) as whole, whole[: used + _ROOM] as part:
-        copy = Copy(bytearray(part))
+        copy = Copy(_without_events(part))
     header = layout.Header.from_buffer_copy(copy.data)
     if header.magic != layout.MAGIC:
         return copy
@@ -69,6 +69,19 @@ def copy_of(memory: mmap.mmap) -> Copy:
         at = layout.Header.used_bytes.offset
         copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
     return copy
+
+
+def _without_events(memory: memoryview) -> bytearray:
+    """The memory, but for the events of its timeline: most of it by far, and read by themselves (events.py)."""
+    ring = layout.Header.from_buffer_copy(memory).ring * layout.LINE
+    if not 0 < ring <= len(memory) - ctypes.sizeof(layout.Ring):
+        return bytearray(memory)
+    begin = ring + ctypes.sizeof(layout.Ring)
+    size = layout.Ring.from_buffer_copy(memory, ring).capacity * ctypes.sizeof(layout.Event)
+    end = min(begin + size, len(memory))
+    data = bytearray(len(memory))
+    data[:begin], data[end:] = memory[:begin], memory[end:]
+    return data
 
 
 def _chain(data: bytearray, newest: int, kind: type[_Record | layout.Tree]) -> list[int]:

@@ -23,7 +23,15 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.copying import copy_of
 
 Record = TypeVar(
-    "Record", layout.Node, layout.Frame, layout.Tree, layout.Loop, layout.Gauge, layout.Edge, layout.Footprint
+    "Record",
+    layout.Node,
+    layout.Frame,
+    layout.Tree,
+    layout.Loop,
+    layout.Gauge,
+    layout.Edge,
+    layout.Footprint,
+    layout.Lane,
 )
 
 # A process makes new records now and then, and hardly any after a while.
@@ -181,6 +189,10 @@ class Image:
     def footprints(self) -> list[tuple[int, layout.Footprint]]:
         """Every footprint with its reference."""
         return self._chain(self.header.footprints, layout.Footprint)
+
+    def lanes(self) -> list[tuple[int, layout.Lane]]:
+        """Every lane of the timeline with its reference."""
+        return self._chain(self.header.lanes, layout.Lane)
 
     def path(self, ref: int) -> layout.Path:
         """The critical path stored at a reference."""

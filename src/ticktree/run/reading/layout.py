@@ -9,8 +9,8 @@ from enum import IntFlag
 from ticktree.profile.clock import DEVICE, HOST, REMOTE, Clock
 
 MAGIC = int.from_bytes(b"TICKTREE", "little")
-FORMAT = 3
-FORMATS = (1, 2, FORMAT)  # what can be read
+FORMAT = 4
+FORMATS = (1, 2, 3, FORMAT)  # what can be read
 LINE = 64
 OCTAVES = 48
 SUB_BUCKETS = 32
@@ -149,6 +149,9 @@ class Header(ctypes.LittleEndianStructure):
         ("edge_count", c_uint32),
         ("footprints", c_uint32),
         ("footprint_count", c_uint32),
+        ("ring", c_uint32),
+        ("lanes", c_uint32),
+        ("lane_count", c_uint32),
     ]
 
 
@@ -220,7 +223,7 @@ class Frame(ctypes.LittleEndianStructure):
         ("flags", c_uint32),
         ("next", c_uint32),
         ("tick", c_uint32),
-        ("reserved0", c_uint32),
+        ("lane", c_uint32),
         ("waited", c_uint64),
         ("wait_start", c_uint64),
         ("waits_open", c_uint32),
@@ -244,6 +247,35 @@ class Tree(ctypes.LittleEndianStructure):
         ("role", c_uint32),
         ("path", c_uint32),
         ("reserved", c_uint64 * 5),
+    ]
+
+
+class Event(ctypes.LittleEndianStructure):
+    """`tt_event`."""
+
+    _fields_ = [("start", c_uint64), ("end", c_uint64), ("node", c_uint32), ("lane", c_uint32)]
+
+
+class Ring(ctypes.LittleEndianStructure):
+    """`tt_ring`."""
+
+    _fields_ = [
+        ("begun", c_uint64),
+        ("done", c_uint64),
+        ("forgotten", c_uint64),
+        ("capacity", c_uint64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Lane(ctypes.LittleEndianStructure):
+    """`tt_lane`."""
+
+    _fields_ = [
+        ("next", c_uint32),
+        ("number", c_uint32),
+        ("thread_id", c_uint64),
+        ("thread_name", c_char * 48),
     ]
 
 

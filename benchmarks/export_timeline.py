@@ -1,0 +1,106 @@
+"""What it takes to write a timeline for the viewers: seconds and bytes an event, beside viztracer saving as many.
+
+    python benchmarks/export_timeline.py [--events 1000000] [--rounds 3]
+
+The events are those of a loop with five sections a tick, recorded by this process. viztracer, where it is installed,
+records as many `log_event` blocks of the same names and saves them as its JSON; all take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import ticktree
+from ticktree.outputs import EXPORTS
+from ticktree.profile.timeline import Timeline
+
+_SECTIONS = ("observe", "policy", "act", "learn")
+_EVENTS_A_TICK = 6
+
+
+def record(events: int) -> tuple[ticktree.Profile, Timeline]:
+    """Records so many events, and gives what was recorded."""
+    recorder = ticktree.Recorder(timeline=events)
+    for _ in recorder.loop("train", range(events // _EVENTS_A_TICK + 1), warmup=0):
+        for name in _SECTIONS:
+            with recorder.section(name):
+                if name == "learn":
+                    with recorder.section("backward"):
+                        pass
+    recorder.disable()
+    timeline = recorder.timeline()
+    if timeline is None or len(timeline) != events:
+        sys.exit(
+            f"{events} events were asked for and {timeline and len(timeline)} are there: too little memory?"
+        )
+    return recorder.snapshot(), timeline
+
+
+def record_with_viztracer(events: int, output: Path) -> Any:
+    """Records so many events with viztracer; None where it is not installed."""
+    try:
+        from viztracer import VizTracer  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        return None
+    tracer = VizTracer(
+        tracer_entries=events + 1000, verbose=0, output_file=os.fspath(output), log_sparse=True
+    )
+    tracer.start()
+    for _ in range(events // _EVENTS_A_TICK + 1):
+        with tracer.log_event("train"):
+            for name in _SECTIONS:
+                with tracer.log_event(name):
+                    if name == "learn":
+                        with tracer.log_event("backward"):
+                            pass
+    tracer.stop()
+    return tracer
+
+
+def timed(work: Any, *args: Any) -> tuple[float, Any]:
+    """How long a call takes, in seconds, and what it returns."""
+    begin = time.perf_counter()
+    result = work(*args)
+    return time.perf_counter() - begin, result
+
+
+def viztracer_saves(events: int) -> tuple[float, int] | None:
+    """Seconds and bytes of viztracer's file; None where it is not installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "viztracer.json"
+        tracer = record_with_viztracer(events, output)
+        if tracer is None:
+            return None
+        seconds, _ = timed(tracer.save)
+        return seconds, output.stat().st_size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    profile, timeline = record(options.events)
+    found: dict[str, list[tuple[float, int]]] = {}
+    for _ in range(options.rounds):
+        for name in ("perfetto", "chrome"):
+            seconds, document = timed(lambda name=name: EXPORTS[name].render(profile, timeline=timeline))
+            found.setdefault(name, []).append((seconds, len(document)))
+        theirs = viztracer_saves(options.events)
+        if theirs is not None:
+            found.setdefault("viztracer's JSON", []).append(theirs)
+    print(f"{options.events:,} events, median of {options.rounds}")
+    for name, each in found.items():
+        seconds = statistics.median(second for second, _ in each)
+        print(f"{name:<18}{seconds:7.2f} s{each[-1][1] / options.events:8.1f} bytes an event")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Timeline: completed calls one by one, with their starts and ends; of a run that recorded one.
+
+It is no part of a profile: profiles of many runs merge, and their totals stay true; moments of two runs have nothing
+to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ticktree.profile import path as paths
+from ticktree.profile.profile import ROOT_NAME
+
+Column: TypeAlias = NDArray[np.int64]
+
+# The loss that counts calls which a timeline had recorded and does not keep.
+BEFORE_THE_TIMELINE = "calls_before_the_timeline"
+
+
+class Lane(NamedTuple):
+    """Calls that follow each other or nest: of a thread, or of one of the contexts that interleave in it.
+
+    Attributes:
+        process: What tells the process from every other of the run, as in `Writer.id`.
+        pid: Its number.
+        process_name: As in `Writer`.
+        role: Of the process, by the program's own word; else "".
+        thread_id: As the kernel numbers threads; 0 for all that are past the cap of lanes.
+        thread_name: As the program calls it.
+        number: 0 for what the thread itself calls; 1, 2, ... for its tasks, so many of which were open at once.
+    """
+
+    process: str
+    pid: int
+    process_name: str
+    role: str
+    thread_id: int
+    thread_name: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """What to call it beside the lanes of its process."""
+        thread = self.thread_name or (f"thread {self.thread_id}" if self.thread_id else "more threads")
+        return f"{thread}, task {self.number}" if self.number else thread
+
+    @property
+    def process_title(self) -> str:
+        """What to call the process that it is of."""
+        return ", ".join(filter(None, (self.process_name or "python", self.role)))
+
+
+class Spot(NamedTuple):
+    """What was called.
+
+    Attributes:
+        path: The node's.
+        wait: Whether it waits, by the program's own word.
+        tick: Whether its calls are ticks of a loop.
+        recorded: Whether its durations were measured elsewhere and handed over: all that is known is that they had
+            ended by their end.
+    """
+
+    path: str
+    wait: bool = False
+    tick: bool = False
+    recorded: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called; of the root, as in the tree."""
+        return paths.name_of(self.path) if self.path else ROOT_NAME
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """The calls of one run, in the order they began; of those that began together, outer ones first.
+
+    Attributes:
+        lanes: Where calls were made.
+        spots: What was called.
+        start_ns: When each call began, since the run did.
+        duration_ns: How long it took.
+        spot: What it called, as an index of `spots`.
+        lane: Where it was made, as an index of `lanes`.
+        overwritten: Calls that were recorded before these and are not kept.
+        clocks: What they were measured with.
+        began_wall_ns: When the run began, since the epoch; None where that is not known.
+    """
+
+    lanes: tuple[Lane, ...]
+    spots: tuple[Spot, ...]
+    start_ns: Column = field(repr=False)
+    duration_ns: Column = field(repr=False)
+    spot: Column = field(repr=False)
+    lane: Column = field(repr=False)
+    overwritten: int = 0
+    clocks: frozenset[str] = frozenset()
+    began_wall_ns: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @cached_property
+    def end_ns(self) -> Column:
+        """When each call ended, since the run began."""
+        return self.start_ns + self.duration_ns
+
+    def of_lane(self, lane: int) -> Column:
+        """The indices of the calls of one lane, in order."""
+        order, bounds = self._by_lane
+        return order[bounds[lane] : bounds[lane + 1]]
+
+    def problems(self) -> Iterator[str]:
+        """Yields what cannot be."""
+        columns = (self.start_ns, self.duration_ns, self.spot, self.lane)
+        if len({len(column) for column in columns}) > 1:
+            yield "its columns are not equally long"
+        elif len(self):
+            if self.start_ns.min() < 0 or self.duration_ns.min() < 0 or np.any(self.end_ns < 0):
+                yield "a call begins before the run, or ends before it begins"
+            if np.any(np.diff(self.start_ns) < 0):
+                yield "its calls are not in the order they began"
+            for column, table in ((self.spot, self.spots), (self.lane, self.lanes)):
+                if column.min() < 0 or column.max() >= len(table):
+                    yield "a call is of a lane or a node that is not there"
+        if self.overwritten < 0:
+            yield "fewer than no calls were lost"
+
+    @cached_property
+    def _by_lane(self) -> tuple[Column, Column]:
+        order = np.argsort(self.lane, kind="stable")
+        bounds = np.searchsorted(self.lane[order], np.arange(len(self.lanes) + 1))
+        return order.astype(np.int64), bounds.astype(np.int64)
+
+
+def together(parts: Sequence[Timeline]) -> Timeline:
+    """The timeline of several processes of one run."""
+    lanes: dict[Lane, int] = {}
+    spots: dict[Spot, int] = {}
+    at_lane = [_places(part.lanes, lanes) for part in parts]
+    at_spot = [_places(part.spots, spots) for part in parts]
+    start = _joined([part.start_ns for part in parts])
+    spot = _joined([at[part.spot] for at, part in zip(at_spot, parts, strict=True)])
+    order = in_order(start, spot, tuple(spots))
+    walls = [part.began_wall_ns for part in parts if part.began_wall_ns is not None]
+    return Timeline(
+        tuple(lanes),
+        tuple(spots),
+        start[order],
+        _joined([part.duration_ns for part in parts])[order],
+        spot[order],
+        _joined([at[part.lane] for at, part in zip(at_lane, parts, strict=True)])[order],
+        overwritten=sum(part.overwritten for part in parts),
+        clocks=frozenset().union(*(part.clocks for part in parts)),
+        began_wall_ns=min(walls, default=None),
+    )
+
+
+def in_order(start_ns: Column, spot: Column, spots: Sequence[Spot]) -> Column:
+    """The order that a timeline's calls are in, of calls in the order they ended."""
+    depths = np.array([len(paths.split(one.path)) for one in spots], np.int64)
+    if np.all(np.diff(start_ns) > 0):
+        return np.arange(len(start_ns))
+    # The last key counts most; what began at the same moment is sorted by how deep it lies.
+    return np.lexsort((depths[spot] if len(spots) else spot, start_ns))
+
+
+def _places(values: tuple[Lane, ...] | tuple[Spot, ...], known: dict[Lane, int] | dict[Spot, int]) -> Column:
+    table: dict[Lane | Spot, int] = known  # type: ignore[assignment]
+    return np.array([table.setdefault(value, len(table)) for value in values], np.int64)
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    return np.concatenate(columns) if columns else np.empty(0, np.int64)

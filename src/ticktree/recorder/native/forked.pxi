@@ -1,0 +1,37 @@
+# A forked child: memory of its own, under the node that was open where it was forked.
+
+
+cdef bint take_own_memory(Recorder recorder) except *:
+    """Gives a forked child a file of its own, under the node that was open where it was forked."""
+    cdef bint was_recording = recorder.core.recording
+    recorder.core.forked = False
+    if recorder.core.header == NULL:
+        opening, recorder.opening, recorder.core.recording = recorder.opening, None, False
+        if opening is not None:
+            opening()
+        return bool(was_recording and recorder.core.header != NULL and tt_enable(recorder.core))
+    if recorder.core.arena.fd < 0 and recorder.child_file is None:
+        return was_recording  # memory of the process's own was copied by the fork: it goes on
+    cdef tt_header old = recorder.core.header[0]
+    recorder.core.recording = False
+    path, limit, identity = recorder.child_file() if recorder.child_file is not None else (None, 1 << 40, (0, 0, ""))
+    encoded = os.fsencode(path) if path is not None else b""
+    tt_forget_threads(recorder.core)
+    if tt_arena_open(&recorder.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
+        if tt_arena_open(&recorder.core.arena, NULL, 0) != 1:
+            return False
+    recorder.path_of_file = path if recorder.core.arena.fd >= 0 else None
+    recorder.texts, recorder.gauges, recorder.watched = {}, {}, {}
+    recorder.remote_nodes = 0
+    tt_forget_places(recorder.core)
+    tt_header_write(recorder.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
+    recorder._sign(identity)
+    recorder.core.header.parent_pid, recorder.core.header.parent_start = old.pid, old.process_start
+    recorder.core.header.parent_incarnation = old.incarnation
+    recorder.core.header.parent_node = recorder.core.fork_node
+    introduce(recorder)
+    recorder.core.header.inner_cost, recorder.core.header.outer_cost = old.inner_cost, old.outer_cost
+    if not was_recording or not tt_enable(recorder.core):
+        return False
+    tt_path_of_fork(recorder.core)
+    return True

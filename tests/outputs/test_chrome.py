@@ -1,0 +1,82 @@
+"""Chrome's trace event JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from hostile_profiles import NAMES
+
+import ticktree
+from ticktree.errors import TicktreeError
+from ticktree.outputs import EXPORTS
+
+
+def exported(recorder):
+    data = EXPORTS["chrome"].render(recorder.snapshot(), timeline=recorder.timeline())
+    assert data.endswith(b"\n")
+    return json.loads(data)
+
+
+def test_calls_are_complete_events_in_microseconds_to_the_nanosecond():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
+    recorder.advance(1_234_567)
+    with recorder.section("outer"):
+        recorder.advance(1)
+        with recorder.section("asleep", wait=True):
+            recorder.advance(2_000_003)
+    events = [one for one in exported(recorder)["traceEvents"] if one["ph"] == "X"]
+    assert [(one["name"], one["cat"], one["ts"], one["dur"]) for one in events] == [
+        ("outer", "section", 1234.567, 2000.004),
+        ("asleep", "waiting", 1234.568, 2000.003),
+    ]
+    assert {one["tid"] for one in events} == {threading.get_native_id()}
+
+
+def test_what_overlaps_is_on_other_threads_whose_numbers_fit_32_bits():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
+    recorder.advance(100)
+    for ns in (40, 60):
+        recorder.advance(10)
+        recorder.record("net", ns * 1e-9)
+    with recorder.section("a"):
+        recorder.advance(1)
+    trace = exported(recorder)["traceEvents"]
+    threads = {one["tid"] for one in trace if one["ph"] == "X"}
+    names = {one["tid"]: one["args"]["name"] for one in trace if one["name"] == "thread_name"}
+    assert len(threads) == 2
+    assert {names[at] for at in threads} == {"MainThread", "MainThread, measured elsewhere"}
+    assert all(0 <= at < 1 << 31 for at in threads)
+
+
+def test_hostile_names_are_kept_letter_by_letter():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
+    name = 'a</script>"\\\u202e\U0001f600\n'
+    with recorder.section(name):
+        recorder.advance(1)
+    assert [one["name"] for one in exported(recorder)["traceEvents"] if one["ph"] == "X"] == [name]
+
+
+def test_what_is_lost_is_said():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=4)
+    for _ in range(9):
+        with recorder.section("a"):
+            recorder.advance(1)
+    assert exported(recorder)["otherData"]["not_recorded"] == {"calls before the timeline": 5}
+
+
+def test_without_a_timeline_it_is_refused():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    with pytest.raises(TicktreeError, match="ticktree run --timeline"):
+        EXPORTS["chrome"].render(recorder.snapshot(), timeline=recorder.timeline())
+
+
+def test_names_are_those_of_the_tree():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
+    for name in NAMES:
+        with recorder.section(name):
+            recorder.advance(1)
+    shown = [one["name"] for one in exported(recorder)["traceEvents"] if one["ph"] == "X"]
+    assert set(shown) == set(recorder.snapshot().root.children)
+    assert len(shown) == len(NAMES)

@@ -1,0 +1,349 @@
+"""The timeline of a run: live, dead, folded, finished, damaged; nothing twice, nothing torn, losses counted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from memory_images import changed, place, recorder_on
+
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Lane, Spot, Timeline, together
+from ticktree.run import timeline as timelines
+from ticktree.run.columns import read_columns, write_columns
+from ticktree.run.directory import RunDirectory
+from ticktree.run.folding import fold_finished
+from ticktree.run.reading import layout
+from ticktree.run.reading.events import events_in, events_of_file
+from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.reader import read_images
+from ticktree.run.timeline import timeline_of_image
+
+STARTED = 1  # the machine's first clock tick: whoever has these numbers now is another
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    (tmp_path / "shm").mkdir()
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
+    return RunDirectory.create("x", tmp_path / "runs")
+
+
+def image_of(pid=900001, calls=3, events=100):
+    recorder = recorder_on(identity=(pid, STARTED, "boot"), timeline=events)
+    recorder.name_process("robot")
+    for _ in range(calls):
+        with recorder.section("a"):
+            recorder.advance(2)
+            with recorder.section("b"):
+                recorder.advance(3)
+    return recorder.image()
+
+
+def put(run, *pids, **options):
+    for pid in pids:
+        (run.memory_dir / f"{pid}-{STARTED}.tt").write_bytes(image_of(pid, **options))
+
+
+def rows(timeline):
+    return [
+        (timeline.lanes[lane].pid, timeline.spots[spot].path, start, duration)
+        for lane, spot, start, duration in zip(
+            timeline.lane.tolist(),
+            timeline.spot.tolist(),
+            timeline.start_ns.tolist(),
+            timeline.duration_ns.tolist(),
+        )
+    ]
+
+
+def expected(pid, calls=3):
+    return [row for at in range(calls) for row in ((pid, "a", 5 * at, 5), (pid, "a/b", 5 * at + 2, 3))]
+
+
+def test_a_run_without_one_has_none(run):
+    put(run, 900001, events=0)
+    assert run.timeline() is None
+    run.finish()
+    assert run.timeline() is None
+    assert not (run.path / "timeline").exists()
+
+
+def test_it_is_the_same_before_and_after_a_fold_and_when_the_run_is_finished(run):
+    put(run, 900001, 900002)
+    before = run.timeline()
+    assert list(before.problems()) == []
+    assert sorted(rows(before)) == sorted(expected(900001) + expected(900002))
+    assert fold_finished(run) == 2
+    assert run.memory_files() == []
+    assert sorted(rows(run.timeline())) == sorted(rows(before))
+    put(run, 900003)
+    run.finish()
+    after = RunDirectory.open(run.path).timeline()
+    assert sorted(rows(after)) == sorted(rows(before) + expected(900003))
+    assert {lane.process_name for lane in after.lanes} == {"robot"}
+    assert after.clocks == {"virtual"}
+
+
+def test_a_fold_that_was_killed_before_it_counted_leaves_nothing_twice(run):
+    put(run, 900001)
+    timelines.keep_timeline(run)
+    assert rows(run.timeline()) == expected(900001)
+    run.finish()
+    assert rows(run.timeline()) == expected(900001)
+
+
+def test_what_a_process_kept_of_private_memory_is_there(run):
+    run.keep_image(f"900001-{STARTED}.tt", image_of())
+    run.finish()
+    assert rows(run.timeline()) == expected(900001)
+
+
+def test_files_on_disk_are_bounded_and_what_does_not_fit_is_counted(run, monkeypatch):
+    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+    put(run, 900001, events=4)
+    assert kept_and_all(run.profile()) == (4, 6)
+    run.finish()
+    timeline = run.timeline()
+    assert (len(timeline), timeline.overwritten) == (0, 6)
+    assert kept_and_all(run.profile()) == (0, 6)
+
+
+def kept_and_all(profile):
+    return profile.timeline_calls - profile.losses.get(BEFORE_THE_TIMELINE, 0), profile.timeline_calls
+
+
+def test_the_profile_knows_how_many_calls_a_timeline_kept_folded_or_not(run):
+    put(run, 900001, 900002, events=4)
+    timeline = run.timeline()
+    assert (len(timeline), timeline.overwritten) == (8, 4)
+    assert kept_and_all(run.profile()) == (8, 12)
+    assert fold_finished(run) == 2
+    assert kept_and_all(run.profile()) == (8, 12)
+    put(run, 900003, events=100)
+    assert kept_and_all(run.finish()) == (14, 18)
+    assert kept_and_all(RunDirectory.open(run.path).profile()) == (14, 18)
+    assert run.profile().losses == {BEFORE_THE_TIMELINE: 4}
+
+
+def test_what_a_fold_has_no_room_for_is_a_loss_once(run, monkeypatch):
+    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+    put(run, 900001, events=4)
+    fold_finished(run)
+    run.finish()
+    assert kept_and_all(run.profile()) == (0, 6)
+
+
+def test_a_ring_whose_numbers_cannot_be_costs_no_profile():
+    image = image_of()
+    for field, value in (("done", 1 << 60), ("done", 0), ("forgotten", 7)):
+        at = ring_at(image) + getattr(layout.Ring, field).offset
+        profile = read_images([Image(changed(image, at, value))], "run", [])
+        assert (profile.timeline_calls, profile.losses) == (0, {})
+        assert profile.root.at("a").count == 3
+
+
+def test_a_child_is_placed_where_its_parent_was(run):
+    parent = image_of(900001)
+    image = changed(image_of(900002), place(layout.Header, "parent_pid"), 900001)
+    image = changed(image, place(layout.Header, "parent_start"), STARTED)
+    node = next(ref for ref, record in Image(parent).nodes() if record.name and record.depth == 2)
+    image = changed(image, place(layout.Header, "parent_node"), node, 4)
+    (run.memory_dir / f"900001-{STARTED}.tt").write_bytes(parent)
+    (run.memory_dir / f"900002-{STARTED}.tt").write_bytes(image)
+    paths = {path for pid, path, *_ in rows(run.timeline()) if pid == 900002}
+    assert paths == {"a/b/a", "a/b/a/b"}
+
+
+def ring_at(image):
+    return Image(image).header.ring * layout.LINE
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("capacity", 0), ("capacity", 1 << 40), ("done", 7), ("begun", 5), ("begun", 1 << 60), ("forgotten", 7)],
+)
+def test_a_ring_that_cannot_be_is_refused(field, value):
+    image = image_of()
+    at = ring_at(image) + getattr(layout.Ring, field).offset
+    damaged = changed(image, at, value)
+    with pytest.raises(DamagedError, match="timeline"):
+        events_in(damaged)
+
+
+def test_any_byte_of_the_events_may_be_flipped():
+    image = image_of()
+    begin = ring_at(image)
+    for at in range(begin, begin + 64 + 6 * 24):
+        for value in (0xFF, 0x80):
+            try:
+                timeline = timeline_of_image(changed(image, at, image[at] ^ value, 1))
+            except DamagedError:
+                continue
+            assert list(timeline.problems()) == []
+            assert len(timeline) <= 100
+
+
+def test_an_event_of_no_node_is_counted_as_lost():
+    image = image_of()
+    at = ring_at(image) + 64 + layout.Event.node.offset
+    timeline = timeline_of_image(changed(image, at, 0xFFFFFF, 4))
+    assert (len(timeline), timeline.overwritten) == (5, 1)
+
+
+def test_events_that_may_be_torn_are_not_shown():
+    """As a writer leaves it that was killed in the middle of its 7th event, in a ring of 4."""
+    image = image_of(calls=3, events=4)
+    whole = events_in(image)
+    assert (len(whole.rows), whole.overwritten) == (4, 2)
+    caught = changed(image, ring_at(image), 7)
+    rest = events_in(caught)
+    assert rest.rows.tolist() == whole.rows.tolist()[1:]
+    assert rest.overwritten == 3
+
+
+WRITER = """
+import sys
+from ticktree.recorder import Recorder
+recorder = Recorder(virtual_clock=True)
+recorder.open(sys.argv[1], identity=(1, 1, "boot"), timeline=500)
+recorder.enable()
+section, advance = recorder.section("a"), recorder.advance
+print("ready", flush=True)
+while True:
+    with section:
+        advance(1)
+"""
+
+
+def test_a_reader_of_a_live_file_never_sees_a_torn_event(tmp_path):
+    """Every call takes 1 and begins when the one before ended: an event that is half of another would not."""
+    path = tmp_path / "live.tt"
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
+    try:
+        writer.stdout.readline()
+        seen = 0
+        while seen < 200:
+            rows = events_of_file(path).rows
+            assert np.all(rows["end"] - rows["start"] == 1)
+            assert np.all(np.diff(rows["start"].astype(np.int64)) == 1)
+            seen += 1
+    finally:
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+
+
+KILLED = """
+import os, sys
+import ticktree
+ticktree.enable(timeline=10_000)
+calls = 0
+while True:
+    with ticktree.section("outer"):
+        with ticktree.section("inner"):
+            pass
+    calls += 1
+    if not calls % 50:
+        os.write(1, f"{calls}\\n".encode())
+"""
+
+
+def test_what_a_killed_process_had_left_is_read_back(tmp_path, monkeypatch):
+    (tmp_path / "shm").mkdir()
+    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path / "shm")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, stdout=subprocess.PIPE
+    )
+    said = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    said = int([str(said), *process.stdout.read().split()][-1])
+    process.wait()
+    process.stdout.close()
+    (run,) = RunDirectory.list(tmp_path / "ticktree-runs")
+    timeline = run.timeline()
+    assert list(timeline.problems()) == []
+    calls = len(timeline) + timeline.overwritten
+    profile = run.finish()
+    counted = profile.root.at("outer").count + profile.root.at("outer/inner").count
+    assert calls >= 2 * said
+    assert calls in (counted, counted - 1)  # it was killed between the two
+    assert rows(run.timeline()) == rows(timeline)
+
+
+LANE = Lane("1-1", 1, "robot", "actor", 7, "MainThread", 0)
+
+
+def two_calls():
+    column = np.array([0, 0], np.int64)
+    return Timeline(
+        (LANE,),
+        (Spot("a", tick=True),),
+        np.array([1, 1 << 40], np.int64),
+        np.array([5, 1 << 41], np.int64),
+        column,
+        column,
+        overwritten=3,
+        clocks=frozenset({"tsc"}),
+        began_wall_ns=1 << 60,
+    )
+
+
+def test_columns_are_read_as_they_were_written_and_the_same_bytes_each_time(tmp_path):
+    path, other = tmp_path / "a.npz", tmp_path / "b.npz"
+    write_columns(path, two_calls(), 1 << 20)
+    time.sleep(0.01)
+    write_columns(other, two_calls(), 1 << 20)
+    assert path.read_bytes() == other.read_bytes()
+    back, two = read_columns(path), two_calls()
+    assert rows(back) == rows(two)
+    assert (back.lanes, back.spots, back.overwritten, back.clocks, back.began_wall_ns) == (
+        two.lanes,
+        two.spots,
+        two.overwritten,
+        two.clocks,
+        two.began_wall_ns,
+    )
+    with np.load(path) as archive:
+        assert archive["start_ns"].tolist() == [1, (1 << 40) - 1]
+
+
+def test_damaged_columns_are_said_to_be_so(tmp_path):
+    path = tmp_path / "a.npz"
+    write_columns(path, two_calls(), 1 << 20)
+    data = path.read_bytes()
+    for cut in (0, 10, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:cut])
+        with pytest.raises(DamagedError, match=r"a\.npz"):
+            read_columns(path)
+
+
+def test_columns_that_say_what_cannot_be_are_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    for column, value, why in (("spot", [0, 1], "not there"), ("lane", [9, 0], "not there")):
+        wrong = replace(two_calls(), **{column: np.array(value, np.int64)})
+        write_columns(path, wrong, 1 << 20)
+        with pytest.raises(DamagedError, match=why):
+            read_columns(path)
+
+
+def test_the_timelines_of_several_processes_are_one_in_order_of_time():
+    one = two_calls()
+    other = replace(
+        one, lanes=(LANE._replace(pid=2, process="2-1"),), spots=(Spot("b"), Spot("a", tick=True))
+    )
+    both = together([one, other])
+    assert list(both.problems()) == []
+    assert rows(both) == [
+        (1, "a", 1, 5),
+        (2, "b", 1, 5),
+        (1, "a", 1 << 40, 1 << 41),
+        (2, "b", 1 << 40, 1 << 41),
+    ]
+    assert both.overwritten == 6
+    assert both.spots == (Spot("a", tick=True), Spot("b"))
