@@ -122,6 +122,14 @@ def test_what_was_never_called_is_said_with_what_may_have_been_meant(here: Comma
     assert "ticktree: --focus sub.env.Env.stop was never called; did you mean sub.env.Env.step" in done.stderr
 
 
+def test_the_doctor_says_what_was_never_called(here: CommandLine) -> None:
+    written(here)
+    here.ticktree("run", "--quiet", "--focus", "Driver.step", "--focus", "Driver.stop", "drive.py")
+    said = here.ticktree("doctor").stdout
+    assert "--focus Driver.stop was never called." in said
+    assert "--focus Driver.step" not in said
+
+
 def test_what_is_no_name_is_refused_before_the_program_runs(here: CommandLine) -> None:
     written(here)
     done = here.ticktree("run", "--focus", "no name", "drive.py")

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ticktree.cli.screen import complain
-from ticktree.outputs.call_tree import focus_roots
 from ticktree.profile import Profile
+
+if TYPE_CHECKING:
+    from ticktree.run.directory import RunDirectory
 
 # Many a package is called by a name that is shorter than its path.
 _FILES_AT_MOST = 500
+# In the profile's metadata.
+_FACT = "focus"
+
+
+def note_focus(run: RunDirectory, names: Sequence[str]) -> None:
+    """Keep with a run what is to be in focus in it."""
+    if names:
+        run.describe({_FACT: ",".join(names)})
+
+
+def never_called_of(profile: Profile) -> list[str]:
+    """The names of functions that were to be in focus, as the run itself says, and that no process of it called."""
+    words = (str(fact) for fact in profile.metadata.get(_FACT, ()))
+    return never_called(profile, sorted({name for word in words for name in word.split(",")}))
 
 
 def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
     """The names of functions that no process of the run called."""
+    from ticktree.outputs.call_tree import focus_roots
+
     called = {root.function for root, _ in focus_roots(profile)}
     return [name for name in names if not any(name == one or name.endswith(f".{one}") for one in called)]
 
@@ -30,7 +48,11 @@ def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[
         program: its command line; its script, where it is one, and what lies beside it are looked through.
     """
     missed = never_called(profile, names)
-    known = sorted(_known(program)) if missed else []
+    if not missed:
+        return
+    import difflib  # here, because only who has made a mistake needs it
+
+    known = sorted(_known(program))
     for name in missed:
         meant = (
             difflib.get_close_matches(name, known, n=3, cutoff=0.6)

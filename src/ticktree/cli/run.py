@@ -13,6 +13,7 @@ import click
 
 from ticktree.cli import options, recording
 from ticktree.cli.chores import Chores
+from ticktree.cli.focus import complain_of_focus, note_focus
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
@@ -97,6 +98,7 @@ def run_program(
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
+        note_focus(run, asked.focus)
         chores = Chores(run, program, summary_every_s)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:
@@ -124,7 +126,5 @@ def _close(run: RunDirectory, quiet: bool, asked: Recording) -> None:
 
         print_summary(profile, run.path)
         if asked.focus:
-            from ticktree.cli.focus import complain_of_focus
-
             complain_of_focus(profile, asked.focus, run.manifest.argv)
     finish_abandoned()
