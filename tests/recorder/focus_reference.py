@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
+# Before Python 3.11 no place is known of instructions other than calls: there functions are told apart, not calls.
+SITES = sys.version_info >= (3, 11)
 _SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
 
 
@@ -69,7 +71,7 @@ class Reference:
             call, _, left = around
         if not left:
             return
-        name = f"{code.co_name}({frame.f_locals.get('site', '')}"
+        name = f"{code.co_name}({frame.f_locals.get('site', '') if SITES else ''}"
         self._open[frame] = (call.below.setdefault(name, Call(name)), self._now(), left - 1)
 
     def _end(self, frame: FrameType) -> None:

@@ -9,6 +9,7 @@ from types import CodeType
 from typing import Any
 
 from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_root
+from ticktree.recorder.focus.lines import qualified_name
 from ticktree.recorder.focus.naming import Expressions, definition, name_of_c_call, name_of_call, name_of_root
 from ticktree.recorder.focus.roots import Root, found_root
 
@@ -77,7 +78,7 @@ class Eye:
             if expressions is None:
                 expressions = self._expressions[caller] = Expressions(caller)
             expression, line = expressions.at(offset, callee)
-        site = (caller.co_filename, line, _qualified(caller)) if caller is not None else ("", 0, "")
+        site = (caller.co_filename, line, qualified_name(caller)) if caller is not None else ("", 0, "")
         self._held.append(site)
         if isinstance(callee, CodeType):
             return name_of_call(expression, callee), site
@@ -91,7 +92,3 @@ class Eye:
 
     def sleep(self, code: CodeType) -> None:
         """A code object is not called under focus, and no longer looked at."""
-
-
-def _qualified(code: CodeType) -> str:
-    return str(getattr(code, "co_qualname", code.co_name))

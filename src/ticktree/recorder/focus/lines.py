@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
+import linecache
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,6 +20,38 @@ class Place(NamedTuple):
     end_line: int
     column: int
     end_column: int
+
+
+def qualified_name(code: CodeType) -> str:
+    """The qualified name of a function; before Python 3.11 a code object does not know it, and its source does."""
+    if sys.version_info >= (3, 11):
+        return code.co_qualname
+    return _qualified_names(code.co_filename).get((code.co_name, code.co_firstlineno), code.co_name)
+
+
+@functools.lru_cache(maxsize=256)
+def _qualified_names(filename: str) -> dict[tuple[str, int], str]:
+    try:
+        waiting: list[tuple[str, ast.AST]] = [("", ast.parse("".join(linecache.getlines(filename))))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    names: dict[tuple[str, int], str] = {}
+    while waiting:
+        prefix, node = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            below = prefix
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names[child.name, _first_line(child)] = prefix + child.name
+                below = f"{prefix}{child.name}.<locals>."
+            elif isinstance(child, ast.ClassDef):
+                below = f"{prefix}{child.name}."
+            waiting.append((below, child))
+    return names
+
+
+def _first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Where its code begins: with its decorators."""
+    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
 
 
 def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
@@ -114,10 +148,10 @@ def _bodies(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
         yield tree
         return
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first == code.co_firstlineno:
-                yield from node.body
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != code.co_name:
+            continue
+        if _first_line(node) == code.co_firstlineno:
+            yield from node.body
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

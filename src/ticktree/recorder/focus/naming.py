@@ -15,7 +15,7 @@ from collections import defaultdict
 from types import CodeType
 from typing import Any, TypeAlias
 
-from ticktree.recorder.focus.lines import Place, places_of
+from ticktree.recorder.focus.lines import Place, places_of, qualified_name
 
 # Bytes of UTF-8; together with what stands between them less than the 255 that a name may have.
 _EXPRESSION = 96
@@ -67,8 +67,7 @@ def name_of_root(shown: str, code: CodeType) -> str:
 
 def name_of_call(expression: str, code: CodeType) -> str:
     """The name of a call of a function written in Python."""
-    qualified = str(getattr(code, "co_qualname", code.co_name))
-    callee = fitted(qualified, _QUALIFIED, keep_end=True)
+    callee = fitted(qualified_name(code), _QUALIFIED, keep_end=True)
     return f"{expression or f'{_last(code)}()'} | {callee} : {shown_file(code.co_filename)} @ L{code.co_firstlineno}"
 
 
@@ -81,7 +80,7 @@ def name_of_c_call(expression: str, callee: Any, line: int) -> str:
 
 def definition(code: CodeType) -> _Site:
     """Where a function is defined: file, line and qualified name."""
-    return code.co_filename, code.co_firstlineno, str(getattr(code, "co_qualname", code.co_name))
+    return code.co_filename, code.co_firstlineno, qualified_name(code)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+from ticktree.recorder.focus.lines import qualified_name
+
 _MAIN = "__main__"
 _LOCALS = ".<locals>"
 _WRAPPERS_AT_MOST = 32
@@ -55,13 +57,13 @@ def place_of(name: str, code: CodeType) -> tuple[Any, str] | None:
 
 def _shown(name: str, code: CodeType, module: Any, names: dict[str, Any]) -> str | None:
     """What to show a name as, where it means `code`, which belongs to `module`; None where it does not."""
-    qualified = getattr(code, "co_qualname", None)
-    if qualified is not None:
+    last = name.rpartition(".")[2]
+    if code.co_name == last:
+        qualified = qualified_name(code)
         for known in _modules(module, names):
             rest = name.removeprefix(f"{known}.") if known else name
             if (known == "" or rest != name) and rest in (qualified, qualified.replace(_LOCALS, "")):
                 return rest
-    last = name.rpartition(".")[2]
     if code.co_name not in (last, "<lambda>") and module not in _prefixes(name) and module != _MAIN:
         return None
     for owner, path in _owners(name):
