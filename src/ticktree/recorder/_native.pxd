@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
-        pass
+        const char* ml_name
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
     object PyObject_Call(object function, object args, PyObject* kwargs)
@@ -281,3 +281,37 @@ cdef extern from "core/place.h":
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
+
+# These run Python code too: what a code object or a call site is, is known there.
+cdef extern from "core/focus_events.h":
+    ctypedef struct tt_code_info:
+        uint32_t state
+    ctypedef struct tt_focus_state:
+        tt_recorder* recorder
+        uint32_t depth, generation
+        int c_functions, root_count, unfound, keeps_looking
+        tt_section* roots[32]
+    PyMethodDef tt_focus_callbacks[7]
+    enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY
+    tt_focus_state tt_focus
+    Py_ssize_t tt_code_extra_index
+    PyObject* tt_monitoring_disable
+    tt_code_info* tt_code_info_of(PyObject*, int)
+    Py_ssize_t tt_request_extra_index(void (*)(void*) noexcept)
+    void tt_focus_forget()
+    void tt_focus_close_all(tt_recorder*)
+    int (*tt_focus_which)(PyObject*) noexcept
+    void (*tt_focus_meet)(PyObject*) noexcept
+    void (*tt_focus_want)(PyObject*) noexcept
+    void (*tt_focus_sleep)(PyObject*) noexcept
+    tt_section* (*tt_focus_name)(PyObject*, int, PyObject*, const void*) noexcept
+    void (*tt_focus_note)(tt_recorder*, tt_node*, tt_section*) noexcept
+    bint (*tt_focus_wrap)(PyObject*, int) noexcept
+    void (*tt_focus_alone)() noexcept
+    int tt_profile_on(int)
+    void tt_profile_off_here()
+    ctypedef struct tt_opening:
+        void* vectorcall
+        PyObject* function
+    PyObject* tt_opening_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_opening_prepare(PyTypeObject*, Py_ssize_t)

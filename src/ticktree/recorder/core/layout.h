@@ -226,7 +226,8 @@ typedef struct { /* one open call; free when serial is 0 */
     uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
     uint64_t watch; /* of a watched call */
     uint64_t afar, afar_serial; /* the call of another thread that it works for */
-    uint64_t reserved[2];
+    uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
+    uint64_t reserved1;
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */
