@@ -4,8 +4,8 @@
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
 what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), loop.pxi, pace.pxi (loops that hold
 their rate), ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks
-and threads), process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side
-of calls), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
+and threads), process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side of
+calls), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
 """
 
 cimport cython
