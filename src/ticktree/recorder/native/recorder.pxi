@@ -17,7 +17,7 @@ cdef class Recorder:
     cdef tt_recorder* core
     cdef readonly object origin_var
     cdef readonly object watch_var  # of the request that is being served in this context
-    cdef dict watched  # by node: the node around it, and its name
+    cdef dict watched, far  # by node: the node around it, and its name; by name: sections of what other programs say
     cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
@@ -44,7 +44,7 @@ cdef class Recorder:
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
-        self.watched = {}
+        self.watched, self.far = {}, {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
