@@ -17,8 +17,11 @@ from ticktree.recorder._native import (
     TimedFunction,
     Wait,
     copy_settled,
+    end_unmarked,
+    is_inside,
     make_block,
     silence,
+    tick_unmarked,
 )
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
@@ -55,11 +58,14 @@ __all__ = [
     "Wait",
     "calibrate",
     "copy_settled",
+    "end_unmarked",
     "install",
+    "is_inside",
     "lead_children",
     "leave_children",
     "make_block",
     "silence",
+    "tick_unmarked",
     "timed",
     "uninstall",
 ]
