@@ -45,7 +45,7 @@ def wrap_function(
                 _tell(section, amounts, args, result)
             return result
 
-    patches.replace(module, name, stand_in(function, call))
+    patches.put(module, name, stand_in(function, call))
 
 
 def stand_in(function: Callable[..., Any], call: Callable[..., Any]) -> Any:

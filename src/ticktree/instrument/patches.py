@@ -30,10 +30,17 @@ class Patches:
         if not callable(function):
             return
         wrapper = functools.wraps(function)(make(function))
-        self.replace(owner, name, staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper)
+        self.put(owner, name, staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper)
 
-    def replace(self, owner: Any, name: str, ours: Any) -> None:
-        """Sets an attribute of a class or a module, which need not have had it itself."""
+    def wrap_at(self, module: ModuleType, path: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        """Replaces `Class.method` of a module; none where another version of it has no such class."""
+        owner, _, name = path.rpartition(".")
+        kind = getattr(module, owner, None)
+        if isinstance(kind, type):
+            self.wrap(kind, name, make)
+
+    def put(self, owner: Any, name: str, ours: Any) -> None:
+        """Puts `ours` in the place of an attribute of a class or a module, or where there was none."""
         original = vars(owner).get(name, _ABSENT)
 
         def undo() -> None:

@@ -54,6 +54,13 @@ class Library(NamedTuple):
 
 
 BUILT_IN: tuple[Library, ...] = (
+    # First: what the others make are sections that it marks.
+    Library(
+        "nvtx",
+        "ticktree.instrument.nvtx",
+        "No row: each section as an NVTX range, for Nsight Systems.",
+        on_demand=True,
+    ),
     Library(
         "waits",
         "ticktree.instrument.waits",
@@ -98,13 +105,87 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "torch",
         "ticktree.instrument.torch",
-        "Backward passes whose gradients are thrown away, and what is given to torch.compile.",
+        "Forward and backward passes, optimizers, data loaders; gradients that are thrown away.",
         package="torch",
     ),
     Library(
         "torch-compile",
-        "ticktree.instrument.torch_compile",
-        "A row for each compilation, where it happens.",
+        "ticktree.instrument.torch.compiling",
+        "A row for each compilation, where it happens; sections in compiled code leave its graph whole.",
         package="torch",
+    ),
+    Library(
+        "stable-baselines3",
+        "ticktree.instrument.stable_baselines3",
+        "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
+        package="stable_baselines3",
+    ),
+    Library(
+        "lightning",
+        "ticktree.instrument.lightning",
+        "The phases of a Trainer without a profiler, under the names that it tells profilers.",
+        package="lightning",
+    ),
+    Library(
+        "accelerate",
+        "ticktree.instrument.accelerate",
+        "What an Accelerator prepares, gathers, saves and waits for.",
+        package="accelerate",
+    ),
+    Library(
+        "torchrl",
+        "ticktree.instrument.torchrl",
+        "The names given to `timeit`; collectors, environments, replay buffers.",
+        package="torchrl",
+    ),
+    Library(
+        "lerobot",
+        "ticktree.instrument.lerobot",
+        "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",
+        package="lerobot",
+    ),
+    Library(
+        "requests",
+        "ticktree.instrument.requests",
+        "Each exchange with a server, and what the server says of its own time.",
+        package="requests",
+    ),
+    Library(
+        "httpx",
+        "ticktree.instrument.httpx",
+        "Each request, redirects included, and what the servers say of their own time.",
+        package="httpx",
+    ),
+    Library(
+        "aiohttp",
+        "ticktree.instrument.aiohttp",
+        "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
+        package="aiohttp",
+    ),
+    Library(
+        "grpc",
+        "ticktree.instrument.grpc",
+        "Each call that waits for a response, and what the server says of its own time.",
+        package="grpc",
+    ),
+    Library(
+        "torch-layers",
+        "ticktree.instrument.torch.layers",
+        "A row for every layer of a forward pass.",
+        package="torch",
+        on_demand=True,
+    ),
+    Library(
+        "torch-flops",
+        "ticktree.instrument.torch.flops",
+        "Floating-point operations of forward and backward passes, by torch's own counter.",
+        package="torch",
+        on_demand=True,
+    ),
+    Library(
+        "trace-context",
+        "ticktree.instrument.trace_context",
+        "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
+        on_demand=True,
     ),
 )

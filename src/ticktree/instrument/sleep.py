@@ -34,4 +34,4 @@ def _wrap(recorder: Recorder, module: ModuleType) -> None:
     def call(*args: Any, **kwargs: Any) -> Any:
         return sleep(*args, **kwargs) if kwargs else sleeping.call(sleep, args)
 
-    _patches.replace(module, "sleep", stand_in(sleep, call))
+    _patches.put(module, "sleep", stand_in(sleep, call))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ticktree.recorder._native import (
     Block,
     Boundary,
+    Calling,
     Channel,
     Entered,
     Layer,
@@ -16,6 +17,7 @@ from ticktree.recorder._native import (
     Tick,
     TimedFunction,
     Wait,
+    Watch,
     copy_settled,
     end_unmarked,
     is_inside,
@@ -33,6 +35,7 @@ from ticktree.recorder.children import (
     leave_children,
 )
 from ticktree.recorder.hooks import install, uninstall
+from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
 from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
@@ -42,9 +45,11 @@ __all__ = [
     "OWN",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "SYNC_VARIABLE",
     "TIMELINE_VARIABLE",
     "Block",
     "Boundary",
+    "Calling",
     "Channel",
     "Entered",
     "Layer",
@@ -56,6 +61,7 @@ __all__ = [
     "Tick",
     "TimedFunction",
     "Wait",
+    "Watch",
     "calibrate",
     "copy_settled",
     "end_unmarked",
@@ -64,6 +70,8 @@ __all__ = [
     "lead_children",
     "leave_children",
     "make_block",
+    "poll",
+    "settle",
     "silence",
     "tick_unmarked",
     "timed",

@@ -57,7 +57,7 @@ class Family:
                 own.__func__(cls, **kwargs)
             family._wrap(cls)
 
-        self._patches.replace(base, "__init_subclass__", classmethod(__init_subclass__))
+        self._patches.put(base, "__init_subclass__", classmethod(__init_subclass__))
 
     def _put_back(self) -> None:
         self._patches.undo()

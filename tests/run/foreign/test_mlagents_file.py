@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ticktree.errors import TicktreeError
 from ticktree.profile import ProfileError
 from ticktree.profile.codec import value_in
+from ticktree.run.foreign.mlagents import is_timers_file, profile_of
 from ticktree.run.loading import load
-from ticktree.run.mlagents import is_timers_file, profile_of
 from ticktree.run.reading.settling import settle
 
 S = 1_000_000_000

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+from ticktree.instrument.torch import flops
+
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
-# The section around a backward pass of which it is known that gradients it computes are not used, and the gauge of
-# what part of them. rules/unused_gradients.py looks for both.
+# The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
+# the gauge of what part of them. rules/unused_gradients.py looks for the latter two.
+PLAIN = "backward"
 SECTION = "backward with unused gradients"
 GAUGE = "torch/unused gradients"
 
@@ -36,6 +40,12 @@ _State: TypeAlias = tuple[int, int] | None
 
 # Optimizers, with the states of their gradients before a pass.
 _Before: TypeAlias = "list[tuple[Any, _Watched, list[_State]]]"
+
+
+class _Inside(threading.local):
+    """Whether a pass runs on this thread: what recomputes activations starts another inside it."""
+
+    is_open = False
 
 
 @dataclass(slots=True, eq=False)
@@ -82,27 +92,29 @@ class Gradients:
     def __init__(self, recorder: Recorder, is_compiling: Callable[[], bool]) -> None:
         self._recorder = recorder
         self._is_compiling = is_compiling
-        self._section = recorder.section(SECTION)
+        self._plain, self._wasteful = recorder.section(PLAIN), recorder.section(SECTION)
+        self._inside = _Inside()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
         self._sites: dict[Hashable, _Site] = {}
         self._has_failed = False
 
     def around_backward(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function`, a backward pass, with a look at whose gradients it writes."""
+        """Return `function`, a backward pass, as a section, with a look at whose gradients it writes."""
 
         def backward(*args: Any, **kwargs: Any) -> Any:
-            if self._is_compiling() or not self._is_watching():
+            if self._is_compiling() or self._inside.is_open or not self._recorder.recording:
                 return function(*args, **kwargs)
-            begun = self._begin(sys._getframe(1))
-            if begun is None:
-                return function(*args, **kwargs)
-            site, before = begun
-            if site.is_wasteful():
-                with self._section:
-                    result = function(*args, **kwargs)
-            else:
-                result = function(*args, **kwargs)
-            if before is not None:
+            site, before = self._begin(sys._getframe(1))
+            self._inside.is_open = True
+            try:
+                with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
+                    if flops.count is None:
+                        result = function(*args, **kwargs)
+                    else:
+                        result = flops.count(section, function, *args, **kwargs)
+            finally:
+                self._inside.is_open = False
+            if site is not None and before is not None:
                 self._end(site, before)
             return result
 
@@ -126,7 +138,9 @@ class Gradients:
     def _is_watching(self) -> bool:
         return not self._has_failed and self._recorder.recording
 
-    def _begin(self, frame: FrameType) -> tuple[_Site, _Before | None] | None:
+    def _begin(self, frame: FrameType) -> tuple[_Site | None, _Before | None]:
+        if self._has_failed:
+            return None, None
         try:
             site = self._site(frame)
             site.turns += 1
@@ -136,7 +150,7 @@ class Gradients:
             return site, [(optimizer, watched, _states(optimizer, watched)) for optimizer, watched in every]
         except Exception:
             self._has_failed = True
-            return None
+            return None, None
 
     def _end(self, site: _Site, before: _Before) -> None:
         try:

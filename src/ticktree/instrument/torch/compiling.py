@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
+from ticktree.instrument.torch import sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,10 @@ _patches = Patches()
 def install(recorder: Recorder) -> None:
     """Wraps torch's compilations when the compiler is imported, which a program that compiles nothing never does."""
     _patches.watch("torch._dynamo.callback", lambda module: _wrap(recorder, module))
+    _patches.watch("torch._dynamo.variables.builder", lambda module: sections.wrap(_patches, module))
+    _patches.watch(
+        "torch._dynamo.variables.user_defined", lambda module: sections.wrap_methods(_patches, module)
+    )
 
 
 def uninstall() -> None:
