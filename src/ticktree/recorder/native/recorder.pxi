@@ -387,34 +387,6 @@ cdef class Recorder:
         section.site = site
         return section
 
-    def tick_unmarked(self, Section section):
-        """A tick boundary of a loop that nobody marked; see `marked_by_hand`. Returns whether it was one.
-
-        Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where
-        it put them.
-        """
-        if self.by_hand:
-            tt_lone_end(&section.core)
-            return False
-        self.lone = section
-        return bool(tt_lone_tick(&section.core))
-
-    def end_unmarked(self, Section section):
-        """Ends the tick that is open, if it is one of `tick_unmarked`."""
-        tt_lone_end(&section.core)
-
-    def marked_by_hand(self):
-        """From now on: the program has sections of its own. Instruments' sections are none."""
-        if not self.by_hand:
-            self.by_hand = True
-            if self.lone is not None:
-                tt_lone_end(&self.lone.core)
-
-    @property
-    def is_inside(self):
-        """Whether anything is open on the calling thread."""
-        return bool(tt_is_inside(self.core))
-
     @property
     def knows_thread(self):
         """Whether the calling thread has been in a section here: only then is it known what it did."""
