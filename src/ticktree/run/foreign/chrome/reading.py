@@ -142,8 +142,9 @@ class _Trace:
 def _elsewhere(calls: Nested, place: Column, told: Collection[int], places: Places) -> Flags:
     """Return which calls the file says were made in another than the one they lie in."""
     is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
-    over = np.array(places.above)[place]
-    return is_told & (calls.above >= 0) & (over != place[calls.above])
+    over = np.array(places.above, np.int64)[place]
+    apart: Flags = is_told & (calls.above >= 0) & (over != place[calls.above])
+    return apart
 
 
 def _told(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
