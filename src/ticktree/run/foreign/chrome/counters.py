@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ticktree.profile import Gauge, Histogram
 from ticktree.run.foreign.chrome.events import Event, nanoseconds
+
+_LARGEST = 1e300  # and nothing that is no number is less
 
 
 def gauges_of(events: Sequence[Event], wall_of_zero_ns: int | None) -> dict[str, Gauge]:
@@ -23,7 +23,7 @@ def gauges_of(events: Sequence[Event], wall_of_zero_ns: int | None) -> dict[str,
         args = event.get("args")
         series = args if isinstance(args, dict) and is_known else {}
         for key, value in series.items():
-            if type(value) in (int, float) and np.isfinite(value):
+            if type(value) in (int, float) and abs(value) < _LARGEST:
                 alone = len(series) == 1 and key in ("value", event.get("name"))
                 name = str(event.get("name")) if alone else f"{event.get('name')}/{key}"
                 readings.setdefault(name, []).append((at, float(value), str(event.get("pid"))))

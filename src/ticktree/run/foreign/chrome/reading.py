@@ -15,7 +15,7 @@ from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Spot, Timeline, in_or
 from ticktree.run.foreign.chrome.choosing import Chosen, chosen
 from ticktree.run.foreign.chrome.counters import gauges_of
 from ticktree.run.foreign.chrome.devices import Launches, device_rows
-from ticktree.run.foreign.chrome.events import Column, Lane, calls_of
+from ticktree.run.foreign.chrome.events import Column, Lane, calls_of, nanoseconds
 from ticktree.run.foreign.chrome.growing import Rows, grown
 from ticktree.run.foreign.chrome.nesting import Nested, nested
 from ticktree.run.foreign.chrome.origin import Origin
@@ -23,6 +23,7 @@ from ticktree.run.foreign.chrome.places import NOWHERE, Places, placed
 from ticktree.run.foreign.chrome.ticks import loop_of, loop_places, ticks_around
 from ticktree.run.foreign.chrome.writers import lanes_of, writers_of
 
+_LONGEST_NS = 1 << 60  # all calls together: thirty-six years, and sums of it stay within 64 bits
 _LOOK_AT = 100  # events, to tell a trace from another list
 
 
@@ -81,13 +82,16 @@ class _Trace:
         found = {"calls_too_deep": len(place) - len(self._place), "places_of_overlapping_calls": overlaps}
         self._losses = {**calls.losses, **{what: count for what, count in found.items() if count}}
         chief = _chief_lanes(self._calls, self._lanes)
-        self._began_ns = origin.began_ns(self._calls.start_ns)
+        asked, is_time = nanoseconds(event.get("ts") for event in events.work)
+        self._began_ns = origin.began_ns(np.concatenate((self._calls.start_ns, asked[is_time])))
         self._wall_ns = origin.wall_ns(self._began_ns)
         self._host = _rows(self._calls, self._place, next(iter(chief.values()), 0), self._began_ns)
         launches = Launches(events.launches, self._calls, self._place, self._lanes, chief)
         self._rows = self._host + device_rows(
             events.work, launches, self._places, self._began_ns, self._lanes
         )
+        if self._rows.duration_ns.sum(dtype=np.float64) > _LONGEST_NS:
+            raise ProfileError("a Chrome trace whose calls add up to more than can be measured")
         self._writers = writers_of(self._lanes, events.labels, self._rows, chief.values(), run_id)
         self._paths = self._places.paths()
         said = [place for place, path in enumerate(self._paths) if path in origin.loops]
