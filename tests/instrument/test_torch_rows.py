@@ -166,7 +166,7 @@ def test_an_optimizer_of_the_scripts_own_is_recorded_and_pickled_by_value_as_eve
 
         class Halving(torch.optim.Optimizer):
             def __init__(self, parameters):
-                super().__init__(parameters, {})
+                super().__init__(parameters, {"lr": 1.0})
 
             def step(self, closure=None):
                 for parameter in self.param_groups[0]["params"]:

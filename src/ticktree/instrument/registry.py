@@ -54,6 +54,13 @@ class Library(NamedTuple):
 
 
 BUILT_IN: tuple[Library, ...] = (
+    # First: what the others make are sections that it marks.
+    Library(
+        "nvtx",
+        "ticktree.instrument.nvtx",
+        "No row: each section as an NVTX range, for Nsight Systems.",
+        on_demand=True,
+    ),
     Library(
         "waits",
         "ticktree.instrument.waits",

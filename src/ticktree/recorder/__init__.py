@@ -32,6 +32,7 @@ from ticktree.recorder.children import (
     leave_children,
 )
 from ticktree.recorder.hooks import install, uninstall
+from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
 from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
@@ -41,6 +42,7 @@ __all__ = [
     "OWN",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "SYNC_VARIABLE",
     "TIMELINE_VARIABLE",
     "Block",
     "Boundary",
@@ -63,6 +65,8 @@ __all__ = [
     "lead_children",
     "leave_children",
     "make_block",
+    "poll",
+    "settle",
     "silence",
     "timed",
     "uninstall",

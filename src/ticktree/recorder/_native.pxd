@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
-        pass
+        const char* ml_name
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
     object PyObject_Call(object function, object args, PyObject* kwargs)
@@ -16,10 +16,10 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_NODE_ON_DEVICE, TT_NODE_REMOTE
     enum: TT_NODE_DEVICE_KNOWN, TT_NODE_NO_LIBRARY, TT_NODE_NO_DEVICE, TT_NODE_NO_DEVICE_CLOCK, TT_NODE_ONLY_HOST
     enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY
-    enum: TT_CLOCK_VIRTUAL
+    enum: TT_CLOCK_VIRTUAL, TT_HEADER_WAITED
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
-    enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
+    enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
 
     ctypedef struct tt_anchor:
         uint64_t ticks
@@ -28,7 +28,7 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_header:
         uint64_t used_bytes, backed_bytes, pid, process_start, parent_pid, parent_start
         uint64_t inner_cost, outer_cost, gc_ticks, gc_pauses, ns_per_tick, run_began_ns
-        uint32_t node_cap, incarnation, parent_incarnation
+        uint32_t flags, node_cap, incarnation, parent_incarnation
         tt_anchor first
         tt_ref parent_node, process_name, role
         char boot_id[40]
@@ -275,7 +275,43 @@ cdef extern from "core/place.h":
         uint32_t generation
     tt_spot tt_spot_now(tt_recorder*)
     bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
-    void tt_spot_lacks(tt_recorder*, const tt_spot*, uint32_t)
+    void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
+    uint64_t tt_call_open_here(tt_section*, tt_spot*)
+    bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
+
+# These run Python code too: what a code object or a call site is, is known there.
+cdef extern from "core/focus_events.h":
+    ctypedef struct tt_code_info:
+        uint32_t state
+    ctypedef struct tt_focus_state:
+        tt_recorder* recorder
+        uint32_t depth, generation
+        int c_functions, root_count, unfound, keeps_looking
+        tt_section* roots[32]
+    PyMethodDef tt_focus_callbacks[7]
+    enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY
+    tt_focus_state tt_focus
+    Py_ssize_t tt_code_extra_index
+    PyObject* tt_monitoring_disable
+    tt_code_info* tt_code_info_of(PyObject*, int)
+    Py_ssize_t tt_request_extra_index(void (*)(void*) noexcept)
+    void tt_focus_forget()
+    void tt_focus_close_all(tt_recorder*)
+    int (*tt_focus_which)(PyObject*) noexcept
+    void (*tt_focus_meet)(PyObject*) noexcept
+    void (*tt_focus_want)(PyObject*) noexcept
+    void (*tt_focus_sleep)(PyObject*) noexcept
+    tt_section* (*tt_focus_name)(PyObject*, int, PyObject*, const void*) noexcept
+    void (*tt_focus_note)(tt_recorder*, tt_node*, tt_section*) noexcept
+    bint (*tt_focus_wrap)(PyObject*, int) noexcept
+    void (*tt_focus_alone)() noexcept
+    int tt_profile_on(int)
+    void tt_profile_off_here()
+    ctypedef struct tt_opening:
+        void* vectorcall
+        PyObject* function
+    PyObject* tt_opening_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_opening_prepare(PyTypeObject*, Py_ssize_t)

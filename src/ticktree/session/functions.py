@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
+from ticktree.recorder.children import FOCUS_VARIABLES
+from ticktree.recorder.focus import DEPTH, begin_focus, checked_names, end_focus, focus_environment
 from ticktree.recorder.timed import Function
 from ticktree.session.session import current
 from ticktree.session.showing import print_profile
@@ -42,13 +45,41 @@ def summary() -> None:
     print_profile(current.snapshot())
 
 
-@overload
-def timed(target: Function, /, *, memory: bool = False, cpu: bool = False) -> Function: ...
+def focus(*names: str, depth: int = DEPTH, c_functions: bool = False) -> None:
+    """Records every call of the functions named and the calls below them, by call site; starts recording if need be.
+
+    Processes that are started from here look at the same functions.
+
+    Args:
+        names: `package.module.Class.method`, or of the program itself `Class.method`; none: nothing is any more.
+        depth: How many levels of calls below them.
+        c_functions: Record calls of C functions there too.
+
+    Raises:
+        TicktreeError: It cannot be: says why.
+    """
+    for variable in FOCUS_VARIABLES:
+        os.environ.pop(variable, None)
+    end_focus()
+    if not names or native.OFF_FOR_GOOD:
+        return
+    checked = checked_names(names)
+    current.enable()
+    begin_focus(current.recorder, checked, depth, c_functions)
+    os.environ.update(focus_environment(checked, depth, c_functions))
+
+
 @overload
 def timed(
-    target: str | None = None, /, *, memory: bool = False, cpu: bool = False
+    target: Function, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+) -> Function: ...
+@overload
+def timed(
+    target: str | None = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
 ) -> Callable[[Function], Function]: ...
-def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+def timed(
+    target: Any = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+) -> Any:
     """Makes a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
@@ -58,11 +89,12 @@ def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> 
         target: The function, or a name for it instead of its qualified name.
         memory: Sample the memory that a call needs, of the process and of devices.
         cpu: Sample CPU time.
+        device: A device whose time is to be measured, too; see `section`.
 
     Raises:
         TypeError: If what is decorated cannot be called.
     """
-    return native.timed(current.recorder, target, memory=memory, cpu=cpu)
+    return native.timed(current.recorder, target, memory=memory, cpu=cpu, device=device)
 
 
 def uninstrument(*names: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
 from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
 from ticktree.session.asking import events_of, events_of_environment
 from ticktree.session.memory_file import file_in, file_of_child, no_file
@@ -106,6 +107,7 @@ class Session:
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
+        native.poll()
         self.recorder.disable()
         native.uninstall(self.recorder)
         native.leave_children()
@@ -202,11 +204,13 @@ class Session:
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
+        native.settle()
         if os.getpid() != self._pid:
             self._fold()  # a forked child that ends in good order: the run is its parent's
             return
         if self._is_first:
             _note_threads(self.recorder)
+        end_focus()
         self.disable()
         if self.run is None:
             return

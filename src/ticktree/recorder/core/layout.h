@@ -64,6 +64,8 @@ enum tt_loss {
     TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
     TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were asked for */
     TT_LOSS_EDGES,         /* waits whose end is filed under nobody: past the cap, or without memory */
+    TT_LOSS_DEVICE,        /* calls whose time on a device was not known when recording ended, or had no event left */
+    TT_LOSS_CAPTURED,      /* calls whose work on a device was captured into a graph: not done then */
     TT_LOSS_COUNT
 };
 
@@ -73,7 +75,11 @@ typedef struct { /* ticks and clocks read together */
     uint64_t wall_ns;
 } tt_anchor;
 
-enum tt_header_flag { TT_HEADER_PRIVATE = 1, TT_HEADER_RECORDING = 2 };
+enum tt_header_flag {
+    TT_HEADER_PRIVATE = 1,
+    TT_HEADER_RECORDING = 2,
+    TT_HEADER_WAITED = 4 /* sections waited for their device: the schedule is not the program's own */
+};
 
 typedef struct {
     uint64_t magic;
@@ -220,7 +226,8 @@ typedef struct { /* one open call; free when serial is 0 */
     uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
     uint64_t watch; /* of a watched call */
     uint64_t afar, afar_serial; /* the call of another thread that it works for */
-    uint64_t reserved[2];
+    uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
+    uint64_t reserved1;
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */

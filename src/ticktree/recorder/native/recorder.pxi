@@ -20,6 +20,7 @@ cdef class Recorder:
     cdef dict watched  # by node: the node around it, and its name
     cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
+    cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
     cdef object path_of_file
@@ -39,6 +40,7 @@ cdef class Recorder:
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
+        self.attended_by = []
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
@@ -176,7 +178,7 @@ cdef class Recorder:
             return
         if not self._ready():
             return
-        at = self._gauge_at(name_text(name))
+        at = gauge_at(self, name_text(name))
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
@@ -300,21 +302,21 @@ cdef class Recorder:
         where the place is in another thread's, to one that hangs there, as what threads started there do would.
 
         Args:
-            place: Of this recorder.
-            names: The way down from there, a node a name, all of that clock; the last is the one booked.
+            place: Of this recorder; else a ValueError.
+            names: The way down from there, at most 64, nodes of that clock; the last is the one booked.
             nanoseconds: The duration.
-            clock: What measured it: "host", "device" or "remote". Nodes of one name and several clocks are several.
-            covered: How much of it counts against the node above, which `book` made and which ran meanwhile: that is
-                taken from what is left of that node's own time.
+            clock: What measured it: "host", "device" or "remote".
+            covered: How much of it the node above, booked before, spent in it: taken from what own time that has.
 
         Returns:
             Whether it was booked: not where nothing is being recorded, or in memory that has been given up since.
-
-        Raises:
-            ValueError: If there are no names or more than 64, or the place is another recorder's.
-            KeyError: If there is no such clock.
         """
         return book_at(self, place, names, nanoseconds, clock, covered)
+
+    def lose(self, what):
+        """Counts a call whose device time is not known ("events"), or that was captured into a graph ("graph")."""
+        if not self.core.forked:
+            tt_lose(self.core, LOSSES_OF_DEVICES[what])
 
     def address(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
@@ -375,12 +377,13 @@ cdef class Recorder:
                 section.frame_flags |= TT_FRAME_MEMORY
             section = section.next
 
-    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
+    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False, device=None):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
         cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
-        cdef Section section = new_section(self, text, self._name_id(text), node_flags, frame_flags)
+        device = device_text(device, &node_flags)
+        cdef Section section = made(self, text, self._name_id(text), node_flags, frame_flags, device)
         section.site = site
         return section
 
@@ -435,10 +438,11 @@ cdef class Recorder:
     # -- sections by name --------------------------------------------------------------------------------------
 
     def _section(self, name, *, wait=False, cpu=False, memory=False, device=None):
-        cdef uint32_t node_flags = (TT_NODE_WAIT if wait else 0) | (TT_NODE_DEVICE if device else 0)
+        cdef uint32_t node_flags = TT_NODE_WAIT if wait else 0
         cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
-        if node_flags or frame_flags:
-            return self._ask(name, node_flags, frame_flags)
+        device = device_text(device, &node_flags)
+        if node_flags or frame_flags or device is not None:
+            return self._ask(name, node_flags, frame_flags, device)
         return self._make(name)
 
     def _make(self, name):
@@ -451,12 +455,12 @@ cdef class Recorder:
         name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        return self.by_name.setdefault(text, new_section(self, text, name_id, 0, 0))
+        return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
 
-    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags):
+    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags, device=None):
         """The section of a name with flags of its own."""
         text = name_text(name)
-        key = (text, node_flags, frame_flags)
+        key = (text, node_flags, frame_flags, device)
         section = self.by_ask.get(key)
         if section is not None:
             return section
@@ -467,7 +471,9 @@ cdef class Recorder:
         name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
+        if node_flags & TT_NODE_NS:
+            return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
+        return self.by_ask.setdefault(key, made(self, text, name_id, node_flags, frame_flags, device))
 
     def _nameless(self):
         if self.nameless is None:
@@ -487,18 +493,6 @@ cdef class Recorder:
                 return TT_NAMELESS
             self.name_ids[key] = name_id
         return name_id
-
-    def _gauge_at(self, str text):
-        """Where a gauge's record is, made at need; None where there is no room."""
-        made = self.gauges.get(text)
-        if made is not None:
-            return made
-        record = NULL if len(self.gauges) >= TT_NAME_CAP else tt_gauge_make(self.core, self._name_id(text))
-        if record == NULL:
-            tt_lose(self.core, TT_LOSS_MEMORY)
-            return None
-        self.gauges[text] = <size_t>record
-        return self.gauges[text]
 
     def _bad_value(self):
         if self._ready():
