@@ -102,28 +102,28 @@ class Driver:
         self._observation = self._environment.step(self._merger.step(wanted))
 
     def _once_outside(self) -> None:
-        wanted = [_forward(self._observation) for _ in range(2)]
-        self._observation = _simulate(sum(wanted) / len(wanted))
+        wanted = [_outer_forward(self._observation) for _ in range(2)]
+        self._observation = _outer_simulation(sum(wanted) / len(wanted))
 
 
-def _forward(observation: float) -> float:
+def _outer_forward(observation: float) -> float:
     for layer in range(4):
-        observation = _layer(layer, observation)
+        observation = _outer_layer(layer, observation)
     return observation
 
 
-def _layer(layer: int, value: float) -> float:
+def _outer_layer(layer: int, value: float) -> float:
     total = value
     for weight in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6):
         total += weight * layer - value * weight
     return max(-1.0, min(1.0, total))
 
 
-def _simulate(force: float) -> float:
-    return round(_integrate(_integrate(_integrate(force))), 6)
+def _outer_simulation(force: float) -> float:
+    return round(_outer_part(_outer_part(_outer_part(force))), 6)
 
 
-def _integrate(force: float) -> float:
+def _outer_part(force: float) -> float:
     return force - (force - 0.1) * 0.01
 
 
