@@ -64,9 +64,10 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(PIP) install .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh
+$(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh constraints.txt
 	scripts/install-browser.sh
-	$(PIP) install --group test --group readers --group browser
+	$(PIP) install --group test --group readers --group viewers --group browser --group network
+	$(PIP) install --constraint constraints.txt --group learning
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

@@ -3,25 +3,33 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-const BUILT = "dist/index.html";
-
 /** Writes into the page that its own script may run and nothing else: no other script, no request to anybody. */
-function policy(): Plugin {
+function policy(built: string): Plugin {
   return {
     name: "ticktree-policy",
     enforce: "post",
     closeBundle() {
-      const page = readFileSync(BUILT, "utf8");
+      const page = readFileSync(built, "utf8");
       const scripts = [...page.matchAll(/<script type="module"[^>]*>([\s\S]*?)<\/script>/g)];
       if (scripts.length !== 1) throw new Error(`${scripts.length} scripts in the page where one is meant to be`);
       const hash = createHash("sha256").update(scripts[0]![1]!).digest("base64");
       const said = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-${hash}'`;
-      writeFileSync(BUILT, page.replace("@@ticktree-policy@@", said));
+      writeFileSync(built, page.replace("@@ticktree-policy@@", said));
     },
   };
 }
 
-export default defineConfig({
-  plugins: [viteSingleFile({ removeViteModuleLoader: true }), policy()],
-  build: { target: "es2022", modulePreload: false, reportCompressedSize: false },
+// One page a build, as each is one file: `--mode index` for a run's report, `--mode runs` for what shows several.
+export default defineConfig(({ mode }) => {
+  const page = mode === "runs" ? "runs.html" : "index.html";
+  return {
+    plugins: [viteSingleFile({ removeViteModuleLoader: true }), policy(`dist/${page}`)],
+    build: {
+      target: "es2022",
+      modulePreload: false,
+      reportCompressedSize: false,
+      emptyOutDir: false,
+      rollupOptions: { input: page },
+    },
+  };
 });

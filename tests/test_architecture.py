@@ -22,10 +22,12 @@ MAY_IMPORT = {
     "outputs": {"profile", "analysis"},
     "configuration": {"analysis"},
     "live": {"run", "profile", "analysis", "outputs"},
-    "instrument": {"recorder"},
+    "remote": {"recorder"},
+    "instrument": {"recorder", "remote"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
+    "trackers": {"profile", "outputs"},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
         "configuration",

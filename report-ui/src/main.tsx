@@ -1,19 +1,8 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { render } from "preact";
-import { payloadIn } from "./payload";
+import { start } from "./start";
 import { State } from "./state";
+import type { Payload } from "./types";
 import { Page } from "./views/Page";
 
-async function start(): Promise<void> {
-  const report = document.getElementById("report")!;
-  try {
-    const { payload, json } = await payloadIn(document.getElementById("ticktree-data")!.textContent!);
-    render(<Page state={new State(payload, json)} />, report);
-  } catch (error) {
-    report.textContent = `This report cannot be read: ${String(error)}`;
-    throw error;
-  }
-}
-
-void start();
+void start<Payload>((payload, json) => <Page state={new State(payload, json)} />);

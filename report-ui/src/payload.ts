@@ -1,10 +1,13 @@
-import type { Payload } from "./types";
-
 /** Reads the data out of the page's own element: JSON as it is, or packed with gzip and written in base64. */
-export async function payloadIn(text: string): Promise<{ payload: Payload; json: string }> {
+export async function payloadIn<Payload>(text: string): Promise<{ payload: Payload; json: string }> {
   const trimmed = text.trim();
   const json = trimmed.startsWith("{") ? trimmed : await unpacked(trimmed);
   return { payload: JSON.parse(json) as Payload, json };
+}
+
+/** What a page shows, as it stands in its data, before the words that go with it: what `--format json` would have written. */
+export function reportIn(json: string): string {
+  return json.slice(json.indexOf(":") + 1, json.lastIndexOf(',"view":{"title":'));
 }
 
 async function unpacked(base64: string): Promise<string> {

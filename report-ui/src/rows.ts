@@ -1,7 +1,11 @@
 import { childrenOf, lineage, type Phase, statsOf, type Tree } from "./tree";
-import type { Stats, View } from "./types";
+import type { Stats, Unit, View } from "./types";
+import { had, type Had, spreadOf, unitOf } from "./units";
 
-export type Column = "name" | "share" | "total" | "mean" | "min" | "p50" | "p90" | "p99" | "max" | "calls";
+export type Column =
+  | ("name" | "share" | "total" | "mean" | "min" | "p50" | "p90" | "p99" | "max" | "calls")
+  /** What a unit had, or the least, the middle and the most that any of them had. */
+  | (`unit ${number}` | "least" | "middle" | "most");
 
 /** A line of the ledger: a section, the time of one that is in none below it, or what ticktree itself cost. */
 export interface Row {
@@ -16,6 +20,8 @@ export interface Row {
   meanNs: number | null;
   calls: number | null;
   stats: Stats | null;
+  /** What each of the units had that were asked for. */
+  had: Had | null;
   opens: boolean;
   isOpen: boolean;
 }
@@ -26,12 +32,16 @@ export interface Asked {
   sort: Column;
   descending: boolean;
   phase: Phase;
+  /** Those that have columns; null for the columns of all together. */
+  units: readonly Unit[] | null;
 }
 
 type Facts = Pick<View, "outlived" | "itself">;
+type Looked = Asked & { of: ReadonlyMap<number, number> | null };
 
 /** The lines to show, top to bottom. */
-export function rowsOf(tree: Tree, facts: Facts, asked: Asked): Row[] {
+export function rowsOf(tree: Tree, facts: Facts, wishes: Asked): Row[] {
+  const asked: Looked = { ...wishes, of: wishes.units && unitOf(wishes.units) };
   const wanted = asked.query ? matching(tree, asked.query) : null;
   const outlived = new Set(facts.outlived);
   const rows: Row[] = [];
@@ -89,7 +99,7 @@ export function openTo(tree: Tree, open: ReadonlySet<number>, index: number): Se
 function below(
   tree: Tree,
   index: number,
-  asked: Asked,
+  asked: Looked,
   wanted: Set<number> | null,
   outlived: ReadonlySet<number>,
 ): Row[] {
@@ -99,7 +109,7 @@ function below(
     .map((child) => section(tree, child, parent.total_ns, asked, wanted, outlived.has(index)));
   const direction = asked.descending ? -1 : 1;
   rows.sort((left, right) => direction * compared(tree, left, right, asked.sort) || left.index - right.index);
-  if (parent.children.length && !wanted) rows.push(unaccounted(tree, index));
+  if (parent.children.length && !wanted) rows.push(unaccounted(tree, index, asked));
   return rows;
 }
 
@@ -107,7 +117,7 @@ function section(
   tree: Tree,
   index: number,
   parentNs: number,
-  asked: Asked,
+  asked: Looked,
   wanted: Set<number> | null,
   isOutlived: boolean,
 ): Row {
@@ -127,6 +137,7 @@ function section(
     meanNs: stats?.count ? stats.mean_ns : null,
     calls: stats?.count ?? 0,
     stats: stats?.count ? stats : null,
+    had: asked.of && had(node, false, asked.of, asked.units!.length),
     opens,
     isOpen: opens && (wanted ? holds(wanted, index, place.end) : asked.open.has(index)),
   };
@@ -138,7 +149,7 @@ function holds(wanted: Set<number>, index: number, end: number): boolean {
   return false;
 }
 
-function unaccounted(tree: Tree, index: number): Row {
+function unaccounted(tree: Tree, index: number, asked: Looked): Row {
   const { node, depth } = tree.places[index]!;
   const totalNs = node.unaccounted_ns - node.recorder_ns;
   return {
@@ -151,6 +162,7 @@ function unaccounted(tree: Tree, index: number): Row {
     meanNs: node.count ? Math.round(totalNs / node.count) : null,
     calls: null,
     stats: null,
+    had: asked.of && had(node, true, asked.of, asked.units!.length),
     opens: false,
     isOpen: false,
   };
@@ -168,12 +180,13 @@ function itself(facts: Facts, rootNs: number): Row {
     meanNs: Math.round(totalNs / calls),
     calls,
     stats: null,
+    had: null,
     opens: false,
     isOpen: false,
   };
 }
 
-const AMOUNT: Record<Exclude<Column, "name">, (row: Row) => number> = {
+const AMOUNT: Record<Exclude<Column, "name" | `unit ${number}`>, (row: Row) => number> = {
   share: (row) => row.totalNs,
   total: (row) => row.totalNs,
   mean: (row) => row.meanNs ?? -1,
@@ -183,9 +196,14 @@ const AMOUNT: Record<Exclude<Column, "name">, (row: Row) => number> = {
   p99: (row) => row.stats?.p99_ns ?? -1,
   max: (row) => row.stats?.max_ns ?? -1,
   calls: (row) => row.calls ?? -1,
+  least: (row) => spreadOf(row.had ?? [])?.minNs ?? -1,
+  middle: (row) => spreadOf(row.had ?? [])?.medianNs ?? -1,
+  most: (row) => spreadOf(row.had ?? [])?.maxNs ?? -1,
 };
 
 function compared(tree: Tree, left: Row, right: Row, by: Column): number {
   if (by === "name") return tree.places[left.index]!.name.localeCompare(tree.places[right.index]!.name);
-  return AMOUNT[by](left) - AMOUNT[by](right);
+  const unit = /^unit (\d+)$/.exec(by);
+  const amount = unit ? (row: Row) => row.had?.[Number(unit[1])] ?? -1 : AMOUNT[by as keyof typeof AMOUNT];
+  return amount(left) - amount(right);
 }

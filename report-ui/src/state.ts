@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { type Column, openAtFirst, openTo, type Row, rowsOf } from "./rows";
 import { hasPhases, type Phase, type Tree, treeOf } from "./tree";
-import type { Payload, Report, View } from "./types";
+import type { By, Payload, Report, View } from "./types";
 
 const LINES_AT_FIRST = 36;
 
@@ -15,11 +15,15 @@ export class State {
   readonly phase = signal<Phase>("steady");
   readonly sort = signal<Column>("total");
   readonly descending = signal(true);
+  /** Whose columns the ledger has; null for those of all together. */
+  readonly by = signal<By | null>(null);
   readonly open = signal<ReadonlySet<number>>(new Set());
   /** The place whose details are shown, and the one that fills the icicle. */
   readonly selected = signal<number | null>(null);
   readonly zoomed = signal(0);
   readonly loop = signal(0);
+  /** The stretch of the run that the timeline is asked to show, from and to. */
+  readonly span = signal<[fromNs: number, toNs: number] | null>(null);
   readonly rows = computed<Row[]>(() =>
     rowsOf(this.tree, this.view, {
       open: this.open.value,
@@ -27,6 +31,7 @@ export class State {
       sort: this.sort.value,
       descending: this.descending.value,
       phase: this.phase.value,
+      units: this.by.value && (this.view.units[this.by.value] ?? null),
     }),
   );
 
@@ -58,6 +63,13 @@ export class State {
   sortBy(column: Column): void {
     this.descending.value = this.sort.value === column ? !this.descending.value : column !== "name";
     this.sort.value = column;
+  }
+
+  /** Another column than those shown cannot be what they are sorted by. */
+  showBy(by: By | null): void {
+    this.by.value = by;
+    this.sort.value = "total";
+    this.descending.value = true;
   }
 
   /** Show a node's details, and see to it that the ledger has its line. */

@@ -22,3 +22,8 @@ export function choose(next: Chosen): void {
   chosen.value = next;
   settle();
 }
+
+/** Ink of the page as it is now: what is drawn on a canvas is reached by no style sheet. */
+export function ink(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}

@@ -21,6 +21,12 @@ export interface CallSite {
   count?: number;
 }
 
+export interface Windows {
+  width_ns: number;
+  counts: Pairs;
+  totals_ns: Pairs;
+}
+
 export interface TreeNode extends Stats {
   name: string;
   path: string;
@@ -30,9 +36,11 @@ export interface TreeNode extends Stats {
   recorder_ns: number;
   wait: boolean;
   parallel: boolean;
+  /** What its times were measured with, where that is not the host. */
+  clock?: string;
   call_site: CallSite | null;
   call_sites?: CallSite[];
-  windows: { width_ns: number; counts: Pairs; totals_ns: Pairs };
+  windows?: Windows;
   steady?: Stats;
   warmup?: Stats;
   by_writer?: [number, number, number, number][];
@@ -131,6 +139,27 @@ export interface Report {
   tree: TreeNode;
 }
 
+/** A process, thread or role: a column, and which of the writers it is. */
+export interface Unit {
+  title: string;
+  short: string;
+  writers: number[];
+}
+
+export type By = "process" | "thread" | "role";
+
+/** What outputs/html/events.py says of the calls of a timeline. */
+export interface TimelineFacts {
+  calls: number;
+  overwritten: number;
+  from_ns: number;
+  to_ns: number;
+  tracks: { process: string; process_title: string; title: string; calls: number }[];
+  spots: [path: string, name: string, recorded: number][];
+  /** Of how many bytes the numbers of each column are: gaps, durations, spots. */
+  planes: [number, number, number];
+}
+
 export interface View {
   title: string;
   headline: string[];
@@ -140,8 +169,12 @@ export interface View {
   pace: Record<string, string[][]>;
   usual: Record<string, Record<string, number>>;
   evidence: string[][];
+  rules: Record<string, { about: string; page: string }>;
   dismissed: string[];
   losses: string[];
+  /** Where the run recorded its calls one by one; they stand in an element of their own. */
+  timeline?: TimelineFacts;
+  units: Partial<Record<By, Unit[]>>;
   gauges: string[];
   notes: Record<string, string[]>;
   outlived: number[];

@@ -7,7 +7,7 @@ const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 } };
 
 function asked(of: Tree, more: Partial<Asked> = {}): Asked {
   const open = new Set(of.places.map((place) => place.index));
-  return { open, query: "", sort: "total", descending: true, phase: "steady", ...more };
+  return { open, query: "", sort: "total", descending: true, phase: "steady", units: null, ...more };
 }
 
 function said(of: Tree, rows: Row[]): string[] {

@@ -50,13 +50,23 @@ class Opened:
 
 
 @pytest.fixture
-def open_report(browser, tmp_path):
-    """Opens a profile's report from a file; at the end, sees that it asked for nothing and complained of nothing."""
+def open_report(open_page):
+    """Opens a profile's report as `open_page` does."""
+
+    def open_it(profile, timeline=None, **screen):
+        return open_page(OUTPUTS["html"].render(profile, timeline=timeline), **screen)
+
+    return open_it
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Opens a page from a file; at the end, sees that it asked for nothing and complained of nothing."""
     opened = []
 
-    def open_it(profile, *, width=1280, height=800, scheme="light"):
+    def open_it(document, *, width=1280, height=800, scheme="light"):
         file = tmp_path / f"{len(opened)}.html"
-        file.write_bytes(OUTPUTS["html"].render(profile))
+        file.write_bytes(document)
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )

@@ -11,7 +11,17 @@ import pytest
 
 from ticktree.run.directory import RunDirectory
 
+# Long enough for libraries that take a second to import where a busy machine makes that a minute.
+SECONDS = 400
+
 BEGIN = "import multiprocessing, os, queue, sys, threading, time, ticktree\n"
+
+
+def pytest_collection_modifyitems(items):
+    """Programs of slow tests import large libraries, some twice."""
+    for item in items:
+        if item.get_closest_marker("slow") and "recorded" in item.fixturenames:
+            item.add_marker(pytest.mark.timeout(2 * SECONDS + 100))
 
 
 @pytest.fixture
@@ -25,6 +35,9 @@ def recorded(tmp_path):
         ending = "\nif __name__ == '__main__':\n    main()\n"
         script.write_text(BEGIN + textwrap.dedent(program) + ending)
         environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory)}
+        # A sleep stands for work in these programs, unless they say what is to be recorded.
+        if not any("auto" in option for option in options):
+            options = ("--auto", "default,-sleep", *options)
         command = [
             sys.executable,
             "-m",
@@ -37,7 +50,13 @@ def recorded(tmp_path):
             str(script),
         ]
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
         )
         assert done.returncode == status, done.stderr
         assert list(memory.glob("*/*")) == []

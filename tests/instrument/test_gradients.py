@@ -8,8 +8,9 @@ import pytest
 
 import ticktree
 from ticktree.analysis.rules import no_compilation, unused_gradients
-from ticktree.instrument import gradients, torch
-from ticktree.instrument.gradients import FIRST_CALLS, Gradients
+from ticktree.instrument import torch
+from ticktree.instrument.torch import gradients
+from ticktree.instrument.torch.gradients import FIRST_CALLS, Gradients
 
 ADDRESSES = count(1)
 
@@ -116,7 +117,7 @@ def test_only_that_pass_and_not_the_critics_own(training):
             training.descend(actor, critic)
     root = training.profile().root
     assert gradients.SECTION in root.at("actor").children
-    assert root.at("critic").children == {}
+    assert list(root.at("critic").children) == [gradients.PLAIN]
 
 
 def test_gradients_that_are_used_are_nothing_to_speak_of(training):
@@ -194,6 +195,23 @@ def test_an_optimizer_of_another_kind_ends_the_watching_and_nothing_else(trainin
     assert training.watching._has_failed
     training.descend(actor)
     assert training.seen() == (0, None)
+
+
+def test_a_pass_has_one_row_plain_until_it_is_known_to_be_wasteful(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(20):
+        training.descend(critic)
+        training.descend(actor, critic)
+    children = training.profile().root.children
+    assert children[gradients.PLAIN].count + children[gradients.SECTION].count == 40
+    assert children[gradients.PLAIN].children == children[gradients.SECTION].children == {}
+
+
+def test_a_pass_inside_another_is_part_of_it(training):
+    inner = training.watching.around_backward(lambda: 1)
+    assert training.watching.around_backward(lambda: inner() + 1)() == 2
+    node = training.profile().root.children[gradients.PLAIN]
+    assert (node.count, node.children) == (1, {})
 
 
 def test_an_error_of_the_pass_is_the_programs(training):

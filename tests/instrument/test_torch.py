@@ -55,7 +55,13 @@ def test_an_actors_step_that_computes_its_critics_gradients_is_found(recorded):
     assert (
         0.4 < found.evidence["of_the_gradients_unused_share"] < 0.6
     )  # 353 of the critic's, 321 of the actor's
-    assert profile.root.at("train/critic").children == {}
+    assert set(profile.root.at("train/critic").children) == {
+        "forward Sequential",
+        "forward Sequential 2",
+        "optimizer zero_grad SGD",
+        "backward",
+        "optimizer step SGD",
+    }
     assert profile.gauges["torch/compiled"].max == 0
 
 

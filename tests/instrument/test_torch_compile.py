@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from importlib.util import find_spec
 from types import ModuleType
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import ticktree
 from ticktree.analysis.rules.late_compilation import LateCompilationRule
 from ticktree.analysis.survey import Survey
-from ticktree.instrument import torch_compile
+from ticktree.instrument.torch import compiling
 
 
 @pytest.fixture
@@ -27,9 +28,9 @@ def handler():
     module = ModuleType("torch._dynamo.callback")
     module.CompilationCallbackHandler = CompilationCallbackHandler
     recorder = ticktree.Recorder(virtual_clock=True)
-    torch_compile._wrap(recorder, module)
+    compiling._wrap(recorder, module)
     yield recorder, CompilationCallbackHandler()
-    torch_compile.uninstall()
+    compiling.uninstall()
     recorder.disable()
 
 
@@ -82,9 +83,9 @@ def test_an_error_of_the_compiler_is_the_programs_and_ends_the_section(handler):
 def test_another_version_of_torch_is_left_as_it_is():
     module = ModuleType("torch._dynamo.callback")
     module.CompilationCallbackHandler = type("CompilationCallbackHandler", (), {})
-    torch_compile._wrap(ticktree.Recorder(virtual_clock=True), module)
+    compiling._wrap(ticktree.Recorder(virtual_clock=True), module)
     assert not hasattr(module.CompilationCallbackHandler, "install_callbacks")
-    torch_compile.uninstall()
+    compiling.uninstall()
 
 
 PROGRAM = """
@@ -109,3 +110,62 @@ def test_a_program_whose_shapes_change_late_is_found_and_one_whose_do_not_is_not
     assert [one.path for one in found] == (["train/model/torch compile"] if recompiles else [])
     if recompiles:
         assert found[0].evidence["recompilations"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_sections_leave_no_trace_in_a_graph_which_stays_whole(recorded):
+    profile = recorded(
+        """
+        import torch
+
+        torch.set_num_threads(1)
+        made = ticktree.section("made before")
+
+        @ticktree.timed
+        def helper(x):
+            return 2 * x
+
+        class Net(torch.nn.Module):
+            @ticktree.timed
+            def half(self, x):
+                return x / 2
+
+            def forward(self, x):
+                ticktree.stage("stage")
+                ticktree.gauge("gauge", 1)
+                ticktree.record("record", 1.0)
+                with ticktree.section("named", memory=True) as section:
+                    section.work(items=3)
+                    x = self.half(helper(x)) + 1
+                with made:
+                    return x * x
+
+        def main():
+            net, x = Net(), torch.arange(3.0)
+            want = net(x)
+            compiled = torch.compile(net, backend="eager", fullgraph=True)
+            with ticktree.section("compiled"):
+                print(all(torch.equal(compiled(x), want) for _ in range(5)))
+        """
+    )
+    assert recorded.output == "True\n"
+    plain = profile.root.at("forward Net")
+    assert plain.count == 1
+    assert "named" in {node.name for _, _, node in plain.walk()}
+    call = profile.root.at("compiled/forward Net")
+    assert call.count == 5
+    assert set(call.children) == {"torch compile"}
+    assert call.at("torch compile").count == 1  # it compiles once: nothing of ours has it compile again
+    assert profile.gauges["gauge"].count == 1
+
+
+def test_another_version_of_the_compiler_is_left_as_it_is():
+    from ticktree.instrument.patches import Patches
+    from ticktree.instrument.torch import sections
+
+    module = ModuleType("torch._dynamo.variables.builder")
+    module.VariableBuilder = type("VariableBuilder", (), {"_wrap": lambda self, value: value})
+    before = vars(module.VariableBuilder)["_wrap"]
+    sections.wrap(Patches(), module)
+    assert vars(module.VariableBuilder)["_wrap"] is before

@@ -316,9 +316,9 @@ def test_a_slow_worker_of_a_vector_environment_is_named(recorded):
             envs.close()
         """
     )
-    wait = profile.root.at("rollout/step_wait")
+    wait = profile.root.at("rollout/envs.step/step_wait")
     assert wait.wait
-    assert not profile.root.at("rollout/step_async").wait
+    assert not profile.root.at("rollout/envs.step/step_async").wait
     waited = {}
     for waker, wakes in wait.wakers.items():
         waited[waker.by] = waited.get(waker.by, 0) + wakes.waited_ns

@@ -101,12 +101,6 @@ def test_hostile_names_are_letters_and_no_markup_and_no_formula():
     assert {paths.element(name) for name in odd} <= set(words(Profile(root=Node(name="root", children=odd))))
 
 
-def test_a_category_has_the_same_colour_in_every_picture():
-    assert color_of("training") == "#0072b2"
-    assert color_of("a project's own") == color_of("a project's own")
-    assert color_of("\ud800").startswith("#")
-
-
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_without_matplotlib_a_line_says_what_to_install(form, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:

@@ -63,7 +63,7 @@ def test_what_is_lost_is_said():
     for _ in range(9):
         with recorder.section("a"):
             recorder.advance(1)
-    assert exported(recorder)["otherData"]["not_recorded"] == {"calls before the timeline's first": 5}
+    assert exported(recorder)["otherData"]["not_recorded"] == {"calls before the timeline": 5}
 
 
 def test_without_a_timeline_it_is_refused():

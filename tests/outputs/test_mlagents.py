@@ -13,7 +13,7 @@ from profile_strategies import profiles
 from ticktree.outputs import EXPORTS
 from ticktree.profile import Gauge, Node, Profile
 from ticktree.profile.codec import value_in
-from ticktree.run.mlagents import is_timers_file, profile_of
+from ticktree.run.foreign.mlagents import is_timers_file, profile_of
 
 
 def written(profile):

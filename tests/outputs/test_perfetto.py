@@ -138,7 +138,7 @@ def test_what_is_lost_is_an_event_of_its_own():
     recorder.section("never entered").__exit__(None, None, None)
     (event,) = [one.track_event for one in exported(recorder) if one.track_event.name == "not recorded"]
     notes = {note.name: note.uint_value for note in event.debug_annotations}
-    assert notes == {"calls before the timeline's first": 5, "unmatched leaves": 1}
+    assert notes == {"calls before the timeline": 5, "unmatched leaves": 1}
 
 
 def test_where_nothing_is_lost_nothing_is_said(recorder):
@@ -162,6 +162,16 @@ def test_a_gauge_is_a_counter_at_the_moment_it_was_read_last():
     assert value == -1.5
     assert abs(at - end) < 1_000_000_000  # wall clock and monotonic clock, read one after the other
     assert any(track.name == "depth" and track.HasField("counter") for track in tracks_of(packets).values())
+
+
+def test_a_process_without_a_number_has_one_all_the_same(recorder):
+    """Readers take what does not say whose it is for nobody's: a recorder of one's own has the process 0."""
+    with recorder.section("a"):
+        recorder.advance(1)
+    tracks = tracks_of(exported(recorder)).values()
+    (process,) = [track.process for track in tracks if track.HasField("process")]
+    assert process.HasField("pid")
+    assert all(track.thread.HasField("pid") for track in tracks if track.HasField("thread"))
 
 
 def test_a_timeline_is_never_made_up_from_totals(recorder):

@@ -275,6 +275,7 @@ def profiles(draw):
         losses=draw(losses),
         writers={key: draw(writers(key, every)) for key in known},
         critical=draw(st.dictionaries(places, st.integers(1, 10**15), max_size=3)),
+        timeline_calls=draw(small),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from memory_images import changed, place, recorder_on
 
-from ticktree.profile.timeline import Lane, Spot, Timeline, together
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Lane, Spot, Timeline, together
 from ticktree.run import timeline as timelines
 from ticktree.run.columns import read_columns, write_columns
 from ticktree.run.directory import RunDirectory
@@ -21,6 +21,7 @@ from ticktree.run.folding import fold_finished
 from ticktree.run.reading import layout
 from ticktree.run.reading.events import events_in, events_of_file
 from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.reader import read_images
 from ticktree.run.timeline import timeline_of_image
 
 STARTED = 1  # the machine's first clock tick: whoever has these numbers now is another
@@ -106,9 +107,45 @@ def test_what_a_process_kept_of_private_memory_is_there(run):
 def test_files_on_disk_are_bounded_and_what_does_not_fit_is_counted(run, monkeypatch):
     monkeypatch.setattr(timelines, "MOST_BYTES", 100)
     put(run, 900001, events=4)
+    assert kept_and_all(run.profile()) == (4, 6)
     run.finish()
     timeline = run.timeline()
     assert (len(timeline), timeline.overwritten) == (0, 6)
+    assert kept_and_all(run.profile()) == (0, 6)
+
+
+def kept_and_all(profile):
+    return profile.timeline_calls - profile.losses.get(BEFORE_THE_TIMELINE, 0), profile.timeline_calls
+
+
+def test_the_profile_knows_how_many_calls_a_timeline_kept_folded_or_not(run):
+    put(run, 900001, 900002, events=4)
+    timeline = run.timeline()
+    assert (len(timeline), timeline.overwritten) == (8, 4)
+    assert kept_and_all(run.profile()) == (8, 12)
+    assert fold_finished(run) == 2
+    assert kept_and_all(run.profile()) == (8, 12)
+    put(run, 900003, events=100)
+    assert kept_and_all(run.finish()) == (14, 18)
+    assert kept_and_all(RunDirectory.open(run.path).profile()) == (14, 18)
+    assert run.profile().losses == {BEFORE_THE_TIMELINE: 4}
+
+
+def test_what_a_fold_has_no_room_for_is_a_loss_once(run, monkeypatch):
+    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+    put(run, 900001, events=4)
+    fold_finished(run)
+    run.finish()
+    assert kept_and_all(run.profile()) == (0, 6)
+
+
+def test_a_ring_whose_numbers_cannot_be_costs_no_profile():
+    image = image_of()
+    for field, value in (("done", 1 << 60), ("done", 0), ("forgotten", 7)):
+        at = ring_at(image) + getattr(layout.Ring, field).offset
+        profile = read_images([Image(changed(image, at, value))], "run", [])
+        assert (profile.timeline_calls, profile.losses) == (0, {})
+        assert profile.root.at("a").count == 3
 
 
 def test_a_child_is_placed_where_its_parent_was(run):

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+# As the script looks for them.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _QUERY = """async ([sql, columns]) => {
     const result = await window.app.trace.engine.query(sql);
     const rows = [];
@@ -73,9 +75,9 @@ class PerfettoUi:
 def perfetto_ui(trace: bytes) -> Iterator[PerfettoUi]:
     """The UI with this trace loaded, served on this machine alone; skips where one of its parts is missing."""
     playwright = pytest.importorskip("playwright.sync_api")
-    browser_at = shutil.which("chromium") or shutil.which("chromium-browser")
+    browser_at = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser_at is None:
-        pytest.skip("needs Chromium")
+        pytest.skip("needs Chromium: scripts/install-browser.sh gets it")
     viewer = type("Viewer", (_Viewer,), {"trace": trace})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(viewer, directory=str(_folder())))
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,8 +1,9 @@
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import * as format from "../format";
-import type { Loop, TreeNode } from "../types";
-import { axis, ink, logSplits, marked, Plot, type Plan } from "./Plot";
+import type { Loop, Windows } from "../types";
+import { ink } from "../theme";
+import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
 
 // Above so many times the usual tick, the worst ones would press all others flat on a linear axis.
 const FLAT = 12;
@@ -10,13 +11,13 @@ const NEAR_PX = 24;
 
 interface Props {
   loop: Loop;
-  node: TreeNode;
+  windows: Windows;
   onPick: (worst: number) => void;
 }
 
 /** Ticks over the run: the mean of each stretch of it as a line, the worst single ones as dots to be clicked. */
-export function Course({ loop, node, onPick }: Props) {
-  const data = useMemo(() => courseOf(loop, node), [loop, node]);
+export function Course({ loop, windows, onPick }: Props) {
+  const data = useMemo(() => courseOf(loop, windows), [loop, windows]);
   const most = Math.max(loop.max_ns ?? 0, loop.budget_ns ?? 0);
   const isLog = most > FLAT * (loop.p50_ns ?? most);
   const values = [...(data[1] as (number | null)[]), loop.budget_ns].filter((value): value is number => !!value);
@@ -56,8 +57,8 @@ export function Course({ loop, node, onPick }: Props) {
   return <Plot height={220} label="Duration of ticks over the run" data={data} plan={plan} onPick={pick} />;
 }
 
-function courseOf(loop: Loop, node: TreeNode): uPlot.AlignedData {
-  const { width_ns: widthNs, counts, totals_ns: totals } = node.windows;
+function courseOf(loop: Loop, found: Windows): uPlot.AlignedData {
+  const { width_ns: widthNs, counts, totals_ns: totals } = found;
   const sums = new Map(totals);
   const windows: [number[], number[]] = [[], []];
   for (const [index, count] of [...counts].sort((left, right) => left[0] - right[0])) {

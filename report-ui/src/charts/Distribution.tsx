@@ -3,7 +3,8 @@ import uPlot from "uplot";
 import * as format from "../format";
 import { barsOf } from "../histogram";
 import type { Stats } from "../types";
-import { axis, ink, logSplits, marked, Plot, type Plan } from "./Plot";
+import { ink } from "../theme";
+import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
 
 const BARS = 96;
 

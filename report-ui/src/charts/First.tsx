@@ -2,7 +2,8 @@ import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
 import * as format from "../format";
 import type { Loop } from "../types";
-import { axis, ink, logSplits, marked, Plot, type Plan } from "./Plot";
+import { ink } from "../theme";
+import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
 
 const FLAT = 12;
 

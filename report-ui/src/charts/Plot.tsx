@@ -1,11 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { theme } from "../theme";
-
-/** Ink of the page as it is now: charts are drawn on canvases, which no style sheet reaches. */
-export function ink(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
+import { ink, theme } from "../theme";
 
 export type Plan = Omit<uPlot.Options, "width" | "height">;
 

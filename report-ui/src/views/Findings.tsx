@@ -42,12 +42,33 @@ function List({ state, from, to }: { state: State; from: number; to: number }) {
           <p>{visible(finding.message)}</p>
           <p class="evidence">
             {finding.path && <NodeLink state={state} path={finding.path} />}
-            {(state.view.evidence[from + at] ?? []).map((piece, place) => (
+            {/* Its last piece names the rule, which stands below. */}
+            {(state.view.evidence[from + at] ?? []).slice(0, -1).map((piece, place) => (
               <span key={place}>{piece}</span>
             ))}
           </p>
+          <Rule state={state} name={finding.rule} />
         </li>
       ))}
     </ol>
+  );
+}
+
+/** What the rule that found it looks for, for who asks: the page has no address to send anybody to. */
+function Rule({ state, name }: { state: State; name: string }) {
+  const rule = state.view.rules[name];
+  if (!rule?.about) return <span class="rule">rule: {visible(name)}</span>;
+  return (
+    <details class="rule">
+      <summary>rule: {visible(name)}</summary>
+      <p>
+        {rule.about}
+        {rule.page && (
+          <>
+            {" "}When exactly, and what to do about it: <code>{rule.page}</code> of ticktree's documentation.
+          </>
+        )}
+      </p>
+    </details>
   );
 }

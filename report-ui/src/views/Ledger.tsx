@@ -2,28 +2,40 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Column, Row } from "../rows";
 import type { State } from "../state";
 import type { Phase } from "../tree";
-import { Line } from "./Line";
-import { useWindow } from "./useWindow";
+import type { By } from "../types";
+import { focusOn, Lines } from "./Lines";
+import { COLUMNS_AT_MOST } from "./Units";
 
-const HEADS: readonly (readonly [column: Column, title: string, about: string])[] = [
+type HeadFacts = readonly [column: Column, title: string, about: string, kind?: string];
+
+const BEFORE: readonly HeadFacts[] = [
   ["name", "section", ""],
   ["share", "share", "of the parent's time, over the whole run"],
   ["total", "total", "over the whole run"],
+];
+const TIMES: readonly HeadFacts[] = [
   ["mean", "mean", "of a call"],
   ["p50", "p50", "half of the calls were not longer"],
   ["p90", "p90", "90% of the calls were not longer"],
   ["p99", "p99", "99% of the calls were not longer"],
   ["max", "max", "the longest call"],
-  ["calls", "calls", "of the phase"],
+];
+const SPREAD: readonly HeadFacts[] = [
+  ["least", "least", "that any of them had who had any"],
+  ["middle", "median", "half of them had no more"],
+];
+const MOST: HeadFacts = ["most", "most", "that any of them had"];
+const AFTER: readonly HeadFacts[] = [["calls", "calls", "of the phase"]];
+const BYS: readonly (readonly [by: By, title: string])[] = [
+  ["process", "by process"],
+  ["thread", "by thread"],
+  ["role", "by role"],
 ];
 const PHASES: readonly (readonly [phase: Phase, title: string])[] = [
   ["steady", "steady"],
   ["warmup", "warm-up"],
   ["all", "all"],
 ];
-// As high as style.css says that a line is.
-const LINE_PX = 28;
-
 /** The tree as a table: what every millisecond went to, what is in no section included. */
 export function Ledger({ state }: { state: State }) {
   return (
@@ -69,6 +81,7 @@ function Tools({ state }: { state: State }) {
           ))}
         </div>
       )}
+      <Bys state={state} />
       <button type="button" onClick={() => state.openAll(true)}>
         Unfold all
       </button>
@@ -80,33 +93,52 @@ function Tools({ state }: { state: State }) {
   );
 }
 
-function Table({ state }: { state: State }) {
-  const body = useRef<HTMLDivElement>(null);
-  const rows = state.rows.value;
-  const { from, to } = useWindow(body, rows.length, LINE_PX);
+/** Whose columns: all together, or one for each process, thread or role, where there are several. */
+function Bys({ state }: { state: State }) {
+  const there = BYS.filter(([by]) => state.view.units[by]);
+  if (!there.length) return null;
+  const choices: readonly (readonly [by: By | null, title: string])[] = [[null, "together"], ...there];
   return (
-    <div class="ledger" role="treegrid" aria-label="Sections" aria-rowcount={rows.length + 1}>
+    <div class="switch" role="group" aria-label="Whose columns">
+      {choices.map(([by, title]) => (
+        <button type="button" key={title} aria-pressed={state.by.value === by} onClick={() => state.showBy(by)}>
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Table({ state }: { state: State }) {
+  const rows = state.rows.value;
+  const units = state.by.value && (state.view.units[state.by.value] ?? null);
+  const kind = units ? (units.length > COLUMNS_AT_MOST ? " by many" : " by few") : "";
+  return (
+    <div
+      class={`ledger${kind}`}
+      role="treegrid"
+      aria-label="Sections"
+      aria-rowcount={rows.length + 1}
+      style={{ "--units": units?.length ?? 0 }}
+    >
       <div class="heads" role="row" aria-rowindex={1}>
-        {HEADS.map(([column, title, about]) => (
-          <Head key={column} state={state} column={column} title={title} about={about} />
+        {headsOf(state).map(([column, title, about, kind]) => (
+          <Head key={`${column} ${kind}`} state={state} column={column} title={title} about={about} kind={kind ?? column} />
         ))}
+        {units && <div class="slowest" role="columnheader">slowest</div>}
       </div>
-      <div
-        ref={body}
-        class="lines"
-        role="rowgroup"
-        style={{ height: `${rows.length * LINE_PX}px` }}
-        onKeyDown={(event) => steer(event, state, rows)}
-      >
-        <div style={{ transform: `translateY(${from * LINE_PX}px)` }}>
-          {rows.slice(from, to).map((row, at) => (
-            <Line key={row.key} state={state} row={row} place={from + at} />
-          ))}
-        </div>
-      </div>
+      <Lines state={state} rows={rows} onKeyDown={(event) => steer(event, state, rows)} />
       {!rows.length && <p class="hint">No section has that in its name.</p>}
     </div>
   );
+}
+
+function headsOf(state: State): HeadFacts[] {
+  const units = state.by.value && state.view.units[state.by.value];
+  if (!units) return [...BEFORE, ...TIMES, ...AFTER];
+  const each = units.map((unit, at): HeadFacts => [`unit ${at}`, unit.short, unit.title, "unit"]);
+  const strip: HeadFacts = ["most", "each", "All of them side by side, each as high as what it had", "strip"];
+  return [...BEFORE, strip, ...(units.length > COLUMNS_AT_MOST ? SPREAD : each), MOST, ...AFTER];
 }
 
 interface HeadProps {
@@ -114,13 +146,14 @@ interface HeadProps {
   column: Column;
   title: string;
   about: string;
+  kind: string;
 }
 
-function Head({ state, column, title, about }: HeadProps) {
+function Head({ state, column, title, about, kind }: HeadProps) {
   const isSorted = state.sort.value === column;
   const order = state.descending.value ? "descending" : "ascending";
   return (
-    <div class={column} role="columnheader" aria-sort={isSorted ? order : "none"}>
+    <div class={kind} role="columnheader" aria-sort={isSorted ? order : "none"}>
       <button type="button" class="plain" title={about} onClick={() => state.sortBy(column)}>
         {title}
         {isSorted ? (state.descending.value ? " ↓" : " ↑") : ""}
@@ -163,14 +196,4 @@ function nextPlace(key: string, state: State, rows: Row[], row: Row, place: numb
     return place;
   }
   return null;
-}
-
-/** Lines far away are not there until they are scrolled to. */
-function focusOn(lines: HTMLElement, place: number): void {
-  const find = () => lines.querySelector<HTMLElement>(`[data-place="${place}"]`);
-  const top = lines.getBoundingClientRect().top + place * LINE_PX;
-  if (top < 80 || top > innerHeight - 2 * LINE_PX) scrollBy({ top: top - innerHeight / 2 });
-  const now = find();
-  if (now) now.focus({ preventScroll: true });
-  else requestAnimationFrame(() => requestAnimationFrame(() => find()?.focus({ preventScroll: true })));
 }

@@ -5,6 +5,7 @@ import { Header } from "./Header";
 import { Icicle } from "./Icicle";
 import { Ledger } from "./Ledger";
 import { Ticks } from "./Ticks";
+import { Timeline } from "./Timeline";
 import { Verdicts } from "./Verdicts";
 import type { State } from "../state";
 
@@ -23,6 +24,7 @@ export function Page({ state }: { state: State }) {
     { id: "ledger", title: "Ledger", shown: report.tree.children.length > 0, body: <Ledger state={state} /> },
     { id: "icicle", title: "Icicle", shown: report.tree.children.length > 0, body: <Icicle state={state} /> },
     { id: "ticks", title: "Ticks", shown: report.loops.length > 0, body: <Ticks state={state} /> },
+    { id: "timeline", title: "Timeline", shown: view.timeline !== undefined, body: <Timeline state={state} /> },
     { id: "gauges", title: "Gauges", shown: view.gauges.length > 0, body: <Gauges state={state} /> },
   ].filter((section) => section.shown);
   return (

@@ -38,6 +38,7 @@ function OfLoop({ state, loop }: { state: State; loop: Loop }) {
   const picked = useSignal(0);
   const place = state.tree.at.get(loop.path);
   const node = place === undefined ? null : state.tree.places[place]!.node;
+  const windows = node?.windows;
   const first = loop.first_ticks?.durations_ns ?? [];
   return (
     <>
@@ -54,10 +55,10 @@ function OfLoop({ state, loop }: { state: State; loop: Loop }) {
         ))}
       </p>
       <div class="charts">
-        {node && node.windows.counts.length > 0 && (
+        {windows && windows.counts.length > 0 && (
           <figure>
-            <figcaption>Over the run: the mean of each {format.time(node.windows.width_ns)}, and the worst ticks</figcaption>
-            <Course loop={loop} node={node} onPick={(worst) => (picked.value = worst)} />
+            <figcaption>Over the run: the mean of each {format.time(windows.width_ns)}, and the worst ticks</figcaption>
+            <Course loop={loop} windows={windows} onPick={(worst) => (picked.value = worst)} />
           </figure>
         )}
         {first.length > 1 && (

@@ -118,11 +118,30 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           })}
         </tbody>
       </table>
+      <InTimeline state={state} tick={tick} />
       {shown.length < parts.length && (
         <button type="button" class="plain faint" onClick={() => (all.value = true)}>
           {small} smaller
         </button>
       )}
     </div>
+  );
+}
+
+/** The way to the same tick in the timeline, where that reaches back to it. */
+function InTimeline({ state, tick }: { state: State; tick: WorstTick }) {
+  const kept = state.view.timeline;
+  const end = tick.started_ns + tick.duration_ns;
+  if (!kept || tick.started_ns < kept.from_ns || end > kept.to_ns) return null;
+  const show = () => {
+    state.span.value = [tick.started_ns, end];
+    document.getElementById("timeline")?.scrollIntoView({ behavior: "smooth" });
+  };
+  return (
+    <p>
+      <button type="button" onClick={show}>
+        Show in the timeline
+      </button>
+    </p>
   );
 }

@@ -3,15 +3,22 @@ import { useLayoutEffect, useState } from "preact/hooks";
 
 // So few lines are all there at all times, for a browser's own search.
 const ALL_UP_TO = 300;
-const AROUND = 10;
+// More of them would each cost a frame a bit where somebody scrolls far.
+const AROUND = 4;
+const STEP = 5;
 
 interface Window {
   from: number;
   to: number;
 }
 
+/** Lines to draw, and how many elements take turns at drawing them; 0 where each line has its own. */
+interface Shown extends Window {
+  slots: number;
+}
+
 /** Which of many equally high lines to draw: those on the screen and some around them; on paper, all. */
-export function useWindow(body: RefObject<HTMLElement | null>, count: number, linePx: number): Window {
+export function useWindow(body: RefObject<HTMLElement | null>, count: number, linePx: number): Shown {
   const [seen, setSeen] = useState<Window>({ from: 0, to: 80 });
   const [isPrinted, setPrinted] = useState(false);
   useLayoutEffect(() => {
@@ -21,8 +28,8 @@ export function useWindow(body: RefObject<HTMLElement | null>, count: number, li
       const first = Math.floor(-box.top / linePx) - AROUND;
       const last = Math.ceil((innerHeight - box.top) / linePx) + AROUND;
       // In steps, so that a line of scrolling is not a drawing of everything.
-      const from = Math.max(0, Math.floor(first / 10) * 10);
-      const to = Math.max(from, Math.ceil(last / 10) * 10);
+      const from = Math.max(0, Math.floor(first / STEP) * STEP);
+      const to = from + Math.ceil((last - first) / STEP) * STEP + STEP;
       setSeen((before) => (before.from === from && before.to === to ? before : { from, to }));
     };
     const print = () => setPrinted(true);
@@ -39,7 +46,7 @@ export function useWindow(body: RefObject<HTMLElement | null>, count: number, li
       removeEventListener("afterprint", printed);
     };
   }, [count, linePx]);
-  if (isPrinted || count <= ALL_UP_TO) return { from: 0, to: count };
+  if (isPrinted || count <= ALL_UP_TO) return { from: 0, to: count, slots: 0 };
   const from = Math.min(seen.from, count);
-  return { from, to: Math.min(count, seen.to) };
+  return { from, to: Math.min(count, seen.to), slots: seen.to - seen.from };
 }

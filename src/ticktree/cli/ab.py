@@ -41,7 +41,7 @@ def command(
     all_pairs: bool,
     threshold: float,
     out: Path,
-    format_name: str,
+    format_name: str | None,
     everything: bool,
 ) -> None:
     """Run A and B in turn under ticktree, pair by pair, and say whether B is faster than A.
@@ -67,7 +67,7 @@ def command(
     if compared is None:
         raise TicktreeError("no pair was completed")
     view = replace(view_options(sys.stdout), all=everything)
-    show(COMPARISONS[format_name](compared, differences(*sides), view), sys.stdout)
+    show(COMPARISONS[comparing.format_of(format_name, None)](compared, differences(*sides), view), sys.stdout)
     if len(sides[0]) < pairs:
         note(f"stopped before {pairs} pairs: nothing is left open about any loop")
     note(f"{len(sides[0])} pairs kept in {place}")

@@ -42,6 +42,7 @@ _VERDICTS = ("slower", "faster", "cannot tell")
 )
 @comparing.form
 @options.output
+@options.categories
 @comparing.everything
 @options.width
 def command(
@@ -52,26 +53,28 @@ def command(
     threshold: float,
     allow_different: bool,
     fail_on: tuple[str, ...],
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
+    categories: tuple[str, ...],
     everything: bool,
     width: int | None,
 ) -> None:
     """Compare runs of two versions of a program, loop by loop and section by section.
 
-    BASE and NEW are runs, or profiles saved as JSON; several NEW are repeats of one version, and so are all the runs
-    in a directory of runs. Repeats make a verdict on programs; of one run a side only these two runs can be compared.
+    BASE and NEW are runs, profiles saved as JSON, or Chrome traces; several NEW are repeats of one version, and so are
+    all the runs in a directory of runs. Repeats make a verdict on programs; of one run a side only these two runs can
+    be compared.
     """
     with progress("reading"):
         finish_abandoned()
-        old, young = load_repeats([base, *more_base]), load_repeats(new)
+        old, young = (load_repeats(paths, categories) for paths in ([base, *more_base], new))
     if pairs and len(old) != len(young):
         raise TicktreeError(f"{len(old)} runs of the base and {len(young)} new ones make no pairs")
     apart = differences(old, young)
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)
     view = replace(view_for(output, width), all=everything)
-    deliver(COMPARISONS[format_name](compared, apart, view), output)
+    deliver(COMPARISONS[comparing.format_of(format_name, output)](compared, apart, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
 

@@ -35,21 +35,27 @@ from ticktree.outputs.options import Only, TableName
     help="Which half, of formats that hold totals and, where the run has a timeline, its single calls.",
 )
 @options.output
+@options.categories
 def command(
-    run: Path | None, format_name: str, table: TableName, only: Only | None, output: Path | None
+    run: Path | None,
+    format_name: str,
+    table: TableName,
+    only: Only | None,
+    output: Path | None,
+    categories: tuple[str, ...],
 ) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
-    RUN is a run's directory, a saved profile or timers file, or nothing: the newest run in ./ticktree-runs. A
-    program that still runs is written as it is at this moment.
+    RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in
+    ./ticktree-runs. A program that still runs is written as it is at this moment.
     """
     form = EXPORTS[format_name]
     if only is not None and not form.uses_events:
         raise click.UsageError(
             f"--only is of formats that hold both totals and single calls; {form.name} does not."
         )
-    profile = read(run)
-    timeline = None if only == "totals" else timeline_for(form, run)
+    profile = read(run, categories)
+    timeline = None if only == "totals" else timeline_for(form, run, categories)
     with progress("writing"):
         document = form.render(profile, ViewOptions(table=table, only=only), timeline)
     reason = why_empty(profile)

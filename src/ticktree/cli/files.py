@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import find_run, load
+from ticktree.run.loading import find_run, load, load_timeline
 
 if TYPE_CHECKING:
     from ticktree.outputs import Output, ViewOptions
@@ -23,18 +24,26 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = Path("-")
 
 
-def read(path: Path | None) -> Profile:
+def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     """The profile of a run or a saved one; for None of the newest run.
+
+    Args:
+        path: What the user names it by.
+        categories: Of a Chrome trace, those whose events to read; of what is left unread by default a line tells.
 
     Raises:
         TicktreeError: There is none, or it cannot be understood.
     """
     with progress("reading"):
         finish_abandoned()
-        return find_run(None).profile() if path is None else load(path)
+        profile = find_run(None).profile() if path is None else load(path, categories=categories)
+    unread = [] if categories else sorted(map(str, profile.metadata.get("not_read", ())))
+    if unread:
+        note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
+    return profile
 
 
-def timeline_for(form: Output, path: Path | None) -> Timeline | None:
+def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:
     """The calls one by one of what `read` reads, where this format shows them.
 
     None where they were not recorded, or are not kept in such a file.
@@ -46,7 +55,7 @@ def timeline_for(form: Output, path: Path | None) -> Timeline | None:
         return None
     try:
         with progress("reading the timeline"):
-            return find_run(path).timeline() if path is None or path.is_dir() else None
+            return find_run(None).timeline() if path is None else load_timeline(path, categories)
     except TicktreeError as error:
         if form.needs_events:
             raise

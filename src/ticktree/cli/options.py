@@ -19,6 +19,13 @@ out = click.option(
 output = click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there; - prints it."
 )
+categories = click.option(
+    "--category",
+    "categories",
+    metavar="NAME",
+    multiple=True,
+    help="Of a Chrome trace, read the events of this category instead; may be given several times.",
+)
 width = click.option(
     "--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's."
 )

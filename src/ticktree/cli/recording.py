@@ -6,7 +6,7 @@ environment of the program, whose processes inherit it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
 from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 from ticktree.session.asking import DEFAULT_EVENTS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -26,6 +27,7 @@ _OPTIONS = (
         help="Libraries to record by themselves: names of those below, default for all that are so by default, "
         "-NAME to leave one out.",
     ),
+    click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
     click.option(
@@ -34,6 +36,21 @@ _OPTIONS = (
         help="Wait for the device at both ends of each section whose device time is measured. It changes the "
         "program's schedule.",
     ),
+    click.option(
+        "--focus",
+        multiple=True,
+        metavar="NAME",
+        help="Record every call below a function: PKG.CLASS.METHOD, or of the script itself CLASS.METHOD. "
+        "May be given several times.",
+    ),
+    click.option(
+        "--depth",
+        type=click.IntRange(0, DEEPEST),
+        default=DEPTH,
+        show_default=True,
+        help="How many levels of calls below a function in focus are recorded.",
+    ),
+    click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
     click.option(
         "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
     ),
@@ -52,17 +69,25 @@ class Recording:
 
     Attributes:
         auto: the libraries to record by themselves, by name and with commas between.
+        torch_layers: whether to record every layer of torch's modules, too.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
         device_sync: whether sections wait for their device.
+        focus: the functions whose call trees are recorded.
+        depth: how many levels of calls below them.
+        focus_c: whether C functions are recorded there too.
         timeline: whether to keep calls one by one.
         timeline_events: the same, and how many of each process.
     """
 
     auto: str = DEFAULT
+    torch_layers: bool = False
     no_auto: bool = False
     memory: bool = False
     device_sync: bool = False
+    focus: Sequence[str] = ()
+    depth: int = DEPTH
+    focus_c: bool = False
     timeline: bool = False
     timeline_events: int | None = None
 
@@ -73,6 +98,8 @@ class Recording:
             TicktreeError: There is no such thing to record.
         """
         words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
+        if self.torch_layers:
+            words.append("torch-layers")
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
@@ -81,7 +108,7 @@ class Recording:
         events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
         if events is not None:
             environment[TIMELINE_VARIABLE] = str(events)
-        return environment
+        return environment | focus_environment(checked_names(self.focus), self.depth, self.focus_c)
 
 
 def options(command: _Command) -> _Command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from ticktree.cli.judging import settings_here
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
-from ticktree.outputs import OUTPUTS
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.variants import VARIANTS, variants
 
 
 @click.command("report", short_help="A run: its tree, loops, bottlenecks, and what to do.")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
 @click.option(
     "--format",
     "format_name",
@@ -27,6 +29,7 @@ from ticktree.outputs import OUTPUTS
     help="By default what FILE's name says, else terminal.",
 )
 @options.output
+@options.categories
 @click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
 @click.option(
     "--by",
@@ -36,9 +39,10 @@ from ticktree.outputs import OUTPUTS
 @click.option("--call-sites", is_flag=True, help="Show where each section is entered.")
 @options.width
 def command(
-    run: Path | None,
+    runs: tuple[Path, ...],
     format_name: str | None,
     output: Path | None,
+    categories: tuple[str, ...],
     everything: bool,
     by: By | None,
     call_sites: bool,
@@ -46,23 +50,47 @@ def command(
 ) -> None:
     """Show a run: where its time went, its loops and gauges, and what is worth doing.
 
-    RUN is a run's directory, a profile saved as JSON, a timers file of the ML-Agents toolkit, or nothing: the
-    newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment.
+    RUN is a run's directory, a profile saved as JSON, a Chrome trace, a timers file of the ML-Agents toolkit, or
+    nothing: the newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment. Several are
+    shown side by side, as variants of a program.
     """
     settings = settings_here()
-    profile = read(run)
+    if len(runs) > 1:
+        view = replace(view_for(output, width), all=everything, settings=settings)
+        _side_by_side(runs, categories, format_name or _format_of(output), by, view, output)
+        return
+    run = runs[0] if runs else None
+    profile = read(run, categories)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
     form = OUTPUTS[format_name or _format_of(output)]
-    timeline = timeline_for(form, run)
+    timeline = timeline_for(form, run, categories)
     with progress("drawing"):
         document = form.render(profile, view, timeline)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
     deliver(document, output, binary=form.binary)
+
+
+def _side_by_side(
+    runs: Sequence[Path],
+    categories: Sequence[str],
+    format_name: str,
+    by: By | None,
+    view: ViewOptions,
+    output: Path | None,
+) -> None:
+    if format_name not in VARIANTS:
+        able = ", ".join(VARIANTS)
+        raise TicktreeError(f"{format_name} shows one run; several are shown side by side by {able}")
+    if by is not None:
+        raise TicktreeError("--by is of one run: several have a column each already")
+    profiles = [(path.stem if path.is_file() else path.name, read(path, categories)) for path in runs]
+    shown = variants(profiles, view)
+    deliver(VARIANTS[format_name](shown, view), output)
 
 
 def _format_of(output: Path | None) -> str:

@@ -13,6 +13,7 @@ import click
 
 from ticktree.cli import options, recording
 from ticktree.cli.chores import Chores
+from ticktree.cli.focus import complain_of_focus, note_focus
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
@@ -97,6 +98,7 @@ def run_program(
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
+        note_focus(run, asked.focus)
         chores = Chores(run, program, summary_every_s)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:
@@ -107,13 +109,13 @@ def run_program(
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, quiet)
+        _close(run, quiet, asked)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
 
 
-def _close(run: RunDirectory, quiet: bool) -> None:
+def _close(run: RunDirectory, quiet: bool, asked: Recording) -> None:
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
 
@@ -123,4 +125,6 @@ def _close(run: RunDirectory, quiet: bool) -> None:
         from ticktree.cli.summary import print_summary
 
         print_summary(profile, run.path)
+        if asked.focus:
+            complain_of_focus(profile, asked.focus, run.manifest.argv)
     finish_abandoned()

@@ -68,7 +68,8 @@ def uninstall(*names: str) -> None:
     for name in names:
         if name not in _installed:
             chosen((name,))  # known, and not installed: there is nothing to do
-    for name in names or tuple(_installed):
+    # The last first: one may have wrapped what another had wrapped before.
+    for name in names or tuple(reversed(_installed)):
         library = _installed.pop(name, None)
         if library is not None:
             _does(library, "uninstall")

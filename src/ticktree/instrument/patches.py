@@ -30,11 +30,26 @@ class Patches:
         if not callable(function):
             return
         wrapper = functools.wraps(function)(make(function))
-        ours = staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper
+        self.put(owner, name, staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper)
+
+    def wrap_at(self, module: ModuleType, path: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        """Replaces `Class.method` of a module; none where another version of it has no such class."""
+        owner, _, name = path.rpartition(".")
+        kind = getattr(module, owner, None)
+        if isinstance(kind, type):
+            self.wrap(kind, name, make)
+
+    def put(self, owner: Any, name: str, ours: Any) -> None:
+        """Puts `ours` in the place of an attribute of a class or a module, or where there was none."""
+        original = vars(owner).get(name, _ABSENT)
 
         def undo() -> None:
             # Somebody may have wrapped it again meanwhile; theirs then stays.
-            if vars(owner).get(name) is ours:
+            if vars(owner).get(name) is not ours:
+                return
+            if original is _ABSENT:
+                delattr(owner, name)
+            else:
                 setattr(owner, name, original)
 
         setattr(owner, name, ours)

@@ -55,6 +55,7 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         losses=less(earlier.losses, later.losses),
         writers=later.writers,
         critical=_critical(earlier.critical, later.critical),
+        timeline_calls=later.timeline_calls - earlier.timeline_calls,
     )
 
 

@@ -32,17 +32,18 @@ def tree_by(profile: Profile, options: ViewOptions, by: By) -> Table:
     table = tree_of(rows, [*columns.BEFORE_UNITS, *_spreads(rows, units), *columns.AFTER_UNITS])
     if len(units) > UNITS_AT_MOST:
         return table
-    for titles in (_short_titles(units), [_title(unit, by) for unit in units]):
+    for titles in (short_titles(units), [title_of(unit, by) for unit in units]):
         each = [_of_unit(unit, title) for unit, title in zip(units, titles, strict=True)]
         table = tree_of(rows, [*columns.BEFORE_UNITS, *each, *columns.AFTER_UNITS], narrower=table)
     return table
 
 
-def _title(unit: Unit, by: By) -> str:
+def title_of(unit: Unit, by: By) -> str:
+    """Return what stands above the column of `unit`."""
     return visible(who(unit.name, unit.members) if by == "role" else unit.name)
 
 
-def _short_titles(units: Sequence[Unit]) -> list[str]:
+def short_titles(units: Sequence[Unit]) -> list[str]:
     """Return the names of `units`, of those that follow one of their role only the number."""
     first, *rest = [visible(unit.name) for unit in units]
     follows = [before.role == unit.role for before, unit in pairwise(units)]

@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ticktree.analysis.categories import WAITING, Categories
 from ticktree.outputs.losses import lost
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.profile import Gauge, Profile
-from ticktree.profile.timeline import Timeline
+from ticktree.profile import path as paths
+from ticktree.profile.timeline import Column, Timeline
 
 # A thread's number is the kernel's; what is no thread gets one above any of these, within the 32 bits that readers
 # keep of it.
@@ -32,6 +35,8 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
         "clocks": sorted(timeline.clocks),
         "not_recorded": lost(profile, timeline),
     }
+    for what, paths_of in (("loops", "tick"), ("waits", "wait")):
+        about[what] = sorted({spot.path for spot in timeline.spots if getattr(spot, paths_of)})
     if timeline.began_wall_ns is not None:
         about["began_wall_ns"] = timeline.began_wall_ns
     head = f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},"traceEvents":[\n'
@@ -95,9 +100,39 @@ def _calls(timeline: Timeline, track: Track, number: int, heads: list[str]) -> I
     where = f',"pid":{track.lane.pid},"tid":{number}}}'
     starts = timeline.start_ns[track.calls].tolist()
     durations = timeline.duration_ns[track.calls].tolist()
-    spots = timeline.spot[track.calls].tolist()
-    for start, duration, spot in zip(starts, durations, spots, strict=True):
+    spots = timeline.spot[track.calls]
+    elsewhere = _elsewhere(timeline, spots, track.order)
+    for start, duration, spot, is_elsewhere in zip(starts, durations, spots.tolist(), elsewhere, strict=True):
+        path = f',"args":{{"path":{json.dumps(timeline.spots[spot].path)}}}' if is_elsewhere else ""
         yield (
             f'{heads[spot]},"ts":{start // 1000}.{start % 1000:03d}'
-            f',"dur":{duration // 1000}.{duration % 1000:03d}{where}'
+            f',"dur":{duration // 1000}.{duration % 1000:03d}{path}{where}'
         )
+
+
+def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
+    """For each call of a track whether it hangs elsewhere in the tree than under the call around it on the track."""
+    every = [spot.path for spot in timeline.spots]
+    above = [paths.parent(path) for path in every]
+    around = spots_around(spots, order).tolist()
+    return [
+        above[spot] != (every[over] if over >= 0 else paths.ROOT)
+        for spot, over in zip(spots.tolist(), around, strict=True)
+    ]
+
+
+def spots_around(spots: Column, order: Column) -> Column:
+    """For each call of a track what the call around it called; -1 where there is none.
+
+    Args:
+        spots: What each called.
+        order: As in `Track`.
+    """
+    is_begin = order < len(spots)
+    depth = np.cumsum(np.where(is_begin, 1, -1))[is_begin]  # of each call, in the order they begin
+    calls = order[is_begin]
+    around = np.full(len(spots), -1, np.int64)
+    for level in range(2, int(depth.max(initial=0)) + 1):
+        over, here = np.flatnonzero(depth == level - 1), np.flatnonzero(depth == level)
+        around[calls[here]] = spots[calls[over[np.searchsorted(over, here) - 1]]]
+    return around

@@ -13,6 +13,7 @@ from ticktree.outputs.visible import visible
 from ticktree.profile import Loop, Profile
 from ticktree.profile.machine import programs_own
 from ticktree.profile.metadata import ordered
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 
 NOTHING = "Nothing was recorded; `ticktree doctor` tells why."
 
@@ -37,9 +38,17 @@ def losses(profile: Profile) -> list[str]:
     lost = [
         f"{formatting.count(number)} {visible(what).replace('_', ' ')}"
         for what, number in sorted(profile.losses.items())
-        if number
+        if number and what != BEFORE_THE_TIMELINE
     ]
-    return [f"Not recorded: {lost[0]}", *lost[1:]] if lost else []
+    return [*([f"Not recorded: {lost[0]}", *lost[1:]] if lost else []), *_overwritten(profile)]
+
+
+def _overwritten(profile: Profile) -> Iterator[str]:
+    """Yield how many calls a timeline was too short for: they are in every total, and not there one by one."""
+    overwritten = profile.losses.get(BEFORE_THE_TIMELINE, 0)
+    if overwritten:
+        kept, every = profile.timeline_calls - overwritten, profile.timeline_calls
+        yield f"timeline: kept the last {formatting.count(kept)} of {formatting.counted(every, 'call')}"
 
 
 def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ticktree.outputs.advice import evidence, more, said
+from ticktree.outputs.call_tree import call_trees
 from ticktree.outputs.document import Dismissed, Entry, Heading, Losses, Nothing, Part, Table, Tone
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.parts import parts
@@ -25,7 +26,8 @@ _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a markdown document in UTF-8."""
-    return draw(parts(profile, options))
+    trees = "\n".join(call_trees(profile, options))
+    return draw(parts(profile, options)) + (f"{trees}\n".encode() if trees else b"")
 
 
 def draw(shown: Iterable[Part]) -> bytes:

@@ -71,7 +71,7 @@ _REPORTS = (
     Output("markdown", ".md"),
     Output("text", ".txt"),
     _JSON,
-    Output("html", ".html"),
+    Output("html", ".html", uses_events=True),
     Output("png", ".png", binary=True),
     Output("svg", ".svg"),
 )
@@ -88,6 +88,8 @@ _EXPORTS = (
     Output("tensorboard", ".tfevents", binary=True),
     Output("perfetto", ".pftrace", binary=True, needs_events=True),
     Output("chrome", ".json", needs_events=True),
+    Output("rerun", ".rrd", binary=True, uses_events=True),
+    Output("mcap", ".mcap", binary=True, uses_events=True),
 )
 
 # What `ticktree report` shows, and what `ticktree export` writes for other programs.

@@ -35,6 +35,8 @@ class Profile:
         writers: the threads of the run's processes, by id. Merges by id; empty where not known.
         critical: nanoseconds of each place on the critical path: which sections, on which writer, set the run's
             length. Merges by adding; empty where nothing was signalled between writers.
+        timeline_calls: how many calls were recorded one by one in a timeline, whether or not they are still kept
+            there. Merges by adding.
     """
 
     root: Node = field(default_factory=lambda: Node(name=ROOT_NAME))
@@ -44,6 +46,7 @@ class Profile:
     losses: Mapping[str, int] = field(default_factory=dict)
     writers: Mapping[str, Writer] = field(default_factory=dict)
     critical: Mapping[CriticalPlace, int] = field(default_factory=dict)
+    timeline_calls: int = 0
 
     @classmethod
     def empty(cls) -> Profile:
@@ -59,6 +62,7 @@ class Profile:
             losses=sums(self.losses, other.losses),
             writers=union(self.writers, other.writers),
             critical=sums(self.critical, other.critical),
+            timeline_calls=self.timeline_calls + other.timeline_calls,
         )
 
     def merge(self, *others: Profile) -> Profile:
@@ -72,6 +76,7 @@ class Profile:
             losses=sums_of(each.losses for each in every),
             writers=union_of(each.writers for each in every),
             critical=sums_of(each.critical for each in every),
+            timeline_calls=sum(each.timeline_calls for each in every),
         )
 
     def check(self) -> None:
@@ -117,6 +122,8 @@ class Profile:
         yield from meta.problems(self.metadata)
         if any(count < 0 for count in self.losses.values()):
             yield "a loss is negative"
+        if self.timeline_calls < 0:
+            yield "a timeline has fewer than no calls"
         if self.root.name != ROOT_NAME:
             yield f"the root is named {quoted(self.root.name)}"
         known: set[str] = set()

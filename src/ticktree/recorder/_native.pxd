@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
-        pass
+        const char* ml_name
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
     object PyObject_Call(object function, object args, PyObject* kwargs)
@@ -19,7 +19,7 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_CLOCK_VIRTUAL, TT_HEADER_WAITED
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
-    enum: TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
+    enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
 
     ctypedef struct tt_anchor:
         uint64_t ticks
@@ -41,11 +41,12 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_node:
         tt_stats stats
         uint32_t flags
-        tt_ref site_file, site_function
+        tt_ref name, site_file, site_function
         uint32_t site_line
     ctypedef struct tt_frame:
-        uint64_t serial
+        uint64_t serial, start, covered, cover_start
         tt_ref node
+        uint32_t flags, active
     ctypedef struct tt_reading:
         uint64_t now, least, most
     ctypedef struct tt_recorder
@@ -76,6 +77,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_ref node
         void* context
         uint32_t generation
+        uint64_t made
         tt_snapshot* path
     ctypedef struct tt_errand:
         tt_thread* thread
@@ -95,6 +97,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_section* sections
         PyObject* by_name
         PyObject* origin_var
+        PyObject* watch_var
         PyObject* owner
         tt_channels* shared
         tt_channels* own
@@ -111,6 +114,7 @@ cdef extern from "core/builtins.h" nogil:
 
     tt_recorder* tt_recorders
     uint64_t tt_now(tt_recorder*)
+    const void* tt_at(tt_recorder*, tt_ref)
     tt_node* tt_node_at(tt_recorder*, tt_ref)
     int tt_clock_choose()
     uint64_t tt_clock_scale(int)
@@ -221,8 +225,49 @@ cdef extern from "core/pace.h" nogil:
 cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
+cdef extern from "core/outermost.h":
+    ctypedef struct tt_outermost:
+        uint64_t layer
+        PyObject* before
+    Py_ssize_t tt_outermost_offset
+    PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_outside() noexcept
+
+cdef extern from "core/lone.h":
+    bint tt_lone_tick(tt_section*)
+    void tt_lone_end(tt_section*)
+    bint tt_is_inside(tt_recorder*)
+
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
+
+cdef extern from "core/watch.h":
+    enum: TT_FRAME_CALLING
+    ctypedef struct tt_watch_row:
+        tt_ref node
+        uint64_t sum, concurrent
+    ctypedef struct tt_watch:
+        tt_watch_row* rows
+        uint32_t room, lost, generation
+        uint64_t sum
+    bint tt_watch_begin(tt_recorder*, tt_watch*, tt_thread*, tt_frame*)
+    tt_frame* tt_watch_open(tt_recorder*, tt_watch*)
+    tt_frame* tt_watch_above(tt_recorder*, tt_frame*)
+    void tt_watch_free(tt_recorder*, tt_watch*)
+
+cdef extern from "core/graft.h":
+    ctypedef struct tt_calling:
+        tt_frame* frame
+    tt_frame* tt_frame_here(tt_recorder*, tt_thread**)
+    void tt_calling_begin(tt_recorder*, tt_calling*)
+    tt_frame* tt_calling_open(tt_recorder*, tt_calling*)
+    uint64_t tt_own_so_far(tt_recorder*, tt_frame*)
+    tt_ref tt_graft_book(tt_section*, tt_frame*, tt_ref, uint64_t, uint64_t, uint64_t)
+    uint64_t tt_since(tt_recorder*, uint64_t)
+    tt_ref tt_parent_of(tt_recorder*, tt_ref)
+    tt_ref tt_place_known(tt_section*, tt_ref)
+    tt_ref tt_node_find(tt_section*, tt_ref)
+    tt_watch* (*tt_watch_of_object)(PyObject*) noexcept
 
 cdef extern from "core/place.h":
     ctypedef struct tt_spot:
@@ -236,3 +281,37 @@ cdef extern from "core/place.h":
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
+
+# These run Python code too: what a code object or a call site is, is known there.
+cdef extern from "core/focus_events.h":
+    ctypedef struct tt_code_info:
+        uint32_t state
+    ctypedef struct tt_focus_state:
+        tt_recorder* recorder
+        uint32_t depth, generation
+        int c_functions, root_count, unfound, keeps_looking
+        tt_section* roots[32]
+    PyMethodDef tt_focus_callbacks[7]
+    enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY
+    tt_focus_state tt_focus
+    Py_ssize_t tt_code_extra_index
+    PyObject* tt_monitoring_disable
+    tt_code_info* tt_code_info_of(PyObject*, int)
+    Py_ssize_t tt_request_extra_index(void (*)(void*) noexcept)
+    void tt_focus_forget()
+    void tt_focus_close_all(tt_recorder*)
+    int (*tt_focus_which)(PyObject*) noexcept
+    void (*tt_focus_meet)(PyObject*) noexcept
+    void (*tt_focus_want)(PyObject*) noexcept
+    void (*tt_focus_sleep)(PyObject*) noexcept
+    tt_section* (*tt_focus_name)(PyObject*, int, PyObject*, const void*) noexcept
+    void (*tt_focus_note)(tt_recorder*, tt_node*, tt_section*) noexcept
+    bint (*tt_focus_wrap)(PyObject*, int) noexcept
+    void (*tt_focus_alone)() noexcept
+    int tt_profile_on(int)
+    void tt_profile_off_here()
+    ctypedef struct tt_opening:
+        void* vectorcall
+        PyObject* function
+    PyObject* tt_opening_call(PyObject*, tt_args, size_t, PyObject*)
+    void tt_opening_prepare(PyTypeObject*, Py_ssize_t)

@@ -75,6 +75,7 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
         return function
     import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
 
+    recorder.marked_by_hand()
     name = name or getattr(function, "__qualname__", None) or repr(function)
     section = recorder.timed_section(name, _definition(function), **asked)
     if inspect.iscoroutinefunction(function):
@@ -82,7 +83,7 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
     if inspect.isasyncgenfunction(function):
         return _timed_async_generator(function, section)
     if inspect.isgeneratorfunction(function):
-        return _timed_generator(function, section)
+        return timed_generator(function, section)
     if isinstance(section, AttendedSection):
         return _timed_plain(function, section)
     return functools.update_wrapper(TimedFunction(function, section), function)
@@ -115,7 +116,9 @@ def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[.
     return wrapper
 
 
-def _timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+def timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+    """A generator function in a section while it runs: each resumption is one call."""
+
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         generator = function(*args, **kwargs)

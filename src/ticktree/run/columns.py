@@ -34,20 +34,25 @@ _MOST_BYTES = 1 << 26
 _LEVEL = 1
 
 
-def write_columns(path: Path, timeline: Timeline, room: int) -> None:
+def write_columns(path: Path, timeline: Timeline, room: int) -> bool:
     """Writes a timeline in one step; where it takes more than `room` bytes, only how many calls there were.
+
+    Returns:
+        Whether there was room for its calls.
 
     Raises:
         OSError: The directory does not allow it.
     """
     data = _packed(timeline)
-    if len(data) > room:
+    fits = len(data) <= room
+    if not fits:
         none = np.empty(0, np.int64)
         lost = timeline.overwritten + len(timeline)
         data = _packed(
             replace(timeline, start_ns=none, duration_ns=none, spot=none, lane=none, overwritten=lost)
         )
     write_atomically(path, data, durable=True, follow=False)
+    return fits
 
 
 def read_columns(path: Path) -> Timeline:

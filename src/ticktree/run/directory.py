@@ -21,6 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
@@ -234,8 +235,8 @@ class RunDirectory:
         whole = self._read_memory()
         if whole is None:
             return self._read_saved()
-        whole = _annotated(whole, {}, losses=self._outliving())
-        self._keep_timeline()
+        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving()})
+        whole = _annotated(whole, {}, losses=self._keep_timeline())
         self._save(whole)
         remove_memory(self.memory_dir)
         self.tidy()
@@ -295,10 +296,10 @@ class RunDirectory:
     def _save(self, profile: Profile) -> None:
         write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)
 
-    def _keep_timeline(self) -> None:
+    def _keep_timeline(self) -> dict[str, int]:
         from ticktree.run.timeline import keep_timeline
 
-        keep_timeline(self)
+        return keep_timeline(self)
 
     def timeline(self) -> Timeline | None:
         """The calls one by one, as far as they are kept; None where the run recorded no timeline.
@@ -339,11 +340,15 @@ def _working_directory() -> str:
         return ""
 
 
-def _annotated(profile: Profile, facts: Mapping[str, str | int | float | bool], losses: int = 0) -> Profile:
+def _annotated(
+    profile: Profile,
+    facts: Mapping[str, str | int | float | bool],
+    losses: Mapping[str, int] = MappingProxyType({}),
+) -> Profile:
     from ticktree.profile import Profile
 
     notes = Profile(
         metadata={key: frozenset([value]) for key, value in facts.items()},
-        losses={"processes_outlived_run": losses} if losses else {},
+        losses={loss: count for loss, count in losses.items() if count},
     )
     return profile.merge(notes)

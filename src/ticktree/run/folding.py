@@ -62,7 +62,8 @@ def fold_finished(run: RunDirectory) -> int:
 
 
 def _fold(run: RunDirectory) -> int:
-    from ticktree.run.gathering import gather  # from here on it is slow
+    from ticktree.profile import Profile  # from here on it is slow
+    from ticktree.run.gathering import gather
     from ticktree.run.timeline import keep_timeline
 
     ended = set(_finished(run, run.memory_files()))
@@ -84,7 +85,7 @@ def _fold(run: RunDirectory) -> int:
         profile, joining = _joined(run, ready.values(), places)
     if not ready:
         return 0
-    keep_timeline(run, only=set(ready))
+    profile += Profile(losses=keep_timeline(run, only=set(ready)))
     more = found.folded.with_more(profile, *joining.left_over)
     more.with_files({path.name: image.writer for path, image in ready.items()}, places).write(run.path)
     _delete(ready)

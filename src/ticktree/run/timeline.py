@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ticktree.profile.timeline import Lane, Spot, Timeline, in_order, together
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Lane, Spot, Timeline, in_order, together
 from ticktree.run.columns import read_columns, write_columns
 from ticktree.run.gathering import gather
 from ticktree.run.reading import layout
@@ -43,22 +43,27 @@ def read_timeline(run: RunDirectory) -> Timeline | None:
     return together(parts) if parts else None
 
 
-def keep_timeline(run: RunDirectory, only: set[Path] | None = None) -> None:
+def keep_timeline(run: RunDirectory, only: set[Path] | None = None) -> dict[str, int]:
     """Writes the timelines of memory files to disk, which are about to be deleted.
 
     Args:
         run: The run.
         only: Of which files; None for all.
 
+    Returns:
+        The calls for which there was no room, as a profile's losses.
+
     Raises:
         OSError: They cannot be written.
     """
-    names = None if only is None else {path.stem for path in only}
+    names, lost = None if only is None else {path.stem for path in only}, 0
     for name, part in _in_memory(run, names).items():
         (run.path / TIMELINE).mkdir(exist_ok=True)
         target = run.path / TIMELINE / f"{name}.npz"
         room = MOST_BYTES - sum(path.stat().st_size for path in _kept(run) if path != target)
-        write_columns(target, part, room)
+        if not write_columns(target, part, room):
+            lost += len(part)
+    return {BEFORE_THE_TIMELINE: lost} if lost else {}
 
 
 def timeline_of_image(data: bytes) -> Timeline | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
 from ticktree.session.checkpoints import Checkpoints
-from ticktree.session.functions import disable, enable, snapshot, summary, timed, uninstrument
+from ticktree.session.functions import disable, enable, focus, snapshot, summary, timed, uninstrument
 from ticktree.session.session import Session, current
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "current",
     "disable",
     "enable",
+    "focus",
     "snapshot",
     "summary",
     "timed",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ticktree.errors import TicktreeError
 from ticktree.recorder import MEMORY_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder.focus import begin_focus_from_environment
 from ticktree.session.session import current
 from ticktree.session.showing import say
 
@@ -35,5 +37,13 @@ def arm() -> None:
             from ticktree.instrument import install_from_environment
 
             install_from_environment()
+            _begin_focus()
     except Exception as error:
         say(f"cannot record: {error}")
+
+
+def _begin_focus() -> None:
+    try:
+        begin_focus_from_environment(current.recorder)
+    except TicktreeError as error:  # all else is recorded
+        say(str(error))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
+from ticktree.recorder.children import FOCUS_VARIABLES
+from ticktree.recorder.focus import DEPTH, begin_focus, checked_names, end_focus, focus_environment
 from ticktree.recorder.timed import Function
 from ticktree.session.session import current
 from ticktree.session.showing import print_profile
@@ -40,6 +43,30 @@ def snapshot() -> Profile:
 def summary() -> None:
     """Prints the tree to standard error."""
     print_profile(current.snapshot())
+
+
+def focus(*names: str, depth: int = DEPTH, c_functions: bool = False) -> None:
+    """Records every call of the functions named and the calls below them, by call site; starts recording if need be.
+
+    Processes that are started from here look at the same functions.
+
+    Args:
+        names: `package.module.Class.method`, or of the program itself `Class.method`; none: nothing is any more.
+        depth: How many levels of calls below them.
+        c_functions: Record calls of C functions there too.
+
+    Raises:
+        TicktreeError: It cannot be: says why.
+    """
+    for variable in FOCUS_VARIABLES:
+        os.environ.pop(variable, None)
+    end_focus()
+    if not names or native.OFF_FOR_GOOD:
+        return
+    checked = checked_names(names)
+    current.enable()
+    begin_focus(current.recorder, checked, depth, c_functions)
+    os.environ.update(focus_environment(checked, depth, c_functions))
 
 
 @overload

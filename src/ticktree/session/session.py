@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError
 from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
 from ticktree.session.asking import events_of, events_of_environment
 from ticktree.session.memory_file import file_in, file_of_child, no_file
@@ -209,6 +210,7 @@ class Session:
             return
         if self._is_first:
             _note_threads(self.recorder)
+        end_focus()
         self.disable()
         if self.run is None:
             return

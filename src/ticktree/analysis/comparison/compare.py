@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ticktree.analysis.comparison import blocks, shift, welch
+from ticktree.analysis.comparison.about import About, about
 from ticktree.analysis.comparison.entry import Entry
 from ticktree.analysis.comparison.renames import renames
 from ticktree.analysis.comparison.shift import Shift
@@ -30,11 +31,15 @@ class Comparison:
         entries: one for each loop and node that either side has.
         threshold: the least shift that matters, as a part of 1.
         unit: what the intervals rest on: runs, pairs of runs, or blocks of one run.
+        base: the runs on that side.
+        new: those on the other.
     """
 
     entries: tuple[Entry, ...]
     threshold: float
     unit: Literal["runs", "pairs", "blocks"]
+    base: About = field(default_factory=About)
+    new: About = field(default_factory=About)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as `compare --format json` gives it."""
@@ -42,6 +47,8 @@ class Comparison:
             "schema": SCHEMA,
             "threshold_percent": 100 * self.threshold,
             "unit": self.unit,
+            "base": self.base.to_dict(),
+            "new": self.new.to_dict(),
             "entries": [entry.to_dict() for entry in self.entries],
         }
 
@@ -76,7 +83,8 @@ def compare(
     judge = _Judge(old, young, unit, threshold, confidence)
     nodes = judge.entries("node", _in_tree_order(old, young))
     loops = judge.entries("loop", sorted(old.loops | young.loops))
-    return Comparison(tuple(_held_to_account([*loops, *_named(nodes, old, young)], judge)), threshold, unit)
+    entries = tuple(_held_to_account([*loops, *_named(nodes, old, young)], judge))
+    return Comparison(entries, threshold, unit, about(base), about(new))
 
 
 class _Judge:

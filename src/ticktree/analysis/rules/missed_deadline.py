@@ -1,4 +1,4 @@
-"""Rule missed-deadline: a loop misses its budget, and what was different when it did."""
+"""A loop misses its budget: when, by how much, and what was different when it did."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SWITCHES_FACTOR = 2.0
 
 
 class MissedDeadlineRule:
-    """Looks at each loop with a rate."""
+    """Each loop that misses its budget more than once in a thousand ticks; see docs/rules/missed-deadline.md."""
 
     name: ClassVar[str] = "missed-deadline"
 

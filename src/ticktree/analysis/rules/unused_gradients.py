@@ -11,8 +11,8 @@ from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge
 
-# What instrument/gradients.py calls a pass that was seen to compute gradients that are cleared before any step uses
-# them, and the gauge of what part of all numbers in its gradients that are.
+# What instrument/torch/gradients.py calls a pass that was seen to compute gradients that are cleared before any step
+# uses them, and the gauge of what part of all numbers in its gradients that are.
 SECTION = "backward with unused gradients"
 GAUGE = "torch/unused gradients"
 # The section begins once a pass was caught three times: what is in it is no guess, and as many calls give it a time.

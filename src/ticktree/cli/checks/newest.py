@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.focus import never_called_of
 from ticktree.errors import TicktreeError
 from ticktree.outputs import formatting
 from ticktree.profile.machine import programs_own
@@ -31,6 +32,8 @@ def check(path: Path | None) -> Iterator[str]:
             yield f"{error}."
             return
         raise
+    for name in never_called_of(profile):
+        yield f"{path.name}: --focus {name} was never called."
     reason = why_empty(profile)
     if reason is not None:
         yield f"{path.name} is empty: {reason}."

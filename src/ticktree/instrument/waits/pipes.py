@@ -55,6 +55,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     arrivals = Channel(recorder, CHANNEL)
     _wrap_receiving(patches, arrivals, module)
     _wrap_sending(patches, arrivals, module)
+    _wrap_several(patches, arrivals, module)
 
 
 def _wrap_receiving(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
@@ -102,6 +103,22 @@ def _wrap_sending(patches: Patches, arrivals: Channel, module: ModuleType) -> No
 
     patches.wrap(module.Connection, "_send_bytes", make_send)
     patches.wrap(module, "Pipe", make_pipe)
+
+
+def _wrap_several(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
+    awaiting = Wait(
+        arrivals, "connection.wait"
+    )  # which of them it will be is not known before: nobody is named
+
+    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(object_list: Any, timeout: float | None = None) -> Any:
+            if timeout is not None and timeout <= 0:
+                return wait(object_list, timeout)
+            return awaiting.call(wait, (object_list, timeout))
+
+        return wrapper
+
+    patches.wrap(module, "wait", make_wait)
 
 
 def _remember(recorder: Recorder, one: Any, other: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ticktree.analysis.comparison import Comparison, Difference
 from ticktree.outputs import markdown, terminal
+from ticktree.outputs.comparison import html
 from ticktree.outputs.comparison.parts import parts
 from ticktree.outputs.document import Heading
 from ticktree.outputs.options import ViewOptions
@@ -22,12 +24,20 @@ def _markdown(comparison: Comparison, apart: Sequence[Difference], options: View
 
 
 def _json(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
-    facts = [fact.to_dict() for fact in apart]
-    return json.dumps({**comparison.to_dict(), "differences": facts}, indent=1).encode() + b"\n"
+    return json.dumps(_document(comparison, apart), indent=1).encode() + b"\n"
+
+
+def _html(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
+    return html.render(comparison, apart, _document(comparison, apart))
+
+
+def _document(comparison: Comparison, apart: Sequence[Difference]) -> dict[str, Any]:
+    return {**comparison.to_dict(), "differences": [fact.to_dict() for fact in apart]}
 
 
 COMPARISONS: dict[str, Callable[[Comparison, Sequence[Difference], ViewOptions], bytes]] = {
     "terminal": _terminal,
     "markdown": _markdown,
     "json": _json,
+    "html": _html,
 }

@@ -68,7 +68,9 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
         yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
     nodes = [entry for entry in comparison.entries if entry.kind == "node"]
     shown = nodes if options.all else _telling(nodes)
-    remark = " ".join(_remarks(comparison, len(nodes) - len(shown)))
+    hidden = len(nodes) - len(shown)
+    folded = [f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."]
+    remark = " ".join([*remarks(comparison), *(folded if hidden else [])])
     yield Table("sections", "section", _OF_NODES, [_node(entry) for entry in shown], remark=remark)
 
 
@@ -164,11 +166,10 @@ def _calls(entry: Entry) -> str:
     return base if base == new else f"{base} / {new}"
 
 
-def _remarks(comparison: Comparison, hidden: int) -> Iterator[str]:
+def remarks(comparison: Comparison) -> Iterator[str]:
+    """Yield what must be known to read the verdicts, in sentences."""
     yield UNITS[comparison.unit]
     yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
     yield "All verdicts together are wrong in 5% of comparisons at most."
-    if hidden:
-        yield f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."
     if any(entry.verdict == "cannot tell" and entry.kind == "loop" for entry in comparison.entries):
         yield "What cannot be told needs more runs, or longer ones: ticktree ab makes pairs until it can."

@@ -1,7 +1,7 @@
 """The HTML view: one file that opens anywhere and asks nobody for anything.
 
-`facts` says what is in it, `embedding` puts that into the front end, which is built from `report-ui/` and lies beside
-them as `page.html`.
+`facts` says what is in it, `events` packs the calls of a timeline, and `embedding` puts both into the front end, which
+is built from `report-ui/` and lies beside them as `page.html`. What shows several runs has another, `runs.html`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,29 @@ from __future__ import annotations
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.html.embedding import page
+from ticktree.outputs.html.events import told
 from ticktree.outputs.html.facts import facts
 from ticktree.outputs.json import written
 from ticktree.outputs.options import ViewOptions
 from ticktree.profile import Profile
+from ticktree.profile.timeline import Timeline
 
 
-def render(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the profile as a page in UTF-8: what `--format json` says of it, and how the other views word it."""
+def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
+    """Return the profile as a page in UTF-8: what `--format json` says of it, and how the other views word it.
+
+    Args:
+        profile: what was recorded.
+        options: how to judge it.
+        timeline: its calls one by one; None where they were not recorded.
+    """
     seen = Survey(profile, options.settings)
     found = found_in(seen)
     words = facts(seen, found, options)
-    return page(words["title"], written(seen, found).strip(), words)
+    events = b""
+    if timeline is not None and len(timeline):
+        words["timeline"], events = told(timeline)
+    return page("page", "report", written(seen, found).strip(), words, events)
 
 
 __all__ = ["render"]

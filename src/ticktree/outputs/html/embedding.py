@@ -8,11 +8,18 @@ import html
 import json
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+# A page of one run, and one of several: a comparison, or variants side by side.
+FrontEnd: TypeAlias = Literal["page", "runs"]
+
+_COMPACT = (",", ":")
 
 # Where the data and the title go in the built page; each is in it once.
 DATA = b"@@ticktree-data@@"
 TITLE = b"@@ticktree-title@@"
+
+_EVENTS_LEVEL = 3
 
 # Shorter data stays legible in the file's source.
 PLAIN_AT_MOST = 32_768
@@ -22,19 +29,40 @@ PLAIN_AT_MOST = 32_768
 _INERT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def page(title: str, report: bytes, words: Mapping[str, Any]) -> bytes:
-    """Return the front end with its data in it; the same bytes for the same data.
+def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any], events: bytes = b"") -> bytes:
+    """Return a front end with its data in it; the same bytes for the same data.
 
     Args:
-        title: what the browser shows of it; safe to show.
-        report: the profile as `--format json` writes it.
-        words: what else the front end is told.
+        front_end: which of those that are built.
+        what: what it shows: "report", "comparison" or "variants".
+        said: the same in JSON.
+        words: what else it is told; its "title" is what the browser shows of it, and safe to show.
+        events: columns of single calls; without them, the page has no place for any.
     """
-    data = b'{"report":' + report + b',"view":' + json.dumps(words, separators=(",", ":")).encode() + b"}"
-    front_end = resources.files("ticktree.outputs.html").joinpath("page.html").read_bytes()
-    before, _, rest = front_end.partition(TITLE)
+    data = (
+        b'{"'
+        + what.encode()
+        + b'":'
+        + said
+        + b',"view":'
+        + json.dumps(words, separators=_COMPACT).encode()
+        + b"}"
+    )
+    built = resources.files("ticktree.outputs.html").joinpath(f"{front_end}.html").read_bytes()
+    before, _, rest = built.partition(TITLE)
     between, _, after = rest.partition(DATA)
-    return b"".join((before, html.escape(title).encode(), between, embedded(data), after))
+    return b"".join(
+        (before, html.escape(words["title"]).encode(), between, embedded(data), _beside(events), after)
+    )
+
+
+def _beside(events: bytes) -> bytes:
+    """Return events in an element of their own behind the data's: they are unpacked when somebody wants them."""
+    if not events:
+        return b""
+    # Most of what is in them looks like chance: a better compression would take twice as long for a hundredth.
+    packed = base64.b64encode(gzip.compress(events, compresslevel=_EVENTS_LEVEL, mtime=0))
+    return b'</script>\n    <script id="ticktree-events" type="text/plain">' + packed
 
 
 def embedded(data: bytes) -> bytes:

@@ -8,22 +8,22 @@ from typing import Any
 from ticktree.analysis import Finding
 from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.categories import WAITING
+from ticktree.analysis.explained import explained
 from ticktree.analysis.machine.ceilings import fastest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.advice import evidence
 from ticktree.outputs.bottlenecks import slack
+from ticktree.outputs.chief import chief
 from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
-from ticktree.outputs.judged import kind_of
+from ticktree.outputs.html.units import units
 from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.pace import pace
 from ticktree.outputs.unworthy import unworthy
+from ticktree.outputs.visible import visible
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile.clock import HOST
 from ticktree.profile.machine import programs_own
-
-# What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
-_CAN_BE_FREED = ("work", "wait")
 
 
 def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
@@ -47,8 +47,10 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "evidence": [evidence(finding) for finding in found],
+        "rules": {finding.rule: _rule(finding.rule) for finding in found},
         "dismissed": list(unworthy(seen.chief_frames).sentences),
         "losses": losses(profile),
+        "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
         "notes": _notes(profile, nodes),
         "outlived": [place for place, node in enumerate(nodes) if outlived(node)],
@@ -62,15 +64,13 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
 
 def _chief(seen: Survey, frame: Frame) -> dict[str, Any]:
     """Return which of `bottlenecks` a loop that matters is, and which of its sections costs it most."""
-    sections = [one for one in seen.bottlenecks if one.frame is frame]
-    dearest = (
-        place
-        for place, one in enumerate(sections)
-        if one.ceiling is not None and kind_of(one) in _CAN_BE_FREED
-    )
-    place = next(dearest, None)
-    name = None if place is None else frame.name_of(sections[place].step)
-    return {"frame": seen.frames.index(frame), "section": place, "name": name}
+    found = chief(seen, frame)
+    return {"frame": seen.frames.index(frame), "section": found.place, "name": found.name}
+
+
+def _rule(name: str) -> dict[str, str]:
+    rule = explained(name)
+    return {"about": visible(rule.about), "page": rule.page}
 
 
 def _usual(profile: Profile, loop: Loop) -> dict[str, int]:

@@ -37,6 +37,7 @@ def profile_from(fields: Fields) -> Profile:
         losses=fields.counts("losses"),
         writers=writers,
         critical=critical_from(fields, ids),
+        timeline_calls=fields.whole("timeline_calls") if "timeline_calls" in fields else 0,
     )
 
 

@@ -27,4 +27,6 @@ def dict_of(profile: Profile) -> dict[str, Any]:
         result["writers"] = writers_list(profile.writers)
     if profile.critical:
         result["critical_path"] = critical_list(profile.critical, places)
+    if profile.timeline_calls:
+        result["timeline_calls"] = profile.timeline_calls
     return {**result, "tree": tree_object(profile.root, places)}  # last: it is written piece by piece

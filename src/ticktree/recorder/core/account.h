@@ -13,6 +13,7 @@
 #include "booking.h"
 #include "sample.h"
 #include "timeline.h"
+#include "watch.h"
 
 enum tt_ending {
     TT_COMPLETE, /* counted */
@@ -107,6 +108,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     tt_frame *parent = tt_parent_frame(recorder, frame);
     uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
     uint32_t flags = frame->flags;
+    if (TT_UNLIKELY(flags & TT_FRAME_WATCHED)) tt_watch_close(recorder, frame, duration, duration - stood_for);
     const tt_sample *sample = NULL;
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_sample_leave(frame);
     tt_write_begin(&node->sequence);
@@ -155,7 +157,7 @@ static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *par
             frame->tick = parent->tick;
             frame->epoch = parent->epoch;
         }
-        frame->flags |= parent->flags & TT_FRAME_WAITING;
+        frame->flags |= parent->flags & TT_FRAME_INHERITED;
     } else {
         frame->parent = 0;
         frame->tick = 0;

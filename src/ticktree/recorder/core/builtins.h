@@ -7,7 +7,7 @@
 #ifndef TICKTREE_BUILTINS_H
 #define TICKTREE_BUILTINS_H
 
-#include "origin.h"
+#include "graft.h"
 
 /* How the Cython classes begin; checked when the module is imported. */
 typedef struct {

@@ -7,6 +7,7 @@
 
 /* Set by the Cython side. */
 static tt_origin *(*tt_origin_of_object)(PyObject *);
+static tt_watch *(*tt_watch_of_object)(PyObject *);
 static int (*tt_rearm)(tt_recorder *); /* gives a forked child a file of its own; 0: cannot */
 
 /* A context that can be entered is not inside a `Context.run`: it is the thread's own. Only then may a strong
@@ -123,6 +124,25 @@ static tt_origin *tt_origin_here(tt_recorder *recorder, tt_thread *thread)
     return ours ? origin : NULL;
 }
 
+/* The request that this context was copied in, where another thread serves it: frameworks hand what may block to a
+ * thread, and the context with it. */
+static void tt_stack_serve(tt_recorder *recorder, tt_stack *stack)
+{
+    const tt_stack *base = &stack->thread->base;
+    stack->afar = base->afar;
+    stack->afar_serial = base->afar_serial;
+    PyObject *value = NULL;
+    if (stack->afar || !recorder->watch_var) return;
+    if (PyContextVar_Get(recorder->watch_var, NULL, &value) < 0) PyErr_Clear();
+    tt_watch *watch = value ? tt_watch_of_object(value) : NULL;
+    tt_frame *served = watch ? tt_watch_open(recorder, watch) : NULL;
+    if (served && watch->thread != stack->thread) {
+        stack->afar = served;
+        stack->afar_serial = watch->serial;
+    }
+    Py_XDECREF(value);
+}
+
 static void tt_stack_release(tt_stack *stack);
 
 /* A task that ended with a stage, or anything else, open at its top: nobody but us holds its context any more.
@@ -168,6 +188,7 @@ static tt_stack *tt_stack_make(tt_recorder *recorder, tt_thread *thread, PyObjec
     Py_INCREF(context);
     stack->origin = tt_origin_here(recorder, thread);
     tt_stack_place(thread, stack, tt_pyframe_now(tt_thread_state()));
+    tt_stack_serve(recorder, stack);
     stack->next = thread->stacks;
     thread->stacks = stack;
     return stack;

@@ -196,6 +196,11 @@ enum tt_frame_flag {
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
     TT_FRAME_HELD = 512,    /* a tick of a loop object, which ends it: asleep, it waits for that */
     TT_FRAME_WAIT = 256,    /* an outermost wait of a tick: counted there */
+    TT_FRAME_WATCH = 1 << 16,   /* a request's: its own sections are summed up apart (core/watch.h) */
+    TT_FRAME_WATCHED = 1 << 17, /* this or a frame around it is */
+    TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
+    TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */
+    TT_FRAME_INHERITED = TT_FRAME_WAITING | TT_FRAME_WATCHED | TT_FRAME_CALLING,
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 
@@ -219,7 +224,10 @@ typedef struct { /* one open call; free when serial is 0 */
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
     uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
-    uint64_t reserved[5];
+    uint64_t watch; /* of a watched call */
+    uint64_t afar, afar_serial; /* the call of another thread that it works for */
+    uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
+    uint64_t reserved1;
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */

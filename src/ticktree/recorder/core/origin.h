@@ -19,6 +19,7 @@ static void tt_origin_capture(tt_recorder *recorder, tt_origin *origin)
     origin->serial = frame ? frame->serial : 0;
     origin->node = frame && frame->node ? frame->node : stack->home;
     origin->generation = recorder->generation;
+    origin->made = tt_now(recorder);
     tt_stack_rest(stack);
 }
 
@@ -87,6 +88,8 @@ static tt_errand tt_errand_begin(tt_recorder *recorder, const tt_origin *origin)
     thread->slot = slot;
     thread->base.home = slot->root;
     thread->base.parent = NULL;
+    thread->base.afar = origin->frame;
+    thread->base.afar_serial = origin->serial;
     return errand;
 }
 
@@ -101,6 +104,7 @@ static void tt_errand_end(tt_recorder *recorder, tt_errand *errand)
     thread->base.home = errand->slot->root;
     thread->base.parent = errand->parent;
     thread->base.parent_serial = errand->parent_serial;
+    thread->base.afar = NULL;
 }
 
 /* What this thread does from now on, by the program's own word. A tree with nothing in it takes the role; else the

@@ -53,6 +53,7 @@ typedef struct {
     tt_ref node;
     void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
     uint32_t generation;
+    uint64_t made; /* when */
     tt_snapshot *path; /* of the thread that captured it, where asked for; freed with the origin */
 } tt_origin;
 
@@ -65,6 +66,8 @@ typedef struct tt_stack {
     tt_frame *parent; /* what the lowest frame hangs under, if it is still the call `parent_serial` */
     uint64_t parent_serial;
     tt_ref home;        /* the node the lowest frame hangs under */
+    tt_frame *afar;     /* of another thread: the call that this one's work is for, if it is still the call `afar_serial` */
+    uint64_t afar_serial;
     uint32_t suspended; /* open frames that were entered in generators: any of them may sleep */
     tt_ref lane;        /* in the timeline; 0 where none is recorded */
     uint32_t number;    /* among the stacks of its thread; 0: the thread's own */
@@ -152,6 +155,7 @@ struct tt_recorder {
     tt_quick_name quick_names[TT_QUICK_NAMES];
     PyObject *by_name;    /* dict: name -> section object; keeps both alive */
     PyObject *origin_var; /* ContextVar: where this task was created */
+    PyObject *watch_var;  /* ContextVar: the watch of the request that is being served; NULL: there never was one */
     PyObject *owner;      /* borrowed: the Python recorder */
     struct tt_recorder *next;
 };

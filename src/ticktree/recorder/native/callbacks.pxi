@@ -73,6 +73,10 @@ cdef tt_origin* origin_of_object(PyObject* value) noexcept:
     return &(<Origin>value).core if isinstance(<object>value, Origin) else NULL
 
 
+cdef tt_watch* watch_of_object(PyObject* value) noexcept:
+    return &(<Watch>value).core if isinstance(<object>value, Watch) else NULL
+
+
 cdef bint rearm(tt_recorder* core) noexcept:
     try:
         return (<Recorder>core.owner)._rearm()
@@ -97,7 +101,7 @@ def _note_manager(int at, kind, name):
 
 def _install():
     global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
-    global tt_block_enter
+    global tt_block_enter, tt_watch_of_object
     _note_manager(0, contextlib._GeneratorContextManager, "__enter__")
     _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
     tt_describe_thread = describe_thread
@@ -106,6 +110,7 @@ def _install():
     tt_block_enter = block_enter
     tt_section_ask = section_ask
     tt_origin_of_object = origin_of_object
+    tt_watch_of_object = watch_of_object
     tt_rearm = rearm
     if tt_register_thread_key() != 0:
         raise ImportError("ticktree: no thread-specific data left in this process")
@@ -127,3 +132,5 @@ _install()
 tt_add_methods(<PyTypeObject*>Recorder)
 _check_layout()
 _prepare_timed()
+_prepare_focus()
+_prepare_outermost()

@@ -21,7 +21,8 @@ cdef bint take_own_memory(Recorder recorder) except *:
         if tt_arena_open(&recorder.core.arena, NULL, 0) != 1:
             return False
     recorder.path_of_file = path if recorder.core.arena.fd >= 0 else None
-    recorder.texts, recorder.gauges = {}, {}
+    recorder.texts, recorder.gauges, recorder.watched = {}, {}, {}
+    recorder.remote_nodes = 0
     tt_forget_places(recorder.core)
     tt_header_write(recorder.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
     recorder._sign(identity)

@@ -17,6 +17,13 @@ cdef class Origin:
         """The reference of the node that was open, or of its tree's root; 0 where nothing is being recorded."""
         return self.core.node
 
+    @property
+    def age_ns(self):
+        """How long ago it was captured; None where nothing was being recorded."""
+        if not self.core.made:
+            return None
+        return tt_ticks_to_ns(self.recorder.core, tt_since(self.recorder.core, self.core.made))
+
     def __dealloc__(self):
         free(self.core.path)
 

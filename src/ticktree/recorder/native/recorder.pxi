@@ -16,6 +16,9 @@ cdef class Recorder:
 
     cdef tt_recorder* core
     cdef readonly object origin_var
+    cdef readonly object watch_var  # of the request that is being served in this context
+    cdef dict watched  # by node: the node around it, and its name
+    cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
@@ -24,6 +27,8 @@ cdef class Recorder:
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
     cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
+    cdef bint by_hand  # whether anything was marked but by an instrument
+    cdef Section lone  # the loop whose ticks are ended then
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False, timeline=0):
@@ -38,6 +43,8 @@ cdef class Recorder:
         self.attended_by = []
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
+        self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
+        self.watched = {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
@@ -380,6 +387,34 @@ cdef class Recorder:
         section.site = site
         return section
 
+    def tick_unmarked(self, Section section):
+        """A tick boundary of a loop that nobody marked; see `marked_by_hand`. Returns whether it was one.
+
+        Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where
+        it put them.
+        """
+        if self.by_hand:
+            tt_lone_end(&section.core)
+            return False
+        self.lone = section
+        return bool(tt_lone_tick(&section.core))
+
+    def end_unmarked(self, Section section):
+        """Ends the tick that is open, if it is one of `tick_unmarked`."""
+        tt_lone_end(&section.core)
+
+    def marked_by_hand(self):
+        """From now on: the program has sections of its own. Instruments' sections are none."""
+        if not self.by_hand:
+            self.by_hand = True
+            if self.lone is not None:
+                tt_lone_end(&self.lone.core)
+
+    @property
+    def is_inside(self):
+        """Whether anything is open on the calling thread."""
+        return bool(tt_is_inside(self.core))
+
     @property
     def knows_thread(self):
         """Whether the calling thread has been in a section here: only then is it known what it did."""
@@ -416,6 +451,7 @@ cdef class Recorder:
         known = self.by_name.get(text)
         if known is not None:
             return known
+        notice_hand(self)
         name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
@@ -428,6 +464,7 @@ cdef class Recorder:
         section = self.by_ask.get(key)
         if section is not None:
             return section
+        notice_hand(self)
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
         # So are what two clocks measured, which readers keep apart.
         kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
@@ -469,6 +506,20 @@ cdef class Recorder:
 
     def _rearm(self):
         return take_own_memory(self)
+
+
+cdef void notice_hand(Recorder recorder) noexcept:
+    """A name that was not met before: whether an instrument says it, or the program."""
+    cdef PyObject* frame
+    if recorder.by_hand:
+        return
+    try:
+        frame = tt_calling_frame()
+        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
+        if not module.startswith("ticktree.instrument"):
+            recorder.marked_by_hand()
+    except Exception:
+        pass
 
 
 cdef uint64_t gc_began = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ticktree.recorder import copy_settled
 from ticktree.run.reading import layout
-from ticktree.run.reading.image import DamagedError
+from ticktree.run.reading.image import DamagedError, Image
 
 EVENT = np.dtype(layout.Event)
 _RING_BYTES = ctypes.sizeof(layout.Ring)
@@ -80,6 +80,17 @@ def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file"
     slots = np.arange(first, last, dtype=np.int64) % capacity
     rows = np.frombuffer(data, EVENT)[slots]
     return Events(rows, max(0, first - before.forgotten))
+
+
+def counts_in(image: Image) -> tuple[int, int]:
+    """How many calls an image's timeline recorded, and how many of them were overwritten; 0 where it has none."""
+    at = image.header.ring * layout.LINE
+    if not 0 < at <= len(image.data) - _RING_BYTES:
+        return 0, 0
+    ring = layout.Ring.from_buffer_copy(image.data, at)
+    # Its numbers were copied one after the other, and it may have been reset in between.
+    calls = max(0, ring.done - ring.forgotten) if ring.done < _MOST else 0
+    return calls, max(0, calls - ring.capacity)
 
 
 def _ring(memory: bytes | bytearray | mmap.mmap, at: int) -> layout.Ring:

@@ -47,6 +47,7 @@ class Joining:
         self._writers: dict[str, Thread] = {}
         self._facts: list[Metadata] = []
         self._losses: dict[str, int] = {}
+        self._timeline_calls = 0
 
     def add(self, image: Image) -> None:
         """Takes one process's file; a child's is set aside until its parent's has come."""
@@ -87,6 +88,7 @@ class Joining:
             losses=losses,
             writers=dict(self._writers),
             critical=self._wakes.critical() if is_whole else {},
+            timeline_calls=self._timeline_calls,
         )
 
     def _take_children_of(self, parent: Writer) -> None:
@@ -136,6 +138,7 @@ class Joining:
         _collect(self._gauges, ((gauge.name, gauge) for gauge in reader.gauges))
         _collect(self._writers, ((writer.id, writer) for writer in reader.writers))
         self._facts.append(reader.facts)
+        self._timeline_calls += reader.timeline_calls
         for loss, count in reader.losses.items():
             self._losses[loss] = self._losses.get(loss, 0) + count
 

@@ -11,12 +11,14 @@ from ticktree.profile import path as paths
 from ticktree.profile.clock import key_of
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.tally import NodeTally
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import leave_virtually
 from ticktree.run.reading.branches import Branch
 from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.critical import critical_path
 from ticktree.run.reading.edges import Edge, Place, edges_of
+from ticktree.run.reading.events import counts_in
 from ticktree.run.reading.gauges import gauges_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.loops import LoopsReader
@@ -36,7 +38,7 @@ class ImageReader:
         long_enough: How long a tick must be, by its loop's path, to be among the worst there are.
 
     Attributes:
-        loops, gauges, writers, facts, losses: What the file says beside its nodes.
+        loops, gauges, writers, facts, losses, timeline_calls: What the file says beside its nodes.
         edges: Whose signals its nodes waited for.
         critical: Of a process that no other started, the critical path that led to its last moment.
         writer_ids: Whose each node is, by reference.
@@ -68,7 +70,8 @@ class ImageReader:
         self.gauges: Sequence[Gauge] = gauges_of(image)
         self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
         self.facts = _facts(image.header, clock)
-        self.losses = _losses(image.header, self._nodes.torn)
+        self.timeline_calls, overwritten = counts_in(image)
+        self.losses = _losses(image.header, self._nodes.torn, overwritten)
         # An edge may be younger than the copy of the chain of nodes.
         self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
         self.critical: Mapping[Place, int] = {} if is_child else critical_path(image)
@@ -175,10 +178,12 @@ class ImageReader:
             raise self._image.damaged(str(error)) from None
 
 
-def _losses(header: layout.Header, torn: int) -> dict[str, int]:
+def _losses(header: layout.Header, torn: int, overwritten: int) -> dict[str, int]:
     losses = {name: header.losses[at] for at, name in enumerate(layout.LOSSES) if header.losses[at]}
     if torn:
         losses["nodes_caught_in_a_write"] = torn
+    if overwritten:
+        losses[BEFORE_THE_TIMELINE] = overwritten
     return losses
 
 

@@ -1,0 +1,159 @@
+"""What recording known libraries costs programs that were not edited: each with and without `ticktree run`, in turn.
+
+A run is a process of its own, and counted is the processor time of all its processes, ticktree's own supervisor among
+them. Starting, importing and writing the run down are left out by running each program for few steps and for many:
+what counts is the difference. Two runs that are compared follow each other, and which goes first changes; the figure
+is the mean over the pairs with its interval, since what the machine does meanwhile is not the same for both.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.report import Absent, Figure, Report, options, progress
+from visual_sac_overhead import interval
+
+ROOT = Path(__file__).parents[1]
+UNMODIFIED = ROOT / "tests" / "instrument" / "programs"
+WORKLOADS = ROOT / "workloads"
+TARGET_PERCENT = 2.0
+QUICK_SHARE = 4  # a quick look takes that much fewer steps
+TICKTREE = (sys.executable, "-m", "ticktree", "run", "--quiet", "--out", "runs")
+
+
+class Program(NamedTuple):
+    """A program to be run.
+
+    Attributes:
+        name: what the figure is called.
+        needs: what must be installed.
+        few: its command line for a few steps; `{}` stands for their number.
+        steps: few, and many.
+        base: how it runs without what is measured: a program that marks its own sections has them in both.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    words: tuple[str, ...]
+    steps: tuple[int, int]
+    base: tuple[str, ...]
+
+
+PLAIN = (sys.executable,)
+MARKED = (*TICKTREE, "--no-auto")
+PROGRAMS = (
+    Program("SAC in one file", ("gymnasium", "torch"), (str(UNMODIFIED / "sac.py"), "{}"), (60, 1060), PLAIN),
+    Program(
+        "PPO in one file, vector of envs",
+        ("gymnasium", "torch"),
+        (str(UNMODIFIED / "ppo.py"), "{}", "sync"),
+        (2, 102),
+        PLAIN,
+    ),
+    Program(
+        "parallel_trainer, beside its own sections",
+        ("gymnasium", "mujoco", "torch"),
+        (str(WORKLOADS / "parallel_trainer" / "train.py"), "--workers", "2", "--steps", "{}"),
+        (500, 3500),
+        MARKED,
+    ),
+    Program(
+        "visual_sac, beside its own sections",
+        ("cv2", "gymnasium", "pygame", "torch"),
+        (
+            str(WORKLOADS / "visual_sac" / "train.py"),
+            *("--fill", "40", "--batch", "16", "--threads", "1", "--updates", "{}"),
+        ),
+        (5, 65),
+        MARKED,
+    ),
+)
+
+
+def processor_seconds(command: Sequence[str], folder: Path) -> float:
+    """What a command and all its processes took.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TICKTREE")}
+    environment["OMP_NUM_THREADS"] = "1"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.strip()[-300:]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def many_less_few(start: Sequence[str], program: Program, share: int, folder: Path) -> float:
+    """What the steps between few and many took."""
+    few, many = program.steps
+    both = (few, few + max(1, (many - few) // share))
+    seconds = [
+        processor_seconds([*start, *(word.format(steps) for word in program.words)], folder) for steps in both
+    ]
+    return seconds[1] - seconds[0]
+
+
+def cost(program: Program, pairs: int, share: int, folder: Path) -> Figure | Absent:
+    """How much more processor time its steps take when known libraries are recorded."""
+    missing = [name for name in program.needs if importlib.util.find_spec(name) is None]
+    if missing:
+        return Absent(program.name, f"not installed: {', '.join(missing)}")
+    ratios, bare_s = [], []
+    for number in range(pairs):
+        progress(f"{program.name}: pair {number + 1} of {pairs}")
+        taken = {}
+        for start in (program.base, TICKTREE) if number % 2 == 0 else (TICKTREE, program.base):
+            taken[start] = many_less_few(start, program, share, folder)
+        ratios.append(math.log(taken[TICKTREE] / taken[program.base]))
+        bare_s.append(taken[program.base])
+    more, low, high = (100.0 * (math.exp(value) - 1.0) for value in interval(ratios))
+    return Figure(
+        program.name,
+        more,
+        "% more processor time",
+        repeats=pairs,
+        also={"95% from": low, "to": high, "s without": sum(bare_s) / pairs},
+        note=certainty(low, high),
+    )
+
+
+def certainty(low: float, high: float) -> str:
+    """What the interval, and not its middle, says about the target."""
+    if high <= TARGET_PERCENT:
+        return "target met"
+    return "target missed" if low > TARGET_PERCENT else "cannot tell: the machine is too restless"
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--pairs", type=int, help="pairs of runs (default: 8, quick: 3)")
+    parser.add_argument("--only", metavar="WORD", default="", help="programs whose names have this in them")
+    arguments = parser.parse_args()
+    pairs = arguments.pairs or (3 if arguments.quick else 8)
+    if pairs < 2:
+        parser.error("one pair of runs gives no interval")
+    share = QUICK_SHARE if arguments.quick else 1
+    title = f"Known libraries recorded without an edit, target {TARGET_PERCENT:g}%, {pairs} pairs of runs"
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [
+            cost(program, pairs, share, Path(folder))
+            for program in PROGRAMS
+            if arguments.only in program.name
+        ]
+    Report("auto_overhead", title, lines).print(as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

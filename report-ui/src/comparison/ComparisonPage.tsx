@@ -1,0 +1,153 @@
+import { useMemo } from "preact/hooks";
+import * as format from "../format";
+import { reportIn } from "../payload";
+import { Masthead } from "../views/Masthead";
+import { visible } from "../visible";
+import { DiffIcicle } from "./DiffIcicle";
+import { Forest } from "./Forest";
+import { Interval } from "./Interval";
+import { scaleOf } from "./scale";
+import { ComparisonState } from "./state";
+import type { ComparisonPayload, Entry, Side } from "./types";
+import { between, classOf, rates, shift, VERDICTS } from "./words";
+
+// More loops than that are nobody's first question; the sections below have them all.
+const LOOPS_SHOWN = 4;
+
+/** Two sides, entry by entry: what is slower, faster, no different, and what cannot be told. */
+export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; json: string }) {
+  const state = useMemo(() => new ComparisonState(payload), [payload]);
+  const { comparison, view } = payload;
+  const sections = [
+    { id: "sections", title: "Sections", body: <Forest state={state} /> },
+    { id: "icicle", title: "Icicle", body: <DiffIcicle state={state} /> },
+  ];
+  const chief = state.loops.length ? state.loops : state.nodes.filter((entry) => !entry.path.includes("/"));
+  const scale = scaleOf(chief, comparison.threshold_percent);
+  return (
+    <>
+      <Masthead title={view.title} headline={view.headline} losses={[]} sections={sections} json={reportIn(json)} />
+      <Counts entries={state.nodes} />
+      <div class="verdicts">
+        {[...chief].sort(byTime).slice(0, LOOPS_SHOWN).map((entry) => (
+          <article class="verdict loop" key={entry.path}>
+            <div>
+              <h2 class="label">
+                {entry.kind === "loop" ? "Loop" : "Section"} <b>{visible(entry.path)}</b>
+              </h2>
+              <p class={`figure ${classOf(entry.verdict)}`}>
+                {entry.verdict} <small>{shift(entry)}</small>
+              </p>
+              <p class="verdict-line">
+                {format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns))} a{" "}
+                {entry.kind === "loop" ? "tick" : "call"}{entry.shift_percent === null ? "" : `; ${between(entry)}`}.
+              </p>
+            </div>
+            <div>
+              <Interval entry={entry} scale={scale} threshold={comparison.threshold_percent} axis />
+              <Sides entry={entry} />
+            </div>
+          </article>
+        ))}
+      </div>
+      <Differences payload={payload} />
+      <p class="remarks">{view.remarks.join(" ")}</p>
+      {sections.map(({ id, title, body }) => (
+        <section id={id} key={id} aria-labelledby={`${id}-title`}>
+          <h2 id={`${id}-title`}>{title}</h2>
+          {body}
+        </section>
+      ))}
+    </>
+  );
+}
+
+function byTime(left: Entry, right: Entry): number {
+  const spent = (entry: Entry) => entry.base.count * (entry.base_mean_ns ?? 0);
+  return spent(right) - spent(left);
+}
+
+/** How many sections each verdict is of. */
+function Counts({ entries }: { entries: readonly Entry[] }) {
+  return (
+    <p class="counts">
+      {VERDICTS.map((verdict) => [verdict, entries.filter((entry) => entry.verdict === verdict).length] as const)
+        .filter(([, number]) => number)
+        .map(([verdict, number]) => (
+          <span key={verdict} class={classOf(verdict)}>
+            <i aria-hidden="true" />
+            <b>{format.count(number)}</b> {verdict}
+          </span>
+        ))}
+    </p>
+  );
+}
+
+/** Both sides as they were measured. */
+export function Sides({ entry }: { entry: Entry }) {
+  const sides: readonly (readonly [name: string, side: Side, meanNs: number | null])[] = [
+    ["base", entry.base, entry.base_mean_ns],
+    ["new", entry.new, entry.new_mean_ns],
+  ];
+  return (
+    <table class="numbers">
+      <thead>
+        <tr>
+          <th class="words" />
+          <th>mean</th>
+          <th>min</th>
+          <th>max</th>
+          <th>{entry.kind === "loop" ? "ticks" : "calls"}</th>
+          <th>values</th>
+          <th class="rates">done</th>
+        </tr>
+      </thead>
+      <tbody>
+        {sides.map(([name, side, meanNs]) => (
+          <tr key={name}>
+            <td class="words">{name}</td>
+            <td>{format.time(meanNs)}</td>
+            <td>{format.time(side.min_ns)}</td>
+            <td>{format.time(side.max_ns)}</td>
+            <td>{format.count(side.count)}</td>
+            <td>{format.count(side.units)}</td>
+            <td class="rates">{rates(side).join(", ") || format.ABSENT}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Differences({ payload }: { payload: ComparisonPayload }) {
+  const { differences } = payload.comparison;
+  if (!differences.length) return null;
+  return (
+    <section id="differences" aria-labelledby="differences-title">
+      <h2 id="differences-title">Not the same on both sides</h2>
+      <div class="scroll">
+        <table class="numbers facts">
+          <thead>
+            <tr>
+              <th class="words">fact</th>
+              <th class="words">base</th>
+              <th class="words">new</th>
+            </tr>
+          </thead>
+          <tbody>
+            {differences.map(({ key, base, new: young }, at) => (
+              <tr key={key} class={payload.view.grounds[at] ? "alarm" : ""}>
+                <td class="words">{visible(key)}</td>
+                <td class="words">{visible(base) || format.ABSENT}</td>
+                <td class="words">{visible(young) || format.ABSENT}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {payload.view.grounds.includes(true) && (
+        <p class="hint">What is in red may alone have made one side faster.</p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import type { Theme } from "../palette";
+import { logOf } from "./scale";
+import type { Verdict } from "./types";
+
+type Rgb = readonly [number, number, number];
+
+// Blue and orange: told apart by readers who lack any one kind of cone. The paler, the smaller the change.
+const SHADES: Record<Theme, { slower: [Rgb, Rgb]; faster: [Rgb, Rgb]; same: string; unknown: string; only: string }> = {
+  light: {
+    slower: [[246, 217, 193], [190, 66, 10]],
+    faster: [[201, 221, 243], [21, 88, 166]],
+    same: "#dedad2",
+    unknown: "#f3f1ed",
+    only: "#cfc3e6",
+  },
+  dark: {
+    slower: [[94, 62, 38], [240, 134, 66]],
+    faster: [[38, 62, 92], [104, 170, 240]],
+    same: "#3b3f44",
+    unknown: "#1e2125",
+    only: "#53467a",
+  },
+};
+const DOUBLE = Math.log(2);
+
+/** The colour of a verdict: of a change the stronger, the further it is, at its strongest for twice or half as long. */
+export function colorOfChange(verdict: Verdict, percent: number | null, theme: Theme): string {
+  const shades = SHADES[theme];
+  if (verdict === "slower" || verdict === "faster") {
+    const [pale, full] = shades[verdict];
+    const part = Math.sqrt(Math.min(1, Math.abs(logOf(percent ?? 0)) / DOUBLE));
+    return hex(pale.map((from, at) => from + (full[at]! - from) * part));
+  }
+  if (verdict === "no difference") return shades.same;
+  return verdict === "cannot tell" ? shades.unknown : shades.only;
+}
+
+function hex(parts: number[]): string {
+  return `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
+}

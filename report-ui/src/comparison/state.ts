@@ -1,0 +1,119 @@
+import { computed, signal } from "@preact/signals";
+import { type Tree, treeOf } from "../tree";
+import type { TreeNode } from "../types";
+import { visible } from "../visible";
+import type { ComparisonPayload, Entry } from "./types";
+
+export type Which = "base" | "new";
+export type Order = "tree" | "shift" | "time";
+
+/** A line of the forest: an entry and where it stands. */
+export interface Line {
+  entry: Entry;
+  name: string;
+  depth: number;
+}
+
+/** All that the page shows of a comparison, and what its reader asked of it. */
+export class ComparisonState {
+  readonly loops: Entry[];
+  readonly nodes: Entry[];
+  readonly byPath: Map<string, Entry>;
+  readonly query = signal("");
+  readonly all = signal(false);
+  readonly order = signal<Order>("tree");
+  readonly side = signal<Which>("new");
+  readonly zoomed = signal(0);
+  readonly selected = signal<number | null>(null);
+  readonly opened = signal<string | null>(null);
+  readonly tree = computed<Tree>(() => treeOf(treeFrom(this.nodes, this.side.value), { categories: [], category_of: [] }));
+  readonly lines = computed<Line[]>(() =>
+    linesOf(this.nodes, { query: this.query.value, all: this.all.value, order: this.order.value }),
+  );
+
+  constructor(readonly payload: ComparisonPayload) {
+    const { entries } = payload.comparison;
+    this.loops = entries.filter((entry) => entry.kind === "loop");
+    this.nodes = entries.filter((entry) => entry.kind === "node");
+    this.byPath = new Map(this.nodes.map((entry) => [entry.path, entry]));
+    // Where nothing says anything, there is no less to show than all.
+    this.all.value = !this.nodes.some(isTelling);
+  }
+}
+
+export function isTelling(entry: Entry): boolean {
+  return entry.verdict !== "no difference" && entry.verdict !== "cannot tell";
+}
+
+/** A path's parts; a `/` of a name is escaped in it as `\/`: docs/file-format.md. */
+export function partsOf(path: string): string[] {
+  return path.match(/(?:\\.|[^/\\])+/gsu) ?? [path];
+}
+
+interface Asked {
+  query: string;
+  all: boolean;
+  order: Order;
+}
+
+/** The lines to show: in the order of the tree those that say something with what they lie in, else by their paths. */
+export function linesOf(nodes: readonly Entry[], { query, all, order }: Asked): Line[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = nodes.filter((entry) => words.every((word) => entry.path.toLowerCase().includes(word)));
+  if (order !== "tree" || words.length) {
+    const lines = (all || words.length ? wanted : wanted.filter(isTelling)).map((entry) => ({
+      entry,
+      name: visible(entry.path),
+      depth: 0,
+    }));
+    if (order === "tree") return lines;
+    return lines.sort((left, right) => weight(right.entry, order) - weight(left.entry, order));
+  }
+  const shown = new Set<string>();
+  for (const entry of nodes) {
+    const parts = partsOf(entry.path);
+    if (all || parts.length === 1 || isTelling(entry)) parts.forEach((_, at) => shown.add(parts.slice(0, at + 1).join("/")));
+  }
+  return nodes
+    .filter((entry) => shown.has(entry.path))
+    .map((entry) => {
+      const parts = partsOf(entry.path);
+      return { entry, name: visible(unescaped(parts[parts.length - 1]!)) || '""', depth: parts.length - 1 };
+    });
+}
+
+function weight(entry: Entry, order: Order): number {
+  if (order === "shift") return Math.abs(entry.shift_percent ?? Infinity);
+  return Math.max(spentNs(entry, "base"), spentNs(entry, "new"));
+}
+
+function spentNs(entry: Entry, side: Which): number {
+  return entry[side].count * (entry[side === "base" ? "base_mean_ns" : "new_mean_ns"] ?? 0);
+}
+
+/** The sections of one side as a tree whose boxes are as wide as the time in their steady calls. */
+export function treeFrom(nodes: readonly Entry[], side: Which): TreeNode {
+  const root = made("root", "", 0);
+  const known = new Map<string, TreeNode>([["", root]]);
+  for (const entry of nodes) {
+    const parts = partsOf(entry.path);
+    const parent = known.get(parts.slice(0, -1).join("/")) ?? root;
+    const node = made(unescaped(parts[parts.length - 1]!), entry.path, spentNs(entry, side));
+    // What it consists of is taken from it; never more than there is, for some may run beside it.
+    parent.unaccounted_ns = Math.max(0, parent.unaccounted_ns - node.total_ns);
+    parent.children.push(node);
+    known.set(entry.path, node);
+  }
+  return root;
+}
+
+function unescaped(part: string): string {
+  return part.replace(/\\(.)/gsu, (_, character: string) => (character === "e" ? "" : character));
+}
+
+function made(name: string, path: string, totalNs: number): TreeNode {
+  const none = { min_ns: null, max_ns: null, mean_ns: null, p50_ns: null, p90_ns: null, p99_ns: null };
+  const times = { total_ns: totalNs, unaccounted_ns: totalNs, concurrent_ns: 0, recorder_ns: 0, sum_ns: totalNs };
+  const kind = { wait: false, parallel: false, call_site: null };
+  return { name, path, count: 0, histogram: [], children: [], ...none, ...times, ...kind };
+}

@@ -1,0 +1,22 @@
+const UNITS = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "us"],
+  [1, "ns"],
+] as const;
+
+/** Round moments of a stretch, at least `leastNs` apart. */
+export function moments(fromNs: number, toNs: number, leastNs: number): { stepNs: number; at: number[] } {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, leastNs)));
+  const stepNs = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= leastNs) ?? 10 * power;
+  const at: number[] = [];
+  for (let moment = Math.ceil(fromNs / stepNs) * stepNs; moment <= toNs; moment += stepNs) at.push(moment);
+  return { stepNs, at };
+}
+
+/** A moment since the run began, in the unit of the steps and with as many digits as tell neighbours apart. */
+export function moment(ns: number, stepNs: number): string {
+  const [unitNs, unit] = UNITS.find(([size]) => stepNs >= size / 1000 && ns >= size) ?? UNITS[3];
+  const digits = Math.max(0, Math.ceil(-Math.log10(stepNs / unitNs) - 1e-9));
+  return `${(ns / unitNs).toFixed(digits)} ${ns ? unit : "s"}`;
+}

@@ -1,0 +1,55 @@
+import type { TimelineFacts } from "../types";
+
+/** The calls of all tracks, track by track, in each in the order they began. */
+export interface Columns {
+  startNs: Float64Array;
+  durationNs: Float64Array;
+  spot: Uint32Array;
+}
+
+const CHUNK = 1 << 20;
+
+/** Reads base64 into bytes piece by piece, and lets the page breathe between them. */
+export async function unpacked(base64: string): Promise<Uint8Array> {
+  const stream = new DecompressionStream("gzip");
+  const whole = new Response(stream.readable).arrayBuffer();
+  const writer = stream.writable.getWriter();
+  const text = base64.trim();
+  for (let at = 0; at < text.length; at += CHUNK) {
+    const binary = atob(text.slice(at, at + CHUNK));
+    const bytes = new Uint8Array(binary.length);
+    for (let place = 0; place < binary.length; place += 1) bytes[place] = binary.charCodeAt(place);
+    await writer.write(bytes);
+    await breath();
+  }
+  await writer.close();
+  return new Uint8Array(await whole);
+}
+
+/** Numbers out of their bytes, and starts out of the gaps between them: outputs/html/events.py. */
+export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promise<Columns> {
+  const count = facts.calls;
+  const [gapPlanes, durationPlanes, spotPlanes] = facts.planes;
+  const startNs = numbers(bytes, 0, count, gapPlanes, new Float64Array(count));
+  await breath();
+  const durationNs = numbers(bytes, gapPlanes * count, count, durationPlanes, new Float64Array(count));
+  await breath();
+  const spot = numbers(bytes, (gapPlanes + durationPlanes) * count, count, spotPlanes, new Uint32Array(count));
+  let at = 0;
+  for (const { calls } of facts.tracks) {
+    for (const end = at + calls, first = at; at < end; at += 1) if (at > first) startNs[at]! += startNs[at - 1]!;
+  }
+  return { startNs, durationNs, spot };
+}
+
+function numbers<To extends Float64Array | Uint32Array>(bytes: Uint8Array, from: number, count: number, planes: number, to: To): To {
+  for (let plane = 0, weight = 1; plane < planes; plane += 1, weight *= 256) {
+    const offset = from + plane * count;
+    for (let at = 0; at < count; at += 1) to[at]! += bytes[offset + at]! * weight;
+  }
+  return to;
+}
+
+export function breath(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}

@@ -1,0 +1,46 @@
+import type { TimelineFacts } from "../types";
+import type { Row } from "./model";
+
+export const ROW_PX = 18;
+export const AXIS_PX = 24;
+const TITLE_PX = 17;
+const GAP_PX = 6;
+
+/** A track's place in the picture: its title, and its rows below. */
+export interface Lane {
+  title: string;
+  topPx: number;
+}
+
+export interface Layout {
+  lanes: Lane[];
+  /** Where each row begins, counted from the top of all that there is. */
+  rowPx: Float64Array;
+  heightPx: number;
+}
+
+/** Tracks one below the other, those of a process together; its name stands on the first. */
+export function layoutOf(rows: readonly Row[], tracks: TimelineFacts["tracks"]): Layout {
+  const lanes: Lane[] = [];
+  const rowPx = new Float64Array(rows.length);
+  const several = new Set(tracks.map((track) => track.process)).size > 1;
+  let y = AXIS_PX;
+  let before = -1;
+  rows.forEach((row, at) => {
+    if (row.track !== before) {
+      before = row.track;
+      const { process_title: process, title } = tracks[row.track]!;
+      lanes.push({ title: several ? `${process} · ${title}` : title, topPx: y });
+      y += TITLE_PX;
+    }
+    rowPx[at] = y;
+    y += ROW_PX;
+    if (rows[at + 1]?.track !== row.track) y += GAP_PX;
+  });
+  return { lanes, rowPx, heightPx: y };
+}
+
+/** The row at a height; -1 between them. */
+export function rowAt(layout: Layout, y: number): number {
+  return layout.rowPx.findIndex((top) => y >= top && y < top + ROW_PX);
+}

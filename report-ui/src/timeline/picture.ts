@@ -1,0 +1,171 @@
+import { colorOf, inkOn, type Theme } from "../palette";
+import { ink } from "../theme";
+import type { TimelineFacts } from "../types";
+import { moment, moments } from "./axis";
+import { AXIS_PX, type Layout, ROW_PX } from "./layout";
+import type { Model } from "./model";
+import { type Inks, packed, paintRow, rgbOf, type Sight } from "./paint";
+
+const NAMED_PX = 38;
+const MOMENT_PX = 110;
+// Of what is not searched for, so much of its colour is left.
+const DIMMED = 0.16;
+
+/** What is to be seen of the timeline now. */
+export interface Look {
+  startNs: number;
+  nsPerPx: number;
+  scrollPx: number;
+  counts: Uint32Array | null;
+  selected: number;
+  hovered: number;
+}
+
+/** Draws a timeline: pixels first, line by line, then the names on them. */
+export class Picture {
+  private pixels: Uint32Array | null = null;
+  private image: ImageData | null = null;
+  private line = new Uint32Array(0);
+  private readonly widths = new Map<string, number>();
+
+  constructor(
+    private readonly model: Model,
+    private readonly layout: Layout,
+    private readonly facts: TimelineFacts,
+  ) {}
+
+  draw(canvas: HTMLCanvasElement, look: Look, inks: Inks): void {
+    const ratio = devicePixelRatio || 1;
+    const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
+    const height = Math.max(1, Math.round(canvas.clientHeight * ratio));
+    if (canvas.width !== width || canvas.height !== height || !this.image) {
+      canvas.width = width;
+      canvas.height = height;
+      this.image = new ImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+      this.line = new Uint32Array(width);
+    }
+    const context = canvas.getContext("2d", { alpha: false })!;
+    // On whole pixels, or what shares one would change as it moves.
+    const nsPerPx = look.nsPerPx / ratio;
+    const startNs = Math.round(look.startNs / nsPerPx) * nsPerPx;
+    const names = this.paint(look, { startNs, nsPerPx, widthPx: width, counts: look.counts }, inks, ratio, height);
+    context.putImageData(this.image!, 0, 0);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.write(context, names, inks);
+    this.frame(context, look, startNs, look.hovered, 1);
+    this.frame(context, look, startNs, look.selected, 2);
+    this.titles(context, look, canvas.clientWidth, canvas.clientHeight);
+    this.axis(context, look, startNs, canvas.clientWidth);
+  }
+
+  private paint(look: Look, sight: Sight, inks: Inks, ratio: number, height: number): NamedCall[] {
+    const { layout, model, line } = this;
+    const pixels = this.pixels!;
+    const paper = packed(...inks.paper);
+    const names: NamedCall[] = [];
+    pixels.fill(paper);
+    model.rows.forEach((row, at) => {
+      const top = layout.rowPx[at]! - look.scrollPx;
+      const first = Math.round(top * ratio);
+      const last = Math.min(height, Math.round((top + ROW_PX - 1) * ratio));
+      if (last <= 0 || first >= height) return;
+      line.fill(paper);
+      const named = (call: number, left: number, right: number) => {
+        names.push({ call, leftPx: left / ratio, widthPx: (right - left) / ratio, topPx: top });
+      };
+      paintRow(line, model, row, inks, sight, Object.assign(named, { leastPx: NAMED_PX * ratio }));
+      for (let y = Math.max(0, first); y < last; y += 1) pixels.set(line, y * sight.widthPx);
+    });
+    return names;
+  }
+
+  private write(context: CanvasRenderingContext2D, names: readonly NamedCall[], inks: Inks): void {
+    context.font = `11.5px ${ink("font")}`;
+    context.textBaseline = "middle";
+    for (const { call, leftPx, widthPx, topPx } of names) {
+      const spot = this.model.spot[call]!;
+      const text = this.fitted(context, this.facts.spots[spot]![1], widthPx - 9);
+      if (!text) continue;
+      const [red, green, blue] = [0, 1, 2].map((at) => inks.rgb[3 * spot + at]!);
+      context.fillStyle = inkOn(`#${((red! << 16) | (green! << 8) | blue!).toString(16).padStart(6, "0")}`);
+      context.fillText(text, leftPx + 4, topPx + ROW_PX / 2);
+    }
+  }
+
+  /** As much of a name as there is room for, by its mean letter: names by the hundred are not measured anew each frame. */
+  private fitted(context: CanvasRenderingContext2D, name: string, room: number): string {
+    let width = this.widths.get(name);
+    if (width === undefined) this.widths.set(name, (width = context.measureText(name.slice(0, 200)).width));
+    if (width <= room) return name.slice(0, 200);
+    const letters = Math.floor((room / width) * Math.min(200, name.length)) - 1;
+    return letters > 1 ? `${name.slice(0, letters)}…` : "";
+  }
+
+  private frame(context: CanvasRenderingContext2D, look: Look, startNs: number, call: number, weight: number): void {
+    const { model, layout } = this;
+    const row = call < 0 ? -1 : model.rows.findIndex(({ from, to }) => call >= from && call < to);
+    if (row < 0) return;
+    const left = (model.startNs[call]! - startNs) / look.nsPerPx;
+    const wide = Math.max(3, model.durationNs[call]! / look.nsPerPx);
+    context.strokeStyle = ink("ink");
+    context.lineWidth = weight;
+    const from = Math.max(-4, left);
+    context.strokeRect(from, layout.rowPx[row]! - look.scrollPx + 0.5, Math.min(left + wide, 1e5) - from, ROW_PX - 2);
+  }
+
+  private titles(context: CanvasRenderingContext2D, look: Look, width: number, height: number): void {
+    context.font = `11.5px ${ink("font")}`;
+    context.textBaseline = "middle";
+    for (const { title, topPx } of this.layout.lanes) {
+      const y = topPx - look.scrollPx;
+      if (y < -20 || y > height) continue;
+      context.fillStyle = ink("soft");
+      context.fillText(this.fitted(context, title, width - 8), 2, y + 9);
+    }
+  }
+
+  private axis(context: CanvasRenderingContext2D, look: Look, startNs: number, width: number): void {
+    context.fillStyle = ink("paper");
+    context.fillRect(0, 0, width, AXIS_PX - 1);
+    const { stepNs, at } = moments(startNs, startNs + width * look.nsPerPx, MOMENT_PX * look.nsPerPx);
+    context.font = `11px ${ink("font")}`;
+    context.textBaseline = "middle";
+    for (const ns of at) {
+      const x = (ns - startNs) / look.nsPerPx;
+      context.fillStyle = ink("hair-strong");
+      context.fillRect(Math.round(x), AXIS_PX - 7, 1, 6);
+      context.fillStyle = ink("faint");
+      context.fillText(moment(ns, stepNs), x + 4, 10);
+    }
+    // Which part of all that is kept is to be seen.
+    const { from_ns: from, to_ns: to } = this.facts;
+    const all = Math.max(1, to - from);
+    context.fillStyle = ink("hair");
+    context.fillRect(0, AXIS_PX - 1, width, 1);
+    context.fillStyle = ink("accent");
+    const part = Math.max(3, (width * width * look.nsPerPx) / all);
+    context.fillRect(((startNs - from) / all) * width, AXIS_PX - 2, Math.min(width, part), 2);
+  }
+}
+
+interface NamedCall {
+  call: number;
+  leftPx: number;
+  widthPx: number;
+  topPx: number;
+}
+
+/** The colours of all spots; of what is not wanted, hardly any. */
+export function inksOf(categories: readonly (string | null)[], wanted: Uint8Array | null, theme: Theme): Inks {
+  const paper = rgbOf(ink("paper"));
+  const rgb = new Uint8Array(3 * categories.length);
+  const pixel = new Uint32Array(categories.length);
+  categories.forEach((category, spot) => {
+    const full = rgbOf(colorOf(category, theme));
+    const part = wanted && !wanted[spot] ? DIMMED : 1;
+    full.forEach((value, at) => (rgb[3 * spot + at] = paper[at]! + (value - paper[at]!) * part));
+    pixel[spot] = packed(rgb[3 * spot]!, rgb[3 * spot + 1]!, rgb[3 * spot + 2]!);
+  });
+  return { rgb, pixel, paper };
+}

@@ -1,0 +1,98 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { useWindow } from "../views/useWindow";
+import { visible } from "../visible";
+import { type Measure, MEASURES } from "./measures";
+import type { VariantRow, VariantsPayload } from "./types";
+
+// As high as runs.css says that a line is.
+const LINE_PX = 28;
+const INDENT_PX = 16;
+const DEEPEST = 14;
+
+/** The trees of all runs as one, with a column for each run. */
+export function Sections({ payload, query }: { payload: VariantsPayload; query: Signal<string> }) {
+  const measure = useSignal<Measure>("mean");
+  const { rows, runs } = payload.variants;
+  const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = words.length
+    ? rows.filter((row) => row.kind === "section" && words.every((word) => row.path.toLowerCase().includes(word)))
+    : rows;
+  const body = useRef<HTMLDivElement>(null);
+  const { from, to } = useWindow(body, shown.length, LINE_PX);
+  return (
+    <>
+      <div class="tools">
+        <input
+          type="search"
+          placeholder="Search"
+          aria-label="Search sections"
+          value={query.value}
+          onInput={(event) => (query.value = event.currentTarget.value)}
+        />
+        <div class="switch" role="group" aria-label="What is shown">
+          {(Object.keys(MEASURES) as Measure[]).map((one) => (
+            <button type="button" key={one} aria-pressed={measure.value === one} onClick={() => (measure.value = one)}>
+              {one}
+            </button>
+          ))}
+        </div>
+        <span class="hint">Of steady calls; shares and totals of the whole run. What of it is chance: ticktree compare.</span>
+      </div>
+      <div class="scroll">
+        <div class="side-by-side" role="table" aria-label="Sections" aria-rowcount={shown.length + 1} style={{ "--runs": runs.length }}>
+          <div class="heads" role="row">
+            <div class="name" role="columnheader">section</div>
+            {runs.map((run, at) => (
+              <div key={at} role="columnheader" title={run.label}>{run.label}</div>
+            ))}
+          </div>
+          <div ref={body} class="lines" role="rowgroup" style={{ height: `${shown.length * LINE_PX}px` }}>
+            <div style={{ transform: `translateY(${from * LINE_PX}px)` }}>
+              {shown.slice(from, to).map((row, at) => (
+                <Line key={`${row.kind} ${row.path}`} row={row} place={from + at} measure={measure.value} isFlat={words.length > 0} />
+              ))}
+            </div>
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+interface Props {
+  row: VariantRow;
+  place: number;
+  measure: Measure;
+  isFlat: boolean;
+}
+
+function Line({ row, place, measure, isFlat }: Props) {
+  const { of, text } = MEASURES[measure];
+  const values = row.of.map((cell) => (cell ? of(cell) : null));
+  const most = Math.max(0, ...values.map((value) => value ?? 0));
+  const site = row.of.find((cell) => cell?.site)?.site;
+  return (
+    <div class={`line ${row.kind}`} role="row" aria-rowindex={place + 2}>
+      <div class="name" role="cell" style={{ paddingLeft: `${(isFlat ? 0 : Math.min(row.depth, DEEPEST)) * INDENT_PX}px` }}>
+        <bdi>{visible(isFlat ? row.path : row.name) || '""'}</bdi>
+        {row.wait && row.kind === "section" && <em>wait</em>}
+        {site && (
+          <span class="notes" title={site}>
+            {site.slice(site.lastIndexOf("/") + 1)}
+          </span>
+        )}
+      </div>
+      {values.map((value, at) => (
+        <div
+          key={at}
+          class={`unit${row.of[at] ? "" : " absent"}`}
+          role="cell"
+          style={{ backgroundSize: `${value && most > 0 ? Math.max(0, (100 * value) / most) : 0}% 3px` }}
+        >
+          {text(value)}
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+import { choose, chosen, type Chosen } from "../theme";
+
+const NEXT: Record<Chosen, Chosen> = { auto: "light", light: "dark", dark: "auto" };
+
+interface Props {
+  title: string;
+  headline: readonly string[];
+  losses: readonly string[];
+  sections: readonly { id: string; title: string }[];
+  /** What is in the page, as `--format json` writes it; null where it writes none. */
+  json: string | null;
+}
+
+/** What was run and where, what is missing from it, and the way to the rest of the page. */
+export function Masthead({ title, headline, losses, sections, json }: Props) {
+  return (
+    <header>
+      <div class="masthead">
+        <h1>
+          <bdi>{title}</bdi>
+        </h1>
+        <nav aria-label="Parts of the report">
+          {sections.map(({ id, title }) => (
+            <a key={id} href={`#${id}`}>
+              {title}
+            </a>
+          ))}
+          {json !== null && (
+            <button type="button" class="plain" onClick={() => save(title, json)} title="Save all of it as JSON">
+              JSON
+            </button>
+          )}
+          <button
+            type="button"
+            class="plain"
+            onClick={() => choose(NEXT[chosen.value])}
+            title="Light, dark, or as the system has it"
+          >
+            theme: {chosen.value}
+          </button>
+        </nav>
+      </div>
+      <p class="headline">
+        {headline.map((piece, at) => (
+          <span key={at}>
+            <bdi>{piece}</bdi>
+          </span>
+        ))}
+      </p>
+      {losses.length > 0 && (
+        <p class="losses" role="status">
+          {losses.join(", ")}
+        </p>
+      )}
+    </header>
+  );
+}
+
+function save(title: string, json: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([json, "\n"], { type: "application/json" }));
+  link.download = `${title.replace(/[^\w.-]+/g, "-").slice(0, 80) || "profile"}.json`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

@@ -1,0 +1,169 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import * as format from "../format";
+import type { State } from "../state";
+import { theme } from "../theme";
+import { breath, columnsOf, unpacked } from "../timeline/columns";
+import { hold, press } from "../timeline/hands";
+import { modelOf } from "../timeline/model";
+import { TimelineView } from "../timeline/view";
+import { visible } from "../visible";
+
+const TALLEST = 0.7;
+const LABEL =
+  "Calls one by one: left and right move, plus and minus zoom, 0 shows all, comma and period go from call to call, " +
+  "Enter zooms to the call, Space shows its section";
+
+/** The calls that the run kept, each as a bar from its beginning to its end, thread by thread. */
+export function Timeline({ state }: { state: State }) {
+  const facts = state.view.timeline!;
+  const view = useSignal<TimelineView | null>(null);
+  const problem = useSignal("");
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // Unpacked when somebody comes near: the first screen does not wait for it.
+    const watcher = new IntersectionObserver(
+      (seen) => {
+        if (!seen.some((entry) => entry.isIntersecting)) return;
+        watcher.disconnect();
+        read(state).then(
+          (made) => (view.value = made),
+          (error: unknown) => (problem.value = String(error)),
+        );
+      },
+      { rootMargin: "600px" },
+    );
+    watcher.observe(place.current!);
+    return () => watcher.disconnect();
+  }, []);
+  return (
+    <div ref={place}>
+      <p class="pieces">
+        <span>{format.count(facts.calls)} calls</span>
+        <span>
+          from {format.time(facts.from_ns)} to {format.time(facts.to_ns)} of the run
+        </span>
+        {facts.overwritten > 0 && (
+          <span class="alarm">
+            {format.count(facts.overwritten)} earlier calls were overwritten (ticktree run --timeline-events)
+          </span>
+        )}
+      </p>
+      {problem.value && <p class="losses">The timeline cannot be read: {problem.value}</p>}
+      {view.value ? <Shown state={state} view={view.value} /> : <p class="hint waiting">Unpacking…</p>}
+    </div>
+  );
+}
+
+async function read(state: State): Promise<TimelineView> {
+  const facts = state.view.timeline!;
+  const bytes = await unpacked(document.getElementById("ticktree-events")!.textContent!);
+  const columns = await columnsOf(bytes, facts);
+  await breath();
+  const model = modelOf(columns, facts);
+  const categories = facts.spots.map(([path]) => state.tree.places[state.tree.at.get(path) ?? -1]?.category ?? null);
+  return new TimelineView(model, facts, categories);
+}
+
+function Shown({ state, view }: { state: State; view: TimelineView }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const query = useSignal("");
+  const found = useSignal(0);
+  const colors = theme.value;
+  useEffect(() => hold(canvas.current!, view), [view]);
+  // Before the browser goes on: it may be about to print.
+  useLayoutEffect(() => view.show(canvas.current!, colors), [view, colors]);
+  useEffect(() => {
+    const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = Uint8Array.from(view.facts.spots, ([path]) => {
+      const text = path.toLowerCase();
+      return Number(words.every((word) => text.includes(word)));
+    });
+    found.value = view.search(words.length ? wanted : null, colors);
+  }, [query.value, colors]);
+  useEffect(() => {
+    const span = state.span.value;
+    if (span) view.span(...span);
+  }, [state.span.value]);
+  const details = () => {
+    const call = view.selected.value;
+    if (call >= 0) state.show(view.facts.spots[view.model.spot[call]!]![0]);
+  };
+  return (
+    <>
+      <div class="tools">
+        <input
+          type="search"
+          placeholder="Search calls"
+          aria-label="Search calls"
+          value={query.value}
+          onInput={(event) => (query.value = event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && view.step(1)}
+        />
+        <div class="switch" role="group" aria-label="Zoom">
+          <button type="button" aria-label="Zoom out" onClick={() => view.zoom(2)}>−</button>
+          <button type="button" aria-label="Zoom in" onClick={() => view.zoom(0.5)}>+</button>
+          <button type="button" onClick={() => view.all()}>all</button>
+        </div>
+        <span class="hint" aria-live="polite">
+          {query.value.trim()
+            ? `${format.count(found.value)} calls found; Enter goes from one to the next`
+            : "Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a call."}
+        </span>
+      </div>
+      <canvas
+        ref={canvas}
+        class="timeline"
+        tabIndex={0}
+        role="application"
+        aria-label={LABEL}
+        style={{ height: `${Math.round(Math.min(view.layout.heightPx, Math.max(260, TALLEST * innerHeight)))}px` }}
+        onKeyDown={(event) => {
+          const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+          if (isPlain && press(event.key, view, details)) event.preventDefault();
+        }}
+      />
+      <Said state={state} view={view} details={details} />
+    </>
+  );
+}
+
+/** The call that was chosen, or that the mouse is on. */
+function Said({ view, details }: { state: State; view: TimelineView; details: () => void }) {
+  const { model, facts } = view;
+  const selected = view.selected.value;
+  const call = view.hovered.value >= 0 ? view.hovered.value : selected;
+  if (call < 0) return <p class="said hint">A click shows what a call is.</p>;
+  const [path, , recorded] = facts.spots[model.spot[call]!]!;
+  const row = model.rows.find(({ from, to }) => call >= from && call < to)!;
+  const { process_title: process, title } = facts.tracks[row.track]!;
+  return (
+    <p class="said call" aria-live="polite">
+      <b>
+        <bdi>{visible(path) || "outside all sections"}</bdi>
+      </b>
+      <span>{format.time(model.durationNs[call])}</span>
+      <span>
+        {recorded ? "handed over at" : "from"} {exactly(model.startNs[call]!)}
+      </span>
+      <span>
+        <bdi>{process} · {title}</bdi>
+      </span>
+      {call === selected && (
+        <>
+          <button type="button" onClick={() => view.enlarge(call)}>
+            Zoom to it
+          </button>
+          <button type="button" onClick={details}>
+            Its section
+          </button>
+        </>
+      )}
+    </p>
+  );
+}
+
+/** A moment since the run began, to the microsecond. */
+function exactly(ns: number): string {
+  return `${(ns / 1e9).toFixed(6)} s`;
+}

@@ -1,0 +1,96 @@
+"""Functions of modules, as sections: stand-ins that can be used wherever the functions could."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ticktree.instrument.patches import Patches
+    from ticktree.recorder import Recorder, Section
+
+# What a call tells of its work, by its arguments and its result: what `Section.work` takes.
+Amounts = Callable[[tuple[Any, ...], Any], dict[str, int]]
+
+
+def wrap_function(
+    patches: Patches,
+    recorder: Recorder,
+    module: ModuleType,
+    name: str,
+    title: str,
+    amounts: Amounts | None = None,
+) -> None:
+    """Makes a function of a module a section, if there is one of that name.
+
+    Args:
+        patches: Undoes it.
+        recorder: What records.
+        module: Whose function.
+        name: Its name there.
+        title: The section's.
+        amounts: What work its calls do.
+    """
+    function = vars(module).get(name)
+    if not callable(function) or isinstance(function, type):
+        return
+    section = recorder.timed_section(title, ("", 0, ""))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with section:
+            result = function(*args, **kwargs)
+            if amounts is not None:
+                _tell(section, amounts, args, result)
+            return result
+
+    patches.put(module, name, stand_in(function, call))
+
+
+def stand_in(function: Callable[..., Any], call: Callable[..., Any]) -> Any:
+    """Return what calls `call`, and is otherwise as `function` is: also as an attribute of a class."""
+    kind = _Bound if hasattr(type(function), "__get__") else StandIn
+    return functools.update_wrapper(kind(call), function)
+
+
+class StandIn:
+    """In place of a function in C, which as an attribute of a class is no method: a Python function would be one."""
+
+    __wrapped__: Any
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it, in its section."""
+        return self._call(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)
+
+    def __copy__(self) -> StandIn:
+        return self
+
+    def __deepcopy__(self, _memo: Any) -> StandIn:
+        return self
+
+
+class _Bound(StandIn):
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+def _tell(section: Section, amounts: Amounts, args: tuple[Any, ...], result: Any) -> None:
+    try:
+        section.work(**amounts(args, result))
+    except Exception:  # of a result that is not what it mostly is, nothing is told
+        return

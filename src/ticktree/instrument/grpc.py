@@ -1,0 +1,124 @@
+"""gRPC's client: each call that waits for one response, and each wait for a response of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instrument.patches import Patches
+from ticktree.remote.called import Call, Calls
+from ticktree.remote.trace_context import TRACEPARENT, outgoing
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder, Section
+
+# In trailing metadata, as HTTP has it in a header.
+KEY = "server-timing"
+
+_patches = Patches()
+
+
+def install(recorder: Recorder) -> None:
+    """Wraps what channels make, when gRPC is imported: under a program's own interceptors, so that no call is two."""
+    _patches.watch("grpc._channel", lambda module: _wrap(recorder, module))
+    _patches.watch("grpc.aio._call", lambda module: _wrap_aio(recorder, module))
+
+
+def uninstall() -> None:
+    """Puts everything back."""
+    _patches.undo()
+
+
+def _wrap(recorder: Recorder, module: ModuleType) -> None:
+    for kind in (module._UnaryUnaryMultiCallable, module._StreamUnaryMultiCallable):
+        _wrap_waiting(recorder, kind)
+    for kind in (module._MultiThreadedRendezvous, module._SingleThreadedRendezvous):
+        _wrap_stream(recorder, kind)
+
+
+def _wrap_waiting(recorder: Recorder, kind: Any) -> None:
+    with_call = kind.with_call  # as `__call__`, and gives what knows of the metadata
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Calls(recorder, function)
+        wants_call = function is with_call
+
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recorder.recording:
+                return function(self, *args, **kwargs)
+            with _section(calls, self._method):
+                call = Call(recorder)
+                response, made = with_call(self, *args, **_carrying(args, kwargs))
+                call.answered([_said(made.trailing_metadata())])
+                return (response, made) if wants_call else response
+
+        return wrapper
+
+    _patches.wrap(kind, "__call__", make)
+    _patches.wrap(kind, "with_call", make)
+
+
+def _wrap_stream(recorder: Recorder, kind: Any) -> None:
+    def make(following: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Calls(recorder, following)
+
+        def wrapper(self: Any) -> Any:
+            if not recorder.recording:
+                return following(self)
+            with _section(calls, getattr(self._state, "method", None)):
+                return following(self)
+
+        return wrapper
+
+    _patches.wrap(kind, "_next", make)
+
+
+def _wrap_aio(recorder: Recorder, module: ModuleType) -> None:
+    def make_begin(begin: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, request: Any, deadline: Any, metadata: Any, *args: Any, **kwargs: Any) -> None:
+            context = outgoing() if recorder.recording else None
+            if context is not None and not any(key == TRACEPARENT for key, _ in metadata or ()):
+                metadata = type(metadata)(*metadata, *context.headers())
+            begin(self, request, deadline, metadata, *args, **kwargs)
+            self._ticktree_method = kwargs.get("method", args[3] if len(args) > 3 else None)
+
+        return wrapper
+
+    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Calls(recorder, wait)
+
+        def wrapper(self: Any) -> Any:
+            method = getattr(self, "_ticktree_method", None)
+            if method is None or not recorder.recording:
+                return (yield from wait(self))
+            with _section(calls, method):
+                call = Call(recorder)
+                response = yield from wait(self)
+                call.answered([_said((yield from self.trailing_metadata().__await__()))])
+                return response
+
+        return wrapper
+
+    _patches.wrap(module.UnaryUnaryCall, "__init__", make_begin)
+    _patches.wrap(module._UnaryResponseMixin, "__await__", make_wait)
+
+
+def _section(calls: Calls, method: Any) -> Section:
+    """By the method: `/package.Service/Method`, of which a program has few."""
+    text = method.decode("ascii", "replace") if isinstance(method, bytes) else str(method)
+    return calls.named(text)
+
+
+def _said(metadata: Any) -> str | None:
+    said = [value for key, value in metadata or () if key == KEY and isinstance(value, str)]
+    return ", ".join(said) or None
+
+
+def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The call's keywords, with the trace that it belongs to in its metadata, where that says none."""
+    context = outgoing()
+    given = kwargs.get("metadata") or ()
+    if context is None or len(args) > 2 or any(key == TRACEPARENT for key, _ in given):
+        return kwargs
+    return {**kwargs, "metadata": (*given, *context.headers())}

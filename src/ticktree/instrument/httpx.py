@@ -1,0 +1,66 @@
+"""httpx: each request of a client, redirects and authentication included, and what the servers say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instrument.patches import Patches
+from ticktree.instrument.remote_calls import carry, said_in
+from ticktree.remote.called import Call, Calls
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder, Section
+
+_patches = Patches()
+
+
+def install(recorder: Recorder) -> None:
+    """Wraps `Client.send` and `AsyncClient.send` when httpx is imported: all that httpx does goes through them."""
+    _patches.watch("httpx._client", lambda module: _wrap(recorder, module))
+
+
+def uninstall() -> None:
+    """Puts everything back."""
+    _patches.undo()
+
+
+def _wrap(recorder: Recorder, module: ModuleType) -> None:
+    def make(send: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Calls(recorder, send)
+
+        def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
+            if not recorder.recording:
+                return send(self, request, **kwargs)
+            with _section(calls, request):
+                call = Call(recorder)
+                carry(request.headers)
+                response = send(self, request, **kwargs)
+                call.answered(said_in((*response.history, response)))
+                return response
+
+        return wrapper
+
+    def make_async(send: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Calls(recorder, send)
+
+        async def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
+            if not recorder.recording:
+                return await send(self, request, **kwargs)
+            with _section(calls, request):
+                call = Call(recorder)
+                carry(request.headers)
+                response = await send(self, request, **kwargs)
+                call.answered(said_in((*response.history, response)))
+                return response
+
+        return wrapper
+
+    _patches.wrap(module.Client, "send", make)
+    _patches.wrap(module.AsyncClient, "send", make_async)
+
+
+def _section(calls: Calls, request: Any) -> Section:
+    url = request.url
+    return calls.section(request.method, url.netloc.decode("ascii", "replace").rpartition("@")[2], url.path)

@@ -1,0 +1,62 @@
+"""Telling objects of one class apart: `Critic`, `Critic 2`, `Critic 3`, in the order in which they are met."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+# What torch.compile makes of a module: it is the module inside it.
+_COMPILED = "OptimizedModule"
+# Of one class so many are told apart; those beyond share a name.
+MOST = 16
+
+_T = TypeVar("_T")
+
+
+class Instances(Generic[_T]):
+    """What is kept for each object, by its name.
+
+    The number of one that is gone is given to the next: a loss that is made anew in every step has one name.
+
+    Args:
+        make: Makes what is kept, of a name and the first object that has it.
+    """
+
+    def __init__(self, make: Callable[[str, Any], _T]) -> None:
+        self._make = make
+        self._known: dict[int, tuple[weakref.ref[Any], _T]] = {}
+        self._made: dict[str, _T] = {}
+        self._taken: dict[str, set[int]] = {}
+
+    def of(self, thing: Any) -> _T:
+        """Returns what is kept for an object."""
+        known = self._known.get(id(thing))
+        if known is not None and known[0]() is thing:
+            return known[1]
+        return self._meet(thing)
+
+    def _meet(self, thing: Any) -> _T:
+        kind = type(thing).__name__
+        if kind == _COMPILED:
+            return self.of(thing._orig_mod)
+        taken = self._taken.setdefault(kind, set())
+        number = next(number for number in range(1, len(taken) + 2) if number not in taken)
+        made = self._named(kind, number, thing)
+        where = id(thing)
+
+        def forget(gone: weakref.ref[Any]) -> None:
+            taken.discard(number)
+            known = self._known.get(where)
+            if known is not None and known[0] is gone:
+                del self._known[where]
+
+        taken.add(number)
+        self._known[where] = (weakref.ref(thing, forget), made)
+        return made
+
+    def _named(self, kind: str, number: int, thing: Any) -> _T:
+        name = kind if number == 1 else f"{kind} {number}" if number <= MOST else f"{kind}, others"
+        if name not in self._made:
+            self._made[name] = self._make(name, thing)
+        return self._made[name]

@@ -1,0 +1,114 @@
+"""Call trees, as a lab book keeps them: `expression` | `Qualname` : `file` @ Lnnn, each call below its caller.
+
+The names are those that the recorder gives to calls under focus (recorder/focus/naming.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ticktree.outputs.formatting import count, counted, time
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.rows import Row, tree_rows
+from ticktree.profile import Node, Profile
+
+# With the line of a call only where a function makes calls of the same text in several places.
+_CALL = re.compile(
+    r"(?:(?P<expression>.+) \| )?(?P<function>.+?)(?: : (?P<file>.+))? @ L(?P<line>\d+)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What the name of a call under focus says.
+
+    Attributes:
+        expression: the call as it is written; "" of a function that nothing in focus calls.
+        function: the qualified name of what is called.
+        file: where it is defined; "" where that is no file: a C function's.
+        line: where it is defined, or of a C function where it is called.
+    """
+
+    expression: str
+    function: str
+    file: str
+    line: int
+
+    @classmethod
+    def of(cls, name: str) -> Called | None:
+        """Read a name; None where it is no call's."""
+        match = _CALL.fullmatch(name)
+        if match is None or not (match["expression"] or match["file"]):
+            return None
+        return cls(match["expression"] or "", match["function"], match["file"] or "", int(match["line"]))
+
+
+def focus_roots(profile: Profile) -> Iterator[tuple[Called, Node]]:
+    """Yield the functions in focus that were called: what their names say, and their nodes."""
+    for _, _, node in profile.root.walk():
+        called = Called.of(node.name)
+        if called is not None and not called.expression:
+            yield called, node
+
+
+def call_trees(profile: Profile, options: ViewOptions) -> Iterator[str]:
+    """Yield the lines of a markdown document: the tree of each function in focus."""
+    rows = tree_rows(profile, options)
+    for at, row in enumerate(rows):
+        called = _called(row)
+        if called is None or called.expression:
+            continue
+        yield from ("", f"## Call tree of {_code(called.function)}", "")
+        yield from _list(_with_all_below(rows[at:]))
+
+
+def _with_all_below(rows: list[Row]) -> Iterable[Row]:
+    yield rows[0]
+    for row in rows[1:]:
+        if len(row.guide) <= len(rows[0].guide):
+            return
+        yield row
+
+
+def _list(rows: Iterable[Row]) -> Iterator[str]:
+    top: int | None = None
+    for row in rows:
+        # Three characters of lines lead one level down.
+        top = len(row.guide) if top is None else top
+        yield f"{'  ' * ((len(row.guide) - top) // 3)}- {_title(row)} ({_figures(row)})"
+
+
+def _called(row: Row) -> Called | None:
+    return Called.of(row.name) if row.kind in ("section", "wait") else None
+
+
+def _title(row: Row) -> str:
+    called = _called(row)
+    if called is None:
+        return _code(row.name) if row.kind in ("section", "wait") else row.name
+    title = _code(called.function)
+    if called.expression:
+        title = f"{_code(called.expression)} | {title}"
+    if called.file:
+        title += f" : {_code(called.file)}"
+    return f"{title} @ L{called.line}"
+
+
+def _figures(row: Row) -> str:
+    figures = [time(row.mean_ns)] if row.mean_ns is not None else []
+    if row.stats.count:
+        figures += [f"p50 {time(row.stats.p50_ns)}", f"p99 {time(row.stats.p99_ns)}"]
+    if row.calls is not None:
+        figures.append(counted(row.calls, "call") if row.calls == 1 else f"{count(row.calls)} calls")
+    if row.share is not None:
+        figures.append(f"{100 * row.share:.3g}%")
+    return ", ".join(figures)
+
+
+def _code(text: str) -> str:
+    """As code, whatever quotes are in it."""
+    longest = max((len(quotes) for quotes in re.findall("`+", text)), default=0)
+    quotes, space = "`" * (longest + 1), " " if longest else ""
+    return f"{quotes}{space}{text}{space}{quotes}"

@@ -1,0 +1,176 @@
+"""MCAP: a log of messages in plain JSON, with their schemas, as Foxglove and the tools of robotics read them.
+
+Times of messages are since 1970 where the run's timeline says when it began; a profile alone does not, and there they
+count from the run's beginning.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ticktree.outputs.extras import wanted
+from ticktree.outputs.headline import losses, title
+from ticktree.outputs.literal import encodable
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.series import Series, end_of, series_of
+from ticktree.outputs.tabular import tabular
+from ticktree.outputs.visible import visible
+from ticktree.profile import Gauge, Loop, Profile
+from ticktree.profile.metadata import ordered
+from ticktree.profile.timeline import Timeline
+
+_MS = 1_000_000
+_SECOND = 1_000_000_000
+_WARNING = 3  # as Foxglove numbers levels
+_SCHEMAS: Mapping[str, Mapping[str, str]] = {
+    "window": {"calls": "integer", "total_ms": "number", "mean_ms": "number", "window_s": "number"},
+    "call": {"duration_ms": "number", "thread": "string"},
+    "tick": {"tick": "integer", "duration_ms": "number", "writer": "string", "breakdown_ms": "object"},
+    "gauge": {"last": "number", "min": "number", "max": "number", "readings": "integer"},
+    "table": {"rows": "array"},
+    "log": {"level": "integer", "message": "string", "name": "string"},
+}
+
+
+class _Message(NamedTuple):
+    """What is said on a channel.
+
+    Attributes:
+        at_ns: when, since the run began.
+        topic: the channel's name.
+        kind: its schema.
+        fields: what it says.
+    """
+
+    at_ns: int
+    topic: str
+    kind: str
+    fields: Mapping[str, Any]
+
+
+def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
+    """Return the file: channels for sections, loops and gauges, tables of the whole run, the profile as attachment.
+
+    Raises:
+        TicktreeError: mcap is not installed.
+    """
+    library = wanted("mcap.writer", by="mcap", extra="mcap")
+    content = io.BytesIO()
+    log = _Log(library, content, timeline.began_wall_ns or 0 if timeline is not None else 0)
+    messages = [] if options.only == "calls" else list(_of_totals(profile))
+    if timeline is not None:
+        messages += _calls(timeline)
+    messages.sort(key=lambda message: message.at_ns)
+    end_ns = messages[-1].at_ns if messages else 0
+    said = {"level": _WARNING, "name": "ticktree"}
+    messages += [
+        _Message(end_ns, "/ticktree/log", "log", {**said, "message": one}) for one in losses(profile)
+    ]
+    log.write(messages)
+    log.end(profile)
+    return content.getvalue()
+
+
+def _of_totals(profile: Profile) -> Iterator[_Message]:
+    end_ns = end_of(profile)
+    for series in series_of(profile):
+        yield from _windows(series)
+    for _, loop in sorted(profile.loops.items()):
+        yield from _worst(loop)
+    for _, gauge in sorted(profile.gauges.items()):
+        yield _reading(gauge, end_ns)
+    for name in ("nodes", "loops"):
+        rows = [dict(row) for row in tabular(profile, name).rows]
+        yield _Message(end_ns, f"/ticktree/{name}", "table", {"rows": rows})
+
+
+def _windows(series: Series) -> Iterator[_Message]:
+    rows = zip(series.ends_ns, series.counts, series.totals_ns, series.means_ms, strict=True)
+    for end_ns, calls, total_ns, mean_ms in rows:
+        fields = {"calls": calls, "total_ms": total_ns / _MS, "mean_ms": mean_ms}
+        window_s = series.width_ns / _SECOND
+        yield _Message(end_ns, _topic("section", series.path), "window", {**fields, "window_s": window_s})
+
+
+def _worst(loop: Loop) -> Iterator[_Message]:
+    for tick in loop.worst:
+        fields = {
+            "tick": tick.tick,
+            "duration_ms": tick.duration_ns / _MS,
+            "writer": tick.writer,
+            "breakdown_ms": {path: ns / _MS for path, ns in sorted(tick.breakdown.items())},
+        }
+        yield _Message(tick.started_ns, _topic("worst_tick", loop.path), "tick", fields)
+
+
+def _reading(gauge: Gauge, end_ns: int) -> _Message:
+    fields = {"last": gauge.last, "min": gauge.min, "max": gauge.max, "readings": gauge.count}
+    return _Message(end_ns, _topic("gauge", gauge.name), "gauge", fields)
+
+
+def _calls(timeline: Timeline) -> Iterator[_Message]:
+    """Yield the calls, each where it began."""
+    topics = [_topic("call", spot.path) for spot in timeline.spots]
+    threads = [f"{lane.process_title} {lane.pid}, {lane.name}" for lane in timeline.lanes]
+    columns = (timeline.start_ns, timeline.duration_ns, timeline.spot, timeline.lane)
+    for start_ns, duration_ns, spot, lane in zip(*(column.tolist() for column in columns), strict=True):
+        fields = {"duration_ms": duration_ns / _MS, "thread": threads[lane]}
+        yield _Message(start_ns, topics[spot], "call", fields)
+
+
+def _topic(kind: str, path: str) -> str:
+    return f"/ticktree/{kind}/{visible(path)}"
+
+
+class _Log:
+    """The file in the making, on the library that writes it."""
+
+    def __init__(self, library: Any, content: io.BytesIO, began_wall_ns: int) -> None:
+        self._writer = library.Writer(content)
+        self._writer.start(profile="", library="ticktree")
+        self._began_wall_ns = began_wall_ns
+        self._channels: dict[str, int] = {}
+        self._schemas: dict[str, int] = {}
+
+    def write(self, messages: list[_Message]) -> None:
+        """Write messages, each on a channel of its topic."""
+        for message in messages:
+            channel = self._channels.get(message.topic)
+            if channel is None:
+                channel = self._channels[message.topic] = self._channel(message)
+            at_ns = self._began_wall_ns + message.at_ns
+            data = json.dumps(message.fields, separators=(",", ":"), allow_nan=False).encode()
+            self._writer.add_message(channel, log_time=at_ns, publish_time=at_ns, data=data)
+
+    def end(self, profile: Profile) -> None:
+        """Add what is known of the whole run, and end the file."""
+        facts = {
+            key: ", ".join(map(str, ordered(values))) for key, values in sorted(profile.metadata.items())
+        }
+        facts = {encodable(key): encodable(text) for key, text in facts.items()}
+        self._writer.add_metadata("ticktree", {**facts, "title": encodable(title(profile))})
+        self._writer.add_attachment(
+            create_time=0,
+            log_time=self._began_wall_ns,
+            name="profile.json",
+            media_type="application/json",
+            data=profile.to_json().encode(),
+        )
+        self._writer.finish()
+
+    def _channel(self, message: _Message) -> int:
+        if message.kind not in self._schemas:
+            schema = {
+                "type": "object",
+                "properties": {name: {"type": kind} for name, kind in _SCHEMAS[message.kind].items()},
+            }
+            self._schemas[message.kind] = self._writer.register_schema(
+                name=f"ticktree.{message.kind}", encoding="jsonschema", data=json.dumps(schema).encode()
+            )
+        channel: int = self._writer.register_channel(
+            topic=message.topic, message_encoding="json", schema_id=self._schemas[message.kind]
+        )
+        return channel

@@ -1,0 +1,79 @@
+"""Numbers of a profile by name: what experiment trackers draw a curve of, a point each time it is logged.
+
+The names are a promise: what is drawn today and next year is one curve. So they hold only what all trackers allow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from ticktree.profile import Loop, Node, Profile, Stats
+
+_MS = 1_000_000
+_SECOND = 1_000_000_000
+_NOT_ALLOWED = re.compile(r"[^\w./ -]|(?<![^/])\.{1,2}(?![^/])|/(?=/)|^/|/$")
+_LONGEST = 200
+
+
+def numbers(profile: Profile) -> dict[str, float]:
+    """Return every number that is known, by name, such as `section/train/update/mean_ms`.
+
+    No name is the beginning of another's path, for some trackers make files and directories of them. Durations are of
+    the steady phase; calls and totals of all. What is not known is not there.
+    """
+    return {
+        **{f"section/{fit(path)}/{kind}": value for path, kind, value in _of_nodes(profile)},
+        **{f"loop/{fit(path)}/{kind}": value for path, kind, value in _of_loops(profile)},
+        **{f"gauge/{fit(name)}/last": gauge.last for name, gauge in sorted(profile.gauges.items())},
+        **{f"not_recorded/{fit(what)}": float(count) for what, count in sorted(profile.losses.items())},
+    }
+
+
+def fit(name: str) -> str:
+    """Return a name of letters, digits, `_`, `-`, `.`, spaces and slashes only; no two names become one.
+
+    One that had to be changed, or cut, ends in six digits that only it has.
+    """
+    fitted = _NOT_ALLOWED.sub("_", name)
+    if fitted == name and 0 < len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+    return f"{fitted[:_LONGEST]}-{digest[:6]}"
+
+
+def _of_nodes(profile: Profile) -> Iterator[tuple[str, str, float]]:
+    below = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
+    for path, node in below:
+        for kind, value in _of_node(node):
+            yield path, kind, value
+
+
+def _of_node(node: Node) -> Iterator[tuple[str, float]]:
+    yield "calls", float(node.count)
+    yield "total_s", node.total_ns / _SECOND
+    yield "own_s", node.own_ns / _SECOND
+    yield from _durations(node.steady)
+
+
+def _of_loops(profile: Profile) -> Iterator[tuple[str, str, float]]:
+    for path, loop in sorted(profile.loops.items()):
+        for kind, value in _of_loop(loop):
+            yield path, kind, value
+
+
+def _of_loop(loop: Loop) -> Iterator[tuple[str, float]]:
+    yield "ticks", float(loop.ticks)
+    if loop.achieved_hz is not None:
+        yield "hz", loop.achieved_hz
+    if loop.hz:
+        yield "missed", float(loop.missed)
+    yield from _durations(loop.stats)
+
+
+def _durations(stats: Stats) -> Iterator[tuple[str, float]]:
+    for name in ("mean", "p50", "p99", "max"):
+        ns = getattr(stats, f"{name}_ns")
+        if ns is not None:
+            yield f"{name}_ms", ns / _MS

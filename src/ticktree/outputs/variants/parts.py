@@ -1,0 +1,105 @@
+"""What several runs show side by side: what differs, how fast each loop went, and what each section took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ticktree.outputs import columns, formatting
+from ticktree.outputs.chief import chief_of_all
+from ticktree.outputs.columns import Head
+from ticktree.outputs.document import Entry, Heading, Losses, Part, Table, Tone
+from ticktree.outputs.headline import losses
+from ticktree.outputs.variants.facts import apart
+from ticktree.outputs.variants.rows import Row, rows
+from ticktree.outputs.variants.variant import Variant
+from ticktree.outputs.visible import visible
+from ticktree.profile.metadata import ordered
+
+_RUNS = (
+    Head("the loop", 3, words=True),
+    Head("tick", 1),
+    Head("rate", 0),
+    Head("bottleneck", 2, words=True),
+    Head("if free", 0),
+)
+_REMARK = (
+    "What a steady call takes; of unaccounted time, what of each call. "
+    "What of it is chance is not said here: ticktree compare."
+)
+
+
+def parts(runs: Sequence[Variant]) -> Iterator[Part]:
+    """Yield what there is to show, top to bottom."""
+    yield Heading(f"{formatting.counted(len(runs), 'run')} side by side", [run.label for run in runs])
+    yield Table("runs", "run", _RUNS, [_run(run) for run in runs])
+    heads = [Head(run.label, 0, words=True) for run in runs]
+    facts = [
+        Entry(
+            visible(key),
+            [", ".join(visible(str(one)) for one in ordered(of)) or formatting.ABSENT for of in each],
+        )
+        for key, each in apart(runs)
+    ]
+    if facts:
+        yield Table("not the same in all", "fact", heads, facts)
+    for path in sorted({path for run in runs for path in run.profile.loops}):
+        yield _loop(path, runs)
+    found = rows([run.profile for run in runs])
+    yield Table(
+        "sections",
+        "section",
+        [Head(run.label, 0) for run in runs],
+        [_section(row) for row in found],
+        remark=_REMARK,
+    )
+    for run in runs:
+        lost = losses(run.profile)
+        if lost:
+            yield Losses([f"{run.label}: {lost[0]}", *lost[1:]])
+
+
+def _run(run: Variant) -> Entry:
+    found = chief_of_all(run.seen)
+    if found is None:
+        return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
+    loop = found.frame.loop
+    ceiling = None if found.one is None else found.one.ceiling
+    if ceiling is None:
+        free = formatting.ABSENT
+    elif loop is None:
+        free = (
+            f"{formatting.significant(ceiling.speedup)} x"
+            if ceiling.speedup is not None
+            else formatting.ABSENT
+        )
+    else:
+        free = formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
+    return Entry(
+        run.label,
+        [
+            visible(loop.path) if loop else "the run",
+            formatting.time(round(found.frame.tick_ns)),
+            formatting.hertz(loop.achieved_hz) if loop else formatting.ABSENT,
+            visible(found.name or "") or formatting.ABSENT,
+            free,
+        ],
+        "alarm" if loop is not None and loop.missed else "plain",
+    )
+
+
+def _loop(path: str, runs: Sequence[Variant]) -> Table:
+    entries = []
+    for run in runs:
+        loop = run.profile.loops.get(path)
+        cells = [formatting.ABSENT if loop is None else column.text(loop) for column in columns.LOOPS]
+        entries.append(Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain"))
+    title = f"loop {visible(path)}"
+    return Table(title, title, [column.head for column in columns.LOOPS], entries)
+
+
+def _section(row: Row) -> Entry:
+    guide = "  " * row.depth
+    cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
+    waits = any(node and node.wait for node in row.nodes)
+    tone: Tone = "quiet" if row.kind == "unaccounted" else "wait" if waits else "plain"
+    return Entry(visible(row.name) or '""', cells, tone, guide=guide, trunk=guide)

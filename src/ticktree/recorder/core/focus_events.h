@@ -1,0 +1,294 @@
+/* Who tells of calls: sys.monitoring's callbacks (3.12 and later), and the profile function (before). */
+#ifndef TICKTREE_FOCUS_EVENTS_H
+#define TICKTREE_FOCUS_EVENTS_H
+
+#include "focus.h"
+
+static PyObject *tt_monitoring_disable; /* what a callback returns where it need not be called again */
+
+static inline PyObject *tt_again(void) { Py_RETURN_NONE; }
+
+static inline PyObject *tt_never_again(void)
+{
+    Py_INCREF(tt_monitoring_disable);
+    return tt_monitoring_disable;
+}
+
+/* A code object that is met for the first time: is it a root? One that is tells of its calls from now on. */
+static void tt_focus_check(PyObject *code, tt_code_info *info)
+{
+    info->state |= TT_CODE_CHECKED;
+    int root = tt_focus_which(code);
+    if (root == -2) info->state |= TT_CODE_OWN;
+    if (root < 0) return;
+    info->root = root;
+    info->state |= TT_CODE_MET;
+    tt_focus_meet(code);
+}
+
+/* A function begins that does not yet tell of its calls by itself. */
+static int tt_focus_first_calls(PyObject *code, tt_code_info *info)
+{
+    if (!(info->state & TT_CODE_CHECKED)) tt_focus_check(code, info);
+    if (info->state & TT_CODE_OWN) return 0;
+    int recorded = tt_focus_begin(code, info, TT_FOCUS_START);
+    if (recorded && !(info->state & TT_CODE_MET)) {
+        info->state |= TT_CODE_MET;
+        tt_focus_meet(code);
+    }
+    return recorded;
+}
+
+/* PY_START, of every function until it is known: a function that is never called under focus is told of a few times,
+ * one that is tells by itself from then on. */
+static PyObject *tt_on_any_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    tt_code_info *info = count ? tt_code_info_of(args[0], 1) : NULL;
+    if (!info || !tt_focus.recorder) return tt_again();
+    if (info->state & (TT_CODE_MET | TT_CODE_OWN) && !tt_focus.keeps_looking) return tt_never_again();
+    if (info->state & TT_CODE_MET) {
+        tt_focus_begin(args[0], info, TT_FOCUS_START);
+        return tt_again();
+    }
+    tt_focus_first_calls(args[0], info);
+    if (tt_focus.keeps_looking) return info->state & TT_CODE_OWN ? tt_never_again() : tt_again();
+    if (info->state & (TT_CODE_MET | TT_CODE_OWN | TT_CODE_SLEEPY)) return tt_never_again();
+    if (++info->outside < TT_FOCUS_OUTSIDE_CAP) return tt_again();
+    info->state |= TT_CODE_ASLEEP;
+    tt_focus_sleep(args[0]);
+    return tt_never_again();
+}
+
+static PyObject *tt_on_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    tt_code_info *info = count ? tt_code_info_of(args[0], 0) : NULL;
+    if (!info) return tt_again();
+    if (TT_LIKELY(info->state & TT_CODE_MET)) tt_focus_begin(args[0], info, TT_FOCUS_START);
+    else tt_focus_first_calls(args[0], info);
+    return tt_again();
+}
+
+static PyObject *tt_on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    tt_code_info *info = count ? tt_code_info_of(args[0], 0) : NULL;
+    if (info && info->state & TT_CODE_MET) tt_focus_begin(args[0], info, TT_FOCUS_RESUME);
+    return tt_again();
+}
+
+static PyObject *tt_on_end(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    if (count) tt_focus_end(args[0]);
+    return tt_again();
+}
+
+static PyObject *tt_on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    if (count > 2 && tt_focus_yield_ends(args[0], args[2])) tt_focus_end(args[0]);
+    return tt_again();
+}
+
+/* CALL: what is called under another name than its own is woken here; and C functions begin, where they are asked for. */
+static PyObject *tt_on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    if (count < 3) return tt_again();
+    PyObject *callable = args[2];
+    if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
+    if (PyFunction_Check(callable)) {
+        PyObject *code = PyFunction_GET_CODE(callable);
+        tt_code_info *info = tt_code_info_of(code, 0);
+        if (info && info->state & TT_CODE_ASLEEP) {
+            info->state = (info->state & ~(uint32_t)TT_CODE_ASLEEP) | TT_CODE_SLEEPY;
+            tt_focus_meet(code);
+        }
+    } else if (tt_focus.c_functions) {
+        tt_focus_c_begin(callable);
+    }
+    return tt_focus.c_functions ? tt_again() : tt_never_again();
+}
+
+static PyObject *tt_on_c_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+{
+    tt_focus_c_end();
+    return tt_again();
+}
+
+#define TT_CALLBACK(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
+static PyMethodDef tt_focus_callbacks[] = {
+    TT_CALLBACK("any_start", tt_on_any_start), TT_CALLBACK("start", tt_on_start), TT_CALLBACK("resume", tt_on_resume),
+    TT_CALLBACK("end", tt_on_end),             TT_CALLBACK("yielded", tt_on_yield), TT_CALLBACK("call", tt_on_call),
+    TT_CALLBACK("c_end", tt_on_c_end),
+};
+#define TT_FOCUS_CALLBACKS (sizeof tt_focus_callbacks / sizeof *tt_focus_callbacks)
+
+#if PY_VERSION_HEX < 0x030C0000
+#include <opcode.h>
+
+/* Set by the Cython side: a root was found at this call of it; 0: it is called in other ways than can be wrapped. */
+static int (*tt_focus_wrap)(PyObject *code, int root);
+
+/* The instruction that a generator's frame stands at, or stood at when it was left. */
+static inline int tt_profile_opcode(tt_pyframe *pyframe)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return _Py_OPCODE(*pyframe->prev_instr);
+#else
+    int at = 2 * pyframe->f_lasti;
+    if (at < 0) return -1;
+    return ((unsigned char *)PyBytes_AS_STRING(((PyCodeObject *)pyframe->f_code)->co_code))[at];
+#endif
+}
+
+static inline int tt_profile_is_fresh(tt_pyframe *pyframe)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    int opcode = tt_profile_opcode(pyframe);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*pyframe->prev_instr) == 0;
+#else
+    return pyframe->f_lasti < 0;
+#endif
+}
+
+static inline int tt_profile_has_yielded(tt_pyframe *pyframe)
+{
+    int opcode = tt_profile_opcode(pyframe);
+#if PY_VERSION_HEX < 0x030B0000
+    if (opcode == YIELD_FROM) return 1;
+#endif
+    return opcode == YIELD_VALUE;
+}
+
+static uint32_t tt_profile_extents; /* wrapped roots that are open, in all threads */
+
+static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame), int what, PyObject *arg);
+
+/* A thread may have a profile function of its own, which stays. */
+static inline int tt_profile_is_free(PyThreadState *state) { return state->c_profilefunc == NULL; }
+
+static void tt_profile_off(PyThreadState *state)
+{
+    if (state->c_profilefunc == tt_profile) PyEval_SetProfile(NULL, NULL);
+}
+
+static void tt_profile_begin(tt_pyframe *pyframe)
+{
+    PyObject *code = (PyObject *)tt_pyframe_code(pyframe);
+    tt_code_info *info = tt_code_info_of(code, 1);
+    if (!info || info->state & TT_CODE_OWN) return;
+    int sleeps_or_generates = ((PyCodeObject *)code)->co_flags &
+                              (CO_GENERATOR | CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
+    int resumes = sleeps_or_generates && !tt_profile_is_fresh(pyframe);
+    if (!(info->state & TT_CODE_CHECKED)) {
+        info->state |= TT_CODE_CHECKED | TT_CODE_MET | TT_CODE_NAMED;
+        tt_focus.keeps_looking++; /* until it is wrapped, other threads look too */
+        int root = tt_focus_which(code);
+        if (root == -2) info->state |= TT_CODE_OWN;
+        if (root >= 0) {
+            info->root = root;
+            if (!tt_focus_wrap(code, root)) tt_focus.keeps_looking++;
+        }
+        tt_focus.keeps_looking--;
+        if (root == -2) return;
+    }
+    tt_focus_begin(code, info, resumes ? TT_FOCUS_RESUME : TT_FOCUS_START);
+}
+
+static void tt_profile_end(tt_pyframe *pyframe, PyObject *value)
+{
+    PyObject *code = (PyObject *)tt_pyframe_code(pyframe);
+    if (value && tt_code_sleeps(code) && tt_profile_has_yielded(pyframe) && !tt_focus_yield_ends(code, value)) return;
+    tt_focus_end(code);
+}
+
+/* Whether there is anything to see outside the wrapped roots: roots that are not found yet, or cannot be wrapped. */
+static inline int tt_profile_looks(void) { return tt_focus.unfound > 0 || tt_focus.keeps_looking; }
+
+static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame), int what, PyObject *arg)
+{
+    PyThreadState *state = tt_thread_state();
+    if (TT_UNLIKELY(!tt_focus.recorder)) {
+        tt_profile_off(state);
+        return 0;
+    }
+    switch (what) {
+    case PyTrace_CALL:
+        tt_profile_begin(tt_pyframe_now(state));
+        break;
+    case PyTrace_RETURN:
+        tt_profile_end(tt_pyframe_now(state), arg);
+        break;
+    case PyTrace_C_CALL:
+        if (tt_focus.c_functions) tt_focus_c_begin(arg);
+        return 0;
+    case PyTrace_C_RETURN:
+    case PyTrace_C_EXCEPTION:
+        if (tt_focus.c_functions) tt_focus_c_end();
+        return 0;
+    default:
+        return 0;
+    }
+    /* All roots are found and wrapped, and none is open: whoever is still looked at need not be any more. */
+    if (TT_UNLIKELY(!tt_focus.open && !tt_profile_looks() && !tt_profile_extents)) tt_profile_off(state);
+    return 0;
+}
+
+/* From here on this thread's calls are seen. 0: it has another profile function, which stays. */
+static int tt_profile_on(int displace)
+{
+    PyThreadState *state = tt_thread_state();
+    if (state->c_profilefunc == tt_profile) return 1;
+    if (!displace && !tt_profile_is_free(state)) return 0;
+    PyEval_SetProfile(tt_profile, NULL);
+    return 1;
+}
+
+static void tt_profile_off_here(void) { tt_profile_off(tt_thread_state()); }
+
+#else /* there is sys.monitoring */
+static int (*tt_focus_wrap)(PyObject *code, int root);
+static int tt_profile_on(int Py_UNUSED(displace)) { return 0; }
+static void tt_profile_off_here(void) {}
+#endif
+
+/* Set by the Cython side: a wrapped root was called in a thread that has a profile function of its own. */
+static void (*tt_focus_alone)(void);
+
+/* A root that is wrapped: while it runs, the calls of its thread are seen. */
+typedef struct {
+    vectorcallfunc vectorcall;
+    PyObject *function;
+} tt_opening;
+
+static Py_ssize_t tt_opening_offset; /* where the Cython class keeps it */
+
+static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    PyObject *function = ((tt_opening *)((char *)self + tt_opening_offset))->function;
+#if PY_VERSION_HEX < 0x030C0000
+    tt_recorder *recorder = tt_focus.recorder;
+    PyThreadState *state = tt_thread_state();
+    if (recorder && recorder->recording && state->c_profilefunc != tt_profile) {
+        if (state->c_profilefunc) tt_focus_alone();
+        else {
+            PyEval_SetProfile(tt_profile, NULL);
+            tt_profile_extents++;
+            PyObject *result = PyObject_Vectorcall(function, args, count, names);
+            tt_profile_extents--;
+            if (state->c_profilefunc != tt_profile) tt_focus_settle(recorder);
+            if (!tt_profile_looks()) tt_profile_off(state); /* PyEval_SetProfile keeps the exception */
+            return result;
+        }
+    }
+#endif
+    return PyObject_Vectorcall(function, args, count, names);
+}
+
+static void tt_opening_prepare(PyTypeObject *type, Py_ssize_t offset)
+{
+    tt_opening_offset = offset;
+    type->tp_vectorcall_offset = offset + (Py_ssize_t)offsetof(tt_opening, vectorcall);
+    type->tp_call = PyVectorcall_Call;
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+    PyType_Modified(type);
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* What focus knows of code: which is a root, what was met, and what each call site is called.
+ *
+ * A call site is the calling instruction and what is called. It is resolved to a name once (who names it may run any
+ * code); what is known of a code object lies with it, and goes with it.
+ */
+#ifndef TICKTREE_FOCUS_SITES_H
+#define TICKTREE_FOCUS_SITES_H
+
+#include "lifecycle.h"
+
+#define TT_FRAME_FOCUS (1u << 20)   /* a call under focus, in the frame's own Python call */
+#define TT_FRAME_FOCUS_C (1u << 21) /* of a C function, by the frame's Python call */
+
+#define TT_FOCUS_ROOTS 32u
+#define TT_FOCUS_SITE_CAP 16384u /* call sites are kept, with the code that they are of */
+#define TT_FOCUS_OUTSIDE_CAP 64u /* calls outside after which a function is no longer looked at */
+
+enum tt_code_state {
+    TT_CODE_CHECKED = 1, /* whether it is a root is known */
+    TT_CODE_OWN = 2,     /* ticktree's: its calls are its caller's */
+    TT_CODE_MET = 4,     /* called under focus: it tells of its calls */
+    TT_CODE_NAMED = 8,   /* what it may call is known by name */
+    TT_CODE_ASLEEP = 16, /* called so often outside that it is no longer looked at */
+    TT_CODE_SLEEPY = 32  /* woken: its calls are looked at, under focus or not */
+};
+
+/* What is known of a code object; lies with it, and goes with it. */
+typedef struct {
+    uint32_t epoch; /* of the focus that it was learnt in */
+    uint32_t state, outside;
+    int32_t root; /* which; -1: none */
+} tt_code_info;
+
+typedef struct {
+    const void *caller, *callee; /* held by whoever names the site */
+    uint64_t at;
+    tt_section section;
+} tt_focus_site;
+
+typedef struct {
+    tt_recorder *recorder; /* NULL: nothing is in focus */
+    uint32_t epoch, depth, generation;
+    int c_functions, root_count, unfound, keeps_looking;
+    uint32_t open; /* at least the calls that are open under focus, in all threads: 0 says that there are none */
+    tt_section *roots[TT_FOCUS_ROOTS];
+    tt_focus_site **sites;
+    uint32_t slots, count;
+} tt_focus_state;
+
+static tt_focus_state tt_focus;
+
+/* Set by the Cython side; each may run any code and leaves no exception. */
+static int (*tt_focus_which)(PyObject *code);   /* whether a code object is a root, met for the first time; -1: none */
+static void (*tt_focus_meet)(PyObject *code);   /* makes a code object tell of its calls */
+static void (*tt_focus_want)(PyObject *code);   /* wakes what a code object may call */
+static void (*tt_focus_sleep)(PyObject *code);  /* notes a code object that is no longer looked at */
+static tt_section *(*tt_focus_name)(PyObject *caller, int offset, PyObject *callee, const void *key);
+
+/* Notes in a new node where its calls are made. */
+static void (*tt_focus_note)(tt_recorder *recorder, tt_node *node, tt_section *section);
+
+static Py_ssize_t tt_code_extra_index = -1;
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define tt_code_get_extra PyUnstable_Code_GetExtra
+#define tt_code_set_extra PyUnstable_Code_SetExtra
+#define tt_request_extra_index PyUnstable_Eval_RequestCodeExtraIndex
+#else
+#define tt_code_get_extra _PyCode_GetExtra
+#define tt_code_set_extra _PyCode_SetExtra
+#define tt_request_extra_index _PyEval_RequestCodeExtraIndex
+#endif
+
+/* NULL where nothing is known of the code, and where there is no memory to note it. */
+static tt_code_info *tt_code_info_of(PyObject *code, int make)
+{
+    void *extra = NULL;
+    if (TT_UNLIKELY(!PyCode_Check(code)) || tt_code_get_extra(code, tt_code_extra_index, &extra) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    tt_code_info *info = extra;
+    if (TT_UNLIKELY(!info && make)) {
+        info = calloc(1, sizeof *info);
+        if (info && tt_code_set_extra(code, tt_code_extra_index, info) < 0) {
+            PyErr_Clear();
+            free(info);
+            return NULL;
+        }
+    }
+    if (info && TT_UNLIKELY(info->epoch != tt_focus.epoch)) {
+        if (!make) return NULL;
+        *info = (tt_code_info){tt_focus.epoch, 0, 0, -1};
+    }
+    return info;
+}
+
+static inline int tt_code_is(PyObject *code, uint32_t state)
+{
+    tt_code_info *info = tt_code_info_of(code, 0);
+    return info && info->state & state;
+}
+
+/* Coroutines, and async generators between two values: they sleep with their call open. */
+static inline int tt_code_sleeps(PyObject *code)
+{
+    return ((PyCodeObject *)code)->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
+}
+
+static inline uint64_t tt_focus_of(uint32_t roots, uint32_t depth_left) { return (uint64_t)roots << 32 | depth_left; }
+
+/* In a context of its own: the call of the thread's that this one runs in. An event loop that runs under focus runs its
+ * tasks there, wherever they were made. */
+static __attribute__((noinline)) tt_frame *tt_focus_beneath(const tt_stack *stack, tt_pyframe *now)
+{
+    tt_frame *frame = stack->thread->base.top;
+    while (frame && !(frame->flags & TT_FRAME_FOCUS && tt_chain_depth(frame->python_frame, now) >= 0))
+        frame = tt_below(frame);
+    return frame;
+}
+
+/* The call under focus that is open around a call entered here; NULL: none is. What a sleeping coroutine has started
+ * runs beside it, not in it. */
+static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_stack *stack, tt_frame *around,
+                                        tt_pyframe *now)
+{
+    tt_frame *frame = around ? around : tt_bottom_parent(stack);
+    while (frame && !(frame->flags & TT_FRAME_FOCUS))
+        frame = frame->flags & TT_FRAME_LOST ? tt_below(frame) : tt_parent_frame(recorder, frame);
+    if (TT_LIKELY(stack == &stack->thread->base)) return frame;
+    if (frame && !tt_sleeps(recorder, stack, frame, now)) return frame;
+    return tt_focus_beneath(stack, now);
+}
+
+/* Byte offset of the instruction that a frame executes. */
+static inline int tt_pyframe_offset(tt_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return (int)((const char *)frame->instr_ptr - (const char *)_PyCode_CODE((PyCodeObject *)frame->f_executable));
+#elif PY_VERSION_HEX >= 0x030B0000
+    return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
+#else
+    return 2 * frame->f_lasti;
+#endif
+}
+
+static inline uint32_t tt_focus_slot(const void *caller, uint64_t at, const void *callee)
+{
+    uint64_t key = (at ^ (uint64_t)(uintptr_t)caller << 20) * 0x9E3779B97F4A7C15ULL;
+    key = (key ^ (uint64_t)(uintptr_t)callee) * 0x9E3779B97F4A7C15ULL;
+    return (uint32_t)(key >> 32) & (tt_focus.slots - 1);
+}
+
+static tt_focus_site **tt_focus_site_at(const void *caller, uint64_t at, const void *callee)
+{
+    uint32_t slot = tt_focus_slot(caller, at, callee);
+    for (; tt_focus.sites[slot]; slot = (slot + 1) & (tt_focus.slots - 1)) {
+        tt_focus_site *site = tt_focus.sites[slot];
+        if (site->at == at && site->callee == callee && site->caller == caller) break;
+    }
+    return &tt_focus.sites[slot];
+}
+
+static int tt_focus_sites_grow(void)
+{
+    uint32_t old_slots = tt_focus.slots, slots = old_slots ? 2 * old_slots : 1024;
+    tt_focus_site **old = tt_focus.sites, **sites = calloc(slots, sizeof *sites);
+    if (!sites) return 0;
+    tt_focus.sites = sites;
+    tt_focus.slots = slots;
+    for (uint32_t at = 0; at < old_slots; at++)
+        if (old[at]) *tt_focus_site_at(old[at]->caller, old[at]->at, old[at]->callee) = old[at];
+    free(old);
+    return 1;
+}
+
+/* A call site met for the first time. NULL: there are too many. */
+static __attribute__((noinline)) tt_section *tt_focus_site_make(tt_pyframe *caller, const void *code, uint64_t at,
+                                                                PyObject *callee, const void *key)
+{
+    if (tt_focus.count >= TT_FOCUS_SITE_CAP) return NULL;
+    tt_section *named = tt_focus_name((PyObject *)code, caller ? tt_pyframe_offset(caller) : -1, callee, key);
+    if (!named || !tt_focus.recorder) return NULL;
+    if (2 * (tt_focus.count + 1) > tt_focus.slots && !tt_focus_sites_grow()) return NULL;
+    tt_focus_site **slot = tt_focus_site_at(code, at, key); /* another thread may have made it meanwhile */
+    if (!*slot) {
+        tt_focus_site *site = calloc(1, sizeof *site);
+        if (!site) return NULL;
+        *site = (tt_focus_site){code, key, at, *named};
+        tt_section_link(tt_focus.recorder, &site->section);
+        *slot = site;
+        tt_focus.count++;
+    }
+    return &(*slot)->section;
+}
+
+/* `callee` is called by `caller` (NULL: by nobody); `key` tells it from others that are called there. */
+static inline tt_section *tt_focus_site_of(tt_pyframe *caller, PyObject *callee, const void *key)
+{
+    const void *code = caller ? tt_pyframe_code(caller) : NULL;
+    uint64_t at = tt_pyframe_site(caller);
+    tt_focus_site *site = tt_focus.slots ? *tt_focus_site_at(code, at, key) : NULL;
+    return TT_LIKELY(site != NULL) ? &site->section : tt_focus_site_make(caller, code, at, callee, key);
+}
+
+/* Who called, as the program's author sees it: what ticktree puts between is not there. */
+static inline tt_pyframe *tt_focus_caller(tt_pyframe *caller, const tt_frame *around)
+{
+    while (caller && !(around && tt_entered_in(around, caller)) &&
+           tt_code_is((PyObject *)tt_pyframe_code(caller), TT_CODE_OWN))
+        caller = tt_pyframe_python_caller(caller);
+    return caller;
+}
+
+#endif

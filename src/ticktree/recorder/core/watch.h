@@ -1,0 +1,136 @@
+/* Watches: what one request's own sections took, of many that are served at a time.
+ *
+ * A call that is watched (the request's) keeps a table: for every node below it, how long its calls of this request
+ * took. Calls below are marked as they open, by a flag that they inherit; one that closes walks up to the watched call
+ * and adds itself. So requests that take turns on a thread each have their own exact sums, a call that outlives its
+ * request is in nobody's, and sections that are in no request pay one test of a flag that is read anyway.
+ */
+#ifndef TICKTREE_WATCH_H
+#define TICKTREE_WATCH_H
+
+#include "recorder.h"
+#include <stdlib.h>
+
+typedef struct { /* one node's calls in one request */
+    tt_ref node;
+    uint32_t calls;
+    uint64_t sum, concurrent;
+} tt_watch_row;
+
+typedef struct tt_watch {
+    tt_watch_row *rows; /* open addressing, by node */
+    uint32_t count, room;
+    uint32_t lost;     /* calls that found no memory here */
+    uint32_t calls;    /* watched calls that are over */
+    uint64_t sum;      /* their durations */
+    tt_frame *frame;   /* the watched call, if it is still the call `serial` */
+    uint64_t serial;
+    tt_thread *thread; /* that runs it */
+    uint32_t generation;
+} tt_watch;
+
+static tt_watch_row *tt_watch_row_of(tt_watch *watch, tt_ref node)
+{
+    uint32_t at = (uint32_t)((node * 0x9E3779B97F4A7C15ULL) >> 32) & (watch->room - 1);
+    while (watch->rows[at].node && watch->rows[at].node != node) at = (at + 1) & (watch->room - 1);
+    return &watch->rows[at];
+}
+
+static int tt_watch_grow(tt_watch *watch)
+{
+    tt_watch old = *watch;
+    uint32_t room = old.room ? 2 * old.room : 32;
+    tt_watch_row *rows = calloc(room, sizeof *rows);
+    if (!rows) return 0;
+    watch->rows = rows;
+    watch->room = room;
+    for (uint32_t at = 0; at < old.room; at++)
+        if (old.rows[at].node) *tt_watch_row_of(watch, old.rows[at].node) = old.rows[at];
+    free(old.rows);
+    return 1;
+}
+
+static void tt_watch_add(tt_watch *watch, tt_ref node, uint64_t duration, uint64_t concurrent)
+{
+    if (2 * watch->count >= watch->room && !tt_watch_grow(watch)) {
+        watch->lost++;
+        return;
+    }
+    tt_watch_row *row = tt_watch_row_of(watch, node);
+    if (!row->node) {
+        row->node = node;
+        watch->count++;
+    }
+    row->calls++;
+    row->sum += duration;
+    row->concurrent += concurrent;
+}
+
+static inline tt_watch *tt_watch_of(const tt_frame *frame) { return (tt_watch *)(uintptr_t)frame->watch; }
+
+/* The call around this one: the one it covers, or the one that gave its thread the work. */
+static tt_frame *tt_watch_above(const tt_recorder *recorder, const tt_frame *frame)
+{
+    tt_frame *above = frame->parent ? (tt_frame *)(recorder->arena.base + (uint64_t)frame->parent * TT_LINE) : NULL;
+    if (above && above->serial == frame->parent_serial) return above;
+    if (!(frame->flags & TT_FRAME_AFAR)) return NULL;
+    above = (tt_frame *)(uintptr_t)frame->afar;
+    return above->serial == frame->afar_serial ? above : NULL;
+}
+
+/* Adds to a watched call, and to those that watch around it. */
+static void tt_watch_note(const tt_recorder *recorder, tt_frame *frame, tt_ref node, uint64_t duration, uint64_t concurrent)
+{
+    for (; frame; frame = tt_watch_above(recorder, frame))
+        if (frame->flags & TT_FRAME_WATCH) tt_watch_add(tt_watch_of(frame), node, duration, concurrent);
+}
+
+/* A call is over: adds it to every watch that it is under, and ends its own. */
+static __attribute__((noinline)) void tt_watch_close(const tt_recorder *recorder, tt_frame *frame, uint64_t duration,
+                                                     uint64_t concurrent)
+{
+    tt_watch_note(recorder, tt_watch_above(recorder, frame), frame->node, duration, concurrent);
+    if (!(frame->flags & TT_FRAME_WATCH)) return;
+    tt_watch *watch = tt_watch_of(frame);
+    watch->calls++;
+    watch->sum += duration;
+    watch->frame = NULL;
+}
+
+/* A call at the bottom of another thread's stack, made for work that `above` gave away. */
+static void tt_watch_from_afar(tt_frame *frame, tt_frame *above, uint64_t serial)
+{
+    if (above->serial != serial || !(above->flags & TT_FRAME_WATCHED)) return;
+    frame->flags |= TT_FRAME_AFAR | TT_FRAME_WATCHED;
+    frame->afar = (uint64_t)(uintptr_t)above;
+    frame->afar_serial = serial;
+}
+
+/* From now on a call is watched; 0: it is over, or somebody watches it. */
+static int tt_watch_begin(const tt_recorder *recorder, tt_watch *watch, tt_thread *thread, tt_frame *frame)
+{
+    if (!frame || !frame->node || frame->flags & TT_FRAME_WATCH || watch->frame) return 0;
+    frame->flags |= TT_FRAME_WATCH | TT_FRAME_WATCHED;
+    frame->watch = (uint64_t)(uintptr_t)watch;
+    watch->frame = frame;
+    watch->serial = frame->serial;
+    watch->thread = thread;
+    watch->generation = recorder->generation;
+    return 1;
+}
+
+/* The watched call, while it goes on. */
+static tt_frame *tt_watch_open(const tt_recorder *recorder, const tt_watch *watch)
+{
+    if (!watch->frame || recorder->forked || watch->generation != recorder->generation || !recorder->header) return NULL;
+    return watch->frame->serial == watch->serial ? watch->frame : NULL;
+}
+
+static void tt_watch_free(const tt_recorder *recorder, tt_watch *watch)
+{
+    tt_frame *frame = tt_watch_open(recorder, watch);
+    if (frame) frame->flags &= ~(uint32_t)TT_FRAME_WATCH;
+    free(watch->rows);
+}
+
+#endif

@@ -1,0 +1,94 @@
+"""What the native side asks once a code object and once a call site: is it a root, what is it called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_root
+from ticktree.recorder.focus.lines import qualified_name
+from ticktree.recorder.focus.naming import Expressions, definition, name_of_c_call, name_of_call, name_of_root
+from ticktree.recorder.focus.roots import Root, found_root
+
+_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH120, PTH100
+
+# What the native side takes from `which`.
+_NO_ROOT, _TICKTREES_OWN = -1, -2
+
+
+class Eye:
+    """What is in focus. The native side holds it, and asks it what it meets for the first time.
+
+    Args:
+        recorder: What records.
+        names: Of functions, as the program's author writes them.
+        depth: Levels of calls below a root.
+        c_functions: Whether C functions are recorded.
+    """
+
+    def __init__(self, recorder: Recorder, names: Sequence[str], depth: int, c_functions: bool) -> None:
+        self.recorder = recorder
+        self.depth = depth
+        self.c_functions = c_functions
+        self.roots = [Root(name) for name in names]
+        self._held: list[Any] = []  # what the native side knows by its address
+        self._expressions: dict[CodeType, Expressions] = {}
+
+    def begin(self) -> None:
+        """Begins to look.
+
+        Raises:
+            TicktreeError: It cannot be; nothing has changed.
+        """
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Puts all back as it was."""
+        focus_end()
+
+    def watch(self, keeps_looking: bool) -> None:
+        """Makes the native side ask this eye."""
+        focus_begin(self.recorder, self, self.depth, len(self.roots), self.c_functions, keeps_looking)
+
+    # -- asked by the native side ---------------------------------------------------------------------------------
+
+    def which(self, code: CodeType) -> int:
+        """Which root a code object is that runs for the first time; -1 for none, -2 for what is ticktree's own."""
+        if code.co_filename.startswith(_OWN):
+            return _TICKTREES_OWN
+        at = found_root(self.roots, code, sys._getframe(1))
+        if at is None:
+            return _NO_ROOT
+        root = self.roots[at]
+        root.code = code
+        site = definition(code)
+        self._held.append((code, site))
+        focus_root(self.recorder, at, name_of_root(root.shown, code), site)
+        return at
+
+    def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, tuple[str, int, str]]:
+        """The name of a call site, and where it is."""
+        self._held.append((caller, callee))
+        expression, line = "", 0
+        if caller is not None:
+            expressions = self._expressions.get(caller)
+            if expressions is None:
+                expressions = self._expressions[caller] = Expressions(caller)
+            expression, line = expressions.at(offset, callee)
+        site = (caller.co_filename, line, qualified_name(caller)) if caller is not None else ("", 0, "")
+        self._held.append(site)
+        if isinstance(callee, CodeType):
+            return name_of_call(expression, callee), site
+        return name_of_c_call(expression, callee, line), site
+
+    def meet(self, code: CodeType) -> None:
+        """A code object is called under focus: it is to tell of its calls."""
+
+    def want(self, code: CodeType) -> None:
+        """What a code object calls is to be seen."""
+
+    def sleep(self, code: CodeType) -> None:
+        """A code object is not called under focus, and no longer looked at."""

@@ -1,0 +1,126 @@
+"""What a call is called: `expression | Qualname : file @ Lnnn`, the file and line those of the function's definition.
+
+The expression is the source text of the call. Where a function makes calls of the same text in several places, the
+line of each is said with it, `expression @ Lnnn`, and where they are on one line the column too: so that each place
+has a name of its own, and the same name in every process and every run of the same source.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+from collections import defaultdict
+from types import CodeType
+from typing import Any, TypeAlias
+
+from ticktree.recorder.focus.lines import Place, places_of, qualified_name
+
+# Bytes of UTF-8; together with what stands between them less than the 255 that a name may have.
+_EXPRESSION = 96
+_QUALIFIED = 72
+_FILE = 60
+
+_Site: TypeAlias = tuple[str, int, str]
+
+
+class Expressions:
+    """The source text of what each instruction of a code object computes."""
+
+    def __init__(self, code: CodeType) -> None:
+        self._code = code
+        self._lines = _source_of(code.co_filename)
+        self._places = places_of(code, self._lines)
+        self._texts = {place: self._text(place) for place in {*self._places} if place is not None}
+        self._sites: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+        for place, text in self._texts.items():
+            self._sites[text].add((place.line, place.column))
+
+    def at(self, offset: int, callee: Any) -> tuple[str, int]:
+        """The text of the call at a byte offset, as it is told from others in this code, and its line."""
+        at = offset // 2
+        place = self._places[at] if 0 <= at < len(self._places) else None
+        if place is None:
+            return "", self._code.co_firstlineno
+        text = self._texts[place] or f"{_last(callee)}()"
+        sites = self._sites[self._texts[place]]
+        if len(sites) > 1:
+            same_line = [line for line, _ in sites].count(place.line) > 1
+            text += f" @ L{place.line}:{place.column}" if same_line else f" @ L{place.line}"
+        return text, place.line
+
+    def _text(self, place: Place) -> str:
+        lines = self._lines[place.line - 1 : place.end_line]
+        if not lines or place.end_column < 0:
+            return ""
+        raw = [line.encode() for line in lines]
+        raw[-1] = raw[-1][: place.end_column]
+        raw[0] = raw[0][place.column :]
+        return fitted(" ".join(b" ".join(raw).decode(errors="replace").split()), _EXPRESSION)
+
+
+def name_of_root(shown: str, code: CodeType) -> str:
+    """The name of a function in focus that nothing in focus calls."""
+    return f"{fitted(shown, _QUALIFIED, keep_end=True)} : {shown_file(code.co_filename)} @ L{code.co_firstlineno}"
+
+
+def name_of_call(expression: str, code: CodeType) -> str:
+    """The name of a call of a function written in Python."""
+    callee = fitted(qualified_name(code), _QUALIFIED, keep_end=True)
+    return f"{expression or f'{_last(code)}()'} | {callee} : {shown_file(code.co_filename)} @ L{code.co_firstlineno}"
+
+
+def name_of_c_call(expression: str, callee: Any, line: int) -> str:
+    """The name of a call of a function that has no source: the line is that of the call."""
+    qualified = getattr(callee, "__qualname__", None) if _is_plain(callee) else None
+    name = qualified if isinstance(qualified, str) else type(callee).__qualname__
+    return f"{expression or f'{name}()'} | {fitted(name, _QUALIFIED, keep_end=True)} @ L{line}"
+
+
+def definition(code: CodeType) -> _Site:
+    """Where a function is defined: file, line and qualified name."""
+    return code.co_filename, code.co_firstlineno, qualified_name(code)
+
+
+@functools.lru_cache(maxsize=4096)
+def shown_file(filename: str) -> str:
+    """A file as modules are found: below the longest entry of `sys.path` it is in.
+
+    So it is called the same where the program lies somewhere else.
+    """
+    absolute = os.path.abspath(filename) if not filename.startswith("<") else filename  # noqa: PTH100
+    shown = absolute
+    for entry in sys.path:
+        folder = os.path.join(os.path.abspath(entry or os.curdir), "")  # noqa: PTH100, PTH118
+        if absolute.startswith(folder) and len(absolute) - len(folder) < len(shown):
+            shown = absolute[len(folder) :]
+    return fitted(shown.replace(os.sep, "/"), _FILE, keep_end=True)
+
+
+def fitted(text: str, limit: int, *, keep_end: bool = False) -> str:
+    """A text that takes at most so many bytes of UTF-8, its end or its beginning given up."""
+    encoded = text.encode("utf-8", "backslashreplace")
+    if len(encoded) <= limit:
+        return text
+    left = limit - len("…".encode())
+    if keep_end:
+        return "…" + encoded[-left:].decode("utf-8", "ignore")
+    return encoded[:left].decode("utf-8", "ignore") + "…"
+
+
+def _source_of(filename: str) -> list[str]:
+    try:
+        return linecache.getlines(filename)
+    except Exception:  # a source that cannot be read is none
+        return []
+
+
+def _last(callee: Any) -> str:
+    name = callee.co_name if isinstance(callee, CodeType) else getattr(callee, "__name__", None)
+    return name if isinstance(name, str) else type(callee).__name__
+
+
+def _is_plain(callee: Any) -> bool:
+    """Whether its name can be asked for without running any of the program's code."""
+    return type(callee) is type or type(callee).__module__ == "builtins"

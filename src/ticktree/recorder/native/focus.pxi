@@ -1,0 +1,212 @@
+# Focus: the native side of recorder/focus, which knows what a call site is called and who tells of calls.
+
+
+cdef object focus_eye = None  # of recorder/focus: what is asked of Python, once a code object or a call site
+
+
+def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, bint c_functions, bint keeps_looking):
+    """From now on calls under the roots are recorded, where somebody tells of them.
+
+    Args:
+        recorder: What records.
+        eye: Is asked what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`.
+        depth: How many levels of calls below a root are recorded.
+        roots: How many there are.
+        c_functions: Whether calls of C functions are recorded.
+        keeps_looking: Whether functions that are not under a root are to be told of again and again.
+    """
+    global focus_eye
+    focus_end()
+    focus_eye = eye
+    tt_focus.depth = depth
+    tt_focus.root_count = tt_focus.unfound = roots
+    tt_focus.c_functions = c_functions
+    tt_focus.keeps_looking = keeps_looking
+    tt_focus.generation = recorder.core.generation
+    tt_focus.recorder = recorder.core
+
+
+def focus_end():
+    """Nothing is in focus any more; what is open there is left at this moment, without counting as completed."""
+    global focus_eye
+    if tt_focus.recorder != NULL:
+        tt_focus_close_all(tt_focus.recorder)
+    tt_focus.recorder = NULL
+    for at in range(TT_FOCUS_ROOTS):
+        if tt_focus.roots[at] != NULL:
+            tt_section_unlink(tt_focus.roots[at])
+            free(tt_focus.roots[at])
+    tt_focus_forget()
+    focus_eye = None
+
+
+def focus_callbacks(object disable):
+    """What is to be called for which event, by name; each returns `disable` where it need not be called again."""
+    global tt_monitoring_disable
+    Py_INCREF(disable)
+    tt_monitoring_disable = <PyObject*>disable
+    made = {}
+    for at in range(TT_FOCUS_CALLBACKS):
+        made[tt_focus_callbacks[at].ml_name.decode()] = PyCFunction_New(&tt_focus_callbacks[at], None)
+    return made
+
+
+def focus_root(Recorder recorder, uint32_t root, name, site):
+    """Says what a root is called where nobody in focus calls it; it is found now."""
+    cdef tt_section* section = <tt_section*>calloc(1, sizeof(tt_section))
+    if section == NULL:
+        raise MemoryError
+    section.recorder = recorder.core
+    section.name_id = recorder._name_id(name)
+    section.object = <PyObject*>site  # the eye holds it
+    tt_section_link(recorder.core, section)
+    tt_focus.roots[root] = section
+    tt_focus.unfound -= 1
+
+
+def focus_wake(code):
+    """A code object that is asleep is looked at again; whether it was asleep."""
+    cdef tt_code_info* info = tt_code_info_of(<PyObject*>code, 0)
+    if info == NULL or not info.state & TT_CODE_ASLEEP:
+        return False
+    info.state = (info.state & ~<uint32_t>TT_CODE_ASLEEP) | TT_CODE_SLEEPY
+    return True
+
+
+cdef int focus_which(PyObject* code) noexcept:
+    try:
+        return focus_eye.which(<object>code)
+    except Exception:
+        return -1
+
+
+cdef void focus_meet(PyObject* code) noexcept:
+    try:
+        focus_eye.meet(<object>code)
+    except Exception:
+        pass
+
+
+cdef void focus_want(PyObject* code) noexcept:
+    try:
+        focus_eye.want(<object>code)
+    except Exception:
+        pass
+
+
+cdef void focus_sleep(PyObject* code) noexcept:
+    try:
+        focus_eye.sleep(<object>code)
+    except Exception:
+        pass
+
+
+cdef tt_section focus_named
+
+
+cdef tt_section* focus_name(PyObject* caller, int offset, PyObject* callee, const void* key) noexcept:
+    """What a call site is called, and where it is; the eye holds what its key is of."""
+    cdef Recorder recorder
+    try:
+        recorder = <Recorder>tt_focus.recorder.owner
+        name, site = focus_eye.name(<object>caller if caller != NULL else None, offset, <object>callee)
+        name_id = recorder._name_id(name)
+        memset(&focus_named, 0, sizeof(tt_section))
+        focus_named.name_id = name_id
+        focus_named.recorder = recorder.core
+        focus_named.object = <PyObject*>site
+        return &focus_named
+    except Exception:
+        return NULL
+
+
+cdef void focus_note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
+    cdef Recorder recorder
+    try:
+        recorder = <Recorder>core.owner
+        site = <object>section.object
+        node.site_file = store_text(core, recorder.texts, site[0])
+        node.site_function = store_text(core, recorder.texts, site[2])
+        node.site_line = site[1]
+    except Exception:
+        pass
+
+
+cdef bint focus_wrap(PyObject* code, int root) noexcept:
+    try:
+        return focus_eye.wrap(<object>code, root)
+    except Exception:
+        return False
+
+
+cdef void focus_alone() noexcept:
+    try:
+        focus_eye.alone()
+    except Exception:
+        pass
+
+
+def focus_profile_on(bint displace=False):
+    """The calling thread's calls are told of by a profile function; False where it has another, which stays.
+
+    Args:
+        displace: Take its place nevertheless: it is one of ours.
+    """
+    return bool(tt_profile_on(displace))
+
+
+def focus_profile_off():
+    """Takes the calling thread's profile function back, if it is ours."""
+    tt_profile_off_here()
+
+
+@cython.no_gc_clear
+cdef class Opening:
+    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring."""
+
+    cdef tt_opening core
+    cdef public object __wrapped__
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self, function):
+        self.__wrapped__ = function
+        self.core.vectorcall = <void*>tt_opening_call
+        self.core.function = <PyObject*>function
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        return PyMethod_New(self, instance)
+
+    def __call__(self, *args, **kwargs):  # replaced by the vectorcall protocol; here so that the type is callable
+        return PyVectorcall_Call(self, args, kwargs)
+
+    def __repr__(self):
+        return repr(self.__wrapped__)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _prepare_focus():
+    cdef Opening one = Opening.__new__(Opening, len)
+    global tt_focus_wrap, tt_focus_alone
+    tt_opening_prepare(<PyTypeObject*>Opening, <char*>&one.core - <char*><PyObject*>one)
+    tt_focus_wrap = focus_wrap
+    tt_focus_alone = focus_alone
+    global tt_focus_which, tt_focus_meet, tt_focus_want, tt_focus_sleep, tt_focus_name, tt_focus_note
+    global tt_code_extra_index
+    tt_focus_which = focus_which
+    tt_focus_meet = focus_meet
+    tt_focus_want = focus_want
+    tt_focus_sleep = focus_sleep
+    tt_focus_name = focus_name
+    tt_focus_note = focus_note_site
+    tt_code_extra_index = tt_request_extra_index(<void (*)(void*) noexcept>free)

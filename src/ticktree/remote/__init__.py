@@ -1,0 +1,13 @@
+"""The far side of a call: what a server spent on a request, reported by it and shown under the client's call.
+
+A server says how long its own sections took, in durations only, so that no clocks need to agree: in HTTP's header
+`Server-Timing`, in gRPC's trailing metadata. Its side is turned on by hand, in one line: `asgi`, `wsgi`, `aiohttp` and
+`grpc` here. The client's side is recorded by itself (instrument/).
+"""
+
+from __future__ import annotations
+
+from ticktree.remote.report import Report, Row
+from ticktree.remote.server_timing import HEADER, heard, written
+
+__all__ = ["HEADER", "Report", "Row", "heard", "written"]

@@ -1,0 +1,73 @@
+"""ASGI applications (Starlette, FastAPI, Django, Quart, ...): `app = ticktree.remote.asgi.ServerTiming(app)`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from ticktree.remote.served import Requests, Served
+from ticktree.remote.trace_context import TRACEPARENT, TRACESTATE, Context, came
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+Receive = Callable[[], Awaitable[Message]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class ServerTiming:
+    """An ASGI application that says in each response's `Server-Timing` what took how long.
+
+    Each request is a section `POST /step`. What is said is what was known when the response began: a body that is
+    streamed is made after that. Nothing is done while nothing is recorded.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+        self._requests = Requests(app)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serves one connection of the server's."""
+        requests = self._requests
+        if scope["type"] != "http" or not requests.recorder.recording:
+            await self.app(scope, receive, send)
+            return
+        name = requests.name(scope["method"], scope["path"])
+        queued_ns = _queued_ns(requests)
+        with requests.section(name):
+            served = Served(requests.recorder, name, queued_ns, _context(scope))
+
+            async def sending(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    said = served.said()
+                    if said is not None:
+                        field = (b"server-timing", said.encode("ascii"))
+                        message = {**message, "headers": [*message.get("headers", ()), field]}
+                await send(message)
+
+            try:
+                await self.app(scope, receive, sending)
+            finally:
+                served.over()
+
+
+def _context(scope: Message) -> Context | None:
+    found = {name: value.decode("latin-1") for name, value in scope["headers"] if name.startswith(b"trace")}
+    return came(found.get(TRACEPARENT.encode()), found.get(TRACESTATE.encode()))
+
+
+# Servers that make a task for each request, by what its coroutine is called: until it runs, the request waits.
+_TASKS = frozenset(("RequestResponseCycle.run_asgi",))
+
+
+def _queued_ns(requests: Requests) -> int | None:
+    """How long the server's task for the request waited for its turn."""
+    task = asyncio.current_task()
+    coroutine = task.get_coro() if task is not None else None
+    if getattr(coroutine, "__qualname__", "") not in _TASKS:
+        return None
+    origin = requests.recorder.origin_var.get(None)
+    return origin.age_ns if origin is not None and origin.recorder is requests.recorder else None

@@ -1,0 +1,164 @@
+"""gRPC servers: `grpc.server(pool, interceptors=[ticktree.remote.grpc.server_timing()])`, and the same with `aio_`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from time import perf_counter_ns
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from ticktree.remote.served import Requests, Served, since
+from ticktree.remote.trace_context import TRACEPARENT, TRACESTATE, Context, came
+
+# The key of trailing metadata. Its value is what HTTP's header would be.
+KEY = "server-timing"
+
+# By whether requests and responses are streams.
+_MAKERS = {
+    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
+    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
+    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
+    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
+}
+
+
+def server_timing() -> grpc.ServerInterceptor:
+    """Return an interceptor that says in each call's trailing metadata what took how long.
+
+    Each call is a section by its method, `/package.Service/Method`, and has waited for a thread of the pool. Of a
+    stream of responses, what counts is the time in which they are made. Nothing is done while nothing is recorded.
+    """
+    return _Interceptor()
+
+
+def aio_server_timing() -> grpc.aio.ServerInterceptor:
+    """Return the same for a server of `grpc.aio`. How long a call waited is not known there."""
+    return _AioInterceptor()
+
+
+class _Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
+    def __init__(self) -> None:
+        self._requests = Requests(server_timing)
+
+    def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
+        handler = continuation(details)
+        if handler is None or not self._requests.recorder.recording:
+            return handler
+        return _rebuilt(handler, _sync(self._requests, details, handler))
+
+
+class _AioInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    def __init__(self) -> None:
+        self._requests = Requests(aio_server_timing)
+
+    async def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
+        handler = await continuation(details)
+        if handler is None or not self._requests.recorder.recording:
+            return handler
+        return _rebuilt(handler, _aio(self._requests, details, handler))
+
+
+def _behaviour(handler: Any) -> Any:
+    return getattr(handler, _MAKERS[handler.request_streaming, handler.response_streaming][0])
+
+
+def _rebuilt(handler: Any, behaviour: Any) -> Any:
+    make = _MAKERS[handler.request_streaming, handler.response_streaming][1]
+    return make(behaviour, handler.request_deserializer, handler.response_serializer)
+
+
+def _context(details: Any) -> Context | None:
+    found = {
+        key: value for key, value in details.invocation_metadata or () if key in (TRACEPARENT, TRACESTATE)
+    }
+    return came(found.get(TRACEPARENT), found.get(TRACESTATE))
+
+
+def _say(context: Any, served: Served) -> None:
+    """Adds to what the handler says itself."""
+    said = served.said()
+    own = getattr(context, "trailing_metadata", None)  # one that does not tell may hold some: not replaced
+    if said is not None and own is not None:
+        context.set_trailing_metadata((*(own() or ()), (KEY, said)))
+
+
+def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
+    began_ns = perf_counter_ns()
+    behaviour, name, trace = _behaviour(handler), details.method, _context(details)
+
+    def unary(request: Any, context: Any) -> Any:
+        queued_ns = since(began_ns)
+        with requests.section(name):
+            served = Served(requests.recorder, name, queued_ns, trace)
+            try:
+                return behaviour(request, context)
+            finally:
+                _say(context, served)
+                served.over()
+
+    def stream(request: Any, context: Any) -> Iterator[Any]:
+        queued_ns = since(began_ns)
+        section = requests.section(name)
+        with section:
+            served = Served(requests.recorder, name, queued_ns, trace)
+            responses = iter(behaviour(request, context))
+            served.over()
+        try:
+            while True:
+                with section:
+                    served.again()
+                    try:
+                        response = next(responses)
+                    except StopIteration:
+                        return
+                yield response
+        finally:
+            _say(context, served)
+            close = getattr(responses, "close", None)
+            if close is not None:
+                close()
+
+    return stream if handler.response_streaming else unary
+
+
+def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
+    behaviour, name, trace = _behaviour(handler), details.method, _context(details)
+
+    async def unary(request: Any, context: Any) -> Any:
+        with requests.section(name):
+            served = Served(requests.recorder, name, None, trace)
+            try:
+                return await behaviour(request, context)
+            finally:
+                _say(context, served)
+                served.over()
+
+    async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+        section = requests.section(name)
+        with section:
+            served = Served(requests.recorder, name, None, trace)
+            responses = behaviour(request, context)
+            served.over()
+        try:
+            while True:
+                with section:
+                    served.again()
+                    try:
+                        response = await responses.__anext__()
+                    except StopAsyncIteration:
+                        return
+                yield response
+        finally:
+            _say(context, served)
+            await responses.aclose()
+
+    if inspect.isasyncgenfunction(behaviour):
+        return stream
+    if inspect.iscoroutinefunction(
+        behaviour
+    ):  # of a stream, one that writes its responses itself: it is one call
+        return unary
+    return _sync(requests, details, handler)  # which the server runs on a thread

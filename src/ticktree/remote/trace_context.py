@@ -1,0 +1,75 @@
+"""W3C trace context: passed on as it came, begun only where that was asked for.
+
+A request that ticktree's server side serves may carry a `traceparent`. What is called while it is served belongs to
+the same trace, and is given it unchanged: ticktree's sections are no spans that anybody could look up. Who sets one
+themselves, OpenTelemetry above all, keeps theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import NamedTuple
+
+TRACEPARENT = "traceparent"
+TRACESTATE = "tracestate"
+# The trace of this run, for the processes that it starts.
+TRACE_VARIABLE = "TICKTREE_TRACE"
+
+_TRACEPARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
+)
+_TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
+_LONGEST_STATE = 512  # what every implementation must pass on
+
+
+class Context(NamedTuple):
+    """What a request carries."""
+
+    traceparent: str
+    tracestate: str = ""
+
+    def headers(self) -> Iterator[tuple[str, str]]:
+        """Yield the headers that say it."""
+        yield TRACEPARENT, self.traceparent
+        if self.tracestate:
+            yield TRACESTATE, self.tracestate
+
+
+incoming: ContextVar[Context | None] = ContextVar("ticktree_trace", default=None)
+_begun = ""
+
+
+def came(traceparent: str | None, tracestate: str | None = None) -> Context | None:
+    """Return what an incoming request carries; None where that is nothing, or not as the W3C wants it."""
+    if traceparent is None or not _TRACEPARENT.fullmatch(traceparent.strip()):
+        return None
+    state = (tracestate or "").strip()
+    fit = len(state) <= _LONGEST_STATE and state.isascii() and state.isprintable()
+    return Context(traceparent.strip(), state if fit else "")
+
+
+def begin() -> None:
+    """From now on calls that belong to no trace belong to this run's."""
+    global _begun
+    given = os.environ.get(TRACE_VARIABLE, "")
+    _begun = given if _TRACE.fullmatch(given) else os.urandom(16).hex()
+    os.environ[TRACE_VARIABLE] = _begun
+
+
+def end() -> None:
+    """No more traces are begun."""
+    global _begun
+    _begun = ""
+    os.environ.pop(TRACE_VARIABLE, None)
+
+
+def outgoing() -> Context | None:
+    """Return what a call that carries none is to carry; None where it belongs to no trace."""
+    context = incoming.get()
+    if context is not None or not _begun:
+        return context
+    # Not sampled: nobody here keeps a span of it.
+    return Context(f"00-{_begun}-{os.urandom(8).hex()}-00")

@@ -1,0 +1,1 @@
+"""Files that other programs wrote, read as profiles: one format a module."""

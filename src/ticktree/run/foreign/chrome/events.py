@@ -1,0 +1,180 @@
+"""The events of a Chrome trace as columns: calls, who made them, and readings of gauges.
+
+The format is Google's "Trace Event Format". Times are microseconds, with fractions; here they are whole nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Event: TypeAlias = Mapping[str, Any]
+Column: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Item = TypeVar("Item", bound=Hashable)
+
+_NS_PER_US = 1000
+# Beyond this, 146 years, nanoseconds come near the end of their 64 bits; nothing that was measured does.
+_LATEST_US = float(1 << 62) / _NS_PER_US
+
+
+class Lane(NamedTuple):
+    """Where calls were made: a thread, by its process's and its own number or name in the file."""
+
+    pid: Hashable
+    tid: Hashable
+
+
+@dataclass(eq=False)
+class Calls:
+    """Calls, in no order. Their columns are equally long.
+
+    Attributes:
+        start_ns: when each began, by the file's clock.
+        end_ns: when it ended; of an open one, when the file's last event did.
+        name: what it called, as an index of `names`.
+        lane: where, as an index of `lanes`.
+        is_open: whether its end is not in the file.
+        source: the event that it is, or that began it, as its place among those that were given.
+        names, lanes: what the indices stand for.
+        losses: what of the events could not be understood.
+    """
+
+    start_ns: Column
+    end_ns: Column
+    name: Column
+    lane: Column
+    is_open: Flags
+    source: Column
+    names: list[str]
+    lanes: list[Lane]
+    losses: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+def calls_of(events: Sequence[Event]) -> Calls:
+    """Return the calls that `events` tell of: complete ones, and begins with their ends."""
+    phases = [event["ph"] for event in events]
+    names, name = _indexed([event.get("name", "") for event in events], _text)
+    lanes, lane = _indexed([(event.get("pid"), event.get("tid")) for event in events], _lane)
+    at, is_timed = nanoseconds(event.get("ts") for event in events)
+    complete = np.array([phase == "X" for phase in phases], bool)
+    begins = np.array([phase == "B" for phase in phases], bool)
+    length = np.zeros(len(events), np.int64)
+    length[complete], is_length = nanoseconds(event.get("dur") for event in events if event["ph"] == "X")
+    is_timed[complete] &= is_length & (length[complete] >= 0)
+    losses = Counter(events_without_a_time=int(np.count_nonzero(~is_timed)))
+    whole = np.flatnonzero(complete & is_timed)
+    last_ns = int(np.max((at + length)[is_timed], initial=0))
+
+    edges = np.flatnonzero(~complete & is_timed)
+    edges = edges[np.lexsort((edges, at[edges], lane[edges]))]
+    begun, ended = _matched(edges, begins, lane, name, names.index("") if "" in names else -1, losses)
+    unended = ended < 0
+    source = np.concatenate((whole, begun))
+    end = np.concatenate((at[whole] + length[whole], np.where(unended, last_ns, at[ended])))
+    return Calls(
+        start_ns=at[source],
+        end_ns=end,
+        name=name[source],
+        lane=lane[source],
+        is_open=np.concatenate((np.zeros(len(whole), bool), unended)),
+        source=source,
+        names=names,
+        lanes=lanes,
+        losses={what: count for what, count in losses.items() if count},
+    )
+
+
+def lane_of(event: Event) -> Lane:
+    """Return where an event belongs."""
+    return _lane((event.get("pid"), event.get("tid")))
+
+
+def nanoseconds(values: Iterable[Any]) -> tuple[Column, Flags]:
+    """Return times in microseconds as whole nanoseconds, and which of them are times; the others are 0."""
+    listed = list(values)
+    try:
+        times = np.array(listed, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        times = np.array([_number(value) for value in listed], np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        is_time = np.abs(times) < _LATEST_US
+    times[~is_time] = 0
+    # In two parts: microseconds since 1970, times a thousand, are more than a floating-point number can hold.
+    whole = np.floor(times)
+    return whole.astype(np.int64) * _NS_PER_US + np.rint((times - whole) * _NS_PER_US).astype(
+        np.int64
+    ), is_time
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _indexed(values: Sequence[Any], clean: Callable[[Any], Item]) -> tuple[list[Item], Column]:
+    """Return the different values, made clean, and for each value its place among them."""
+    known: dict[Any, int] = {}
+    try:
+        places = [known.setdefault(value, len(known)) for value in values]
+    except TypeError:  # lists and objects, where there should be names
+        return _indexed([clean(value) for value in values], clean)
+    cleaned = [clean(value) for value in known]
+    codes = {value: code for code, value in enumerate(dict.fromkeys(cleaned))}
+    return list(codes), np.array([codes[value] for value in cleaned], np.int64)[np.array(places, np.int64)]
+
+
+def _text(name: Any) -> str:
+    return name if isinstance(name, str) else str(name)
+
+
+def _lane(numbers: tuple[Any, Any]) -> Lane:
+    pid, tid = (one if isinstance(one, (int, str)) else str(one) for one in numbers)
+    return Lane(pid, tid)
+
+
+def _matched(
+    edges: Column, begins: Flags, lane: Column, name: Column, nameless: int, losses: Counter[str]
+) -> tuple[Column, Column]:
+    """Pair begins and ends, in the order of their time, lane by lane.
+
+    An end is that of the innermost open call of its name; what is open inside that one ends with it.
+
+    Returns:
+        The begins, and for each its end, or -1.
+    """
+    begun: list[int] = []
+    ended: list[int] = []
+    open_: list[int] = []  # places in both
+    here = -1
+    for edge, is_begin, where, called in zip(
+        edges.tolist(), begins[edges].tolist(), lane[edges].tolist(), name[edges].tolist(), strict=True
+    ):
+        if where != here:
+            open_, here = [], where
+        if is_begin:
+            open_.append(len(begun))
+            begun.append(edge)
+            ended.append(-1)
+            continue
+        depth = next(
+            (at for at in reversed(range(len(open_))) if called in (nameless, name[begun[open_[at]]])), -1
+        )
+        if depth < 0:
+            losses["ends_without_a_begin"] += 1
+            continue
+        losses["calls_that_ended_with_another"] += len(open_) - depth - 1
+        for place in open_[depth:]:
+            ended[place] = edge
+        del open_[depth:]
+    return np.array(begun, np.int64), np.array(ended, np.int64)

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ticktree.analysis import explained as explaining
+from ticktree.analysis.explained import explained
+from ticktree.analysis.registry import RULES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in RULES])
+def test_every_rule_says_what_it_is_about_and_has_a_page(name):
+    rule = explained(name)
+    assert rule.about.endswith(".")
+    assert " It finds " in rule.about
+    assert "docs/" not in rule.about
+    assert (ROOT / rule.page).is_file()
+
+
+def test_of_another_distributions_rule_its_own_words_are_told(monkeypatch):
+    class Theirs:
+        """Looks for
+        what it likes.
+
+        And more.
+        """
+
+        name = "theirs"
+
+    monkeypatch.setattr(
+        explaining, "others", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
+    )
+    assert explained("theirs") == ("Looks for what it likes.", "")
+    assert explained("nobody's") == ("", "")

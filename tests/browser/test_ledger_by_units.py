@@ -1,0 +1,91 @@
+"""The ledger's columns by process, thread and role in Chromium: the terminal's numbers, and room for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hostile_profiles import NAMES
+from invented_profiles import training
+from invented_trainers import Trainer, straggling_trainer
+
+from ticktree.outputs import ViewOptions
+from ticktree.outputs.by import tree_by
+from ticktree.outputs.visible import visible
+
+ALL = ViewOptions(all=True)
+SHOWN = "(line) => [...line.children].filter((cell) => cell.checkVisibility())"
+
+
+def lines(page) -> list[list[str]]:
+    return page.locator(".line").evaluate_all(
+        f"""(lines) => lines.map((line) => ({SHOWN})(line).filter((cell) => !cell.matches('.name, .strip'))
+            .sort((left, right) => getComputedStyle(left).order - getComputedStyle(right).order)
+            .map((cell) => cell.innerText.trim()))"""
+    )
+
+
+def by(page, word: str) -> None:
+    page.get_by_role("group", name="Whose columns").get_by_role("button", name=f"by {word}").click()
+    page.get_by_role("button", name="Unfold all").click()
+
+
+@pytest.mark.parametrize("word", ["process", "role"])
+def test_each_has_a_column_and_in_it_what_the_terminal_says(word, open_report):
+    profile = straggling_trainer()
+    page = open_report(profile).page
+    by(page, word)
+    table = tree_by(profile, ALL, word)
+    assert lines(page) == [list(entry.cells) for entry in table.entries]
+    titles = page.locator(".heads .unit button").evaluate_all("(heads) => heads.map((head) => head.title)")
+    assert titles == [head.title for head in table.heads[2:-1]]
+
+
+def test_where_they_are_many_it_is_how_far_apart_they_are(open_report):
+    profile = Trainer(workers=24, steps=12).profile()
+    page = open_report(profile).page
+    by(page, "process")
+    assert lines(page) == [list(entry.cells) for entry in tree_by(profile, ALL, "process").entries]
+    assert page.locator(".line .strip svg").count() > 3
+
+
+def test_a_click_on_ones_column_puts_what_it_had_most_of_first(open_report):
+    page = open_report(straggling_trainer()).page
+    by(page, "process")
+    page.locator(".heads .unit button").last.click()
+    below = page.locator('.line.section[aria-level="2"] bdi').all_inner_texts()
+    assert below.index("env step") < below.index("next command")  # of the straggler
+
+
+def test_one_thread_has_nothing_to_switch_to(open_report):
+    assert open_report(training()).page.get_by_role("group", name="Whose columns").count() == 0
+
+
+@pytest.mark.parametrize("make", [straggling_trainer, lambda: Trainer(workers=24, steps=12).profile()])
+def test_a_phone_shows_all_side_by_side_as_bars_and_the_most(make, open_report):
+    page = open_report(make(), width=390, height=844).page
+    by(page, "process")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    cells = (
+        page.locator(".line.section")
+        .nth(3)
+        .evaluate(f"(line) => ({SHOWN})(line).map((cell) => cell.className)")
+    )
+    assert cells == ["name", "strip", "most"]
+    assert page.locator(".line .strip svg").first.is_visible()
+
+
+def test_hostile_names_of_processes_are_text(open_report):
+    profile = straggling_trainer()
+    names = dict(zip(sorted(profile.writers), (name for name in NAMES if name.strip())))
+    writers = {
+        key: replace(one, role=names.get(key, one.role), process_name=names.get(key, one.process_name))
+        for key, one in profile.writers.items()
+    }
+    report = open_report(replace(profile, writers=writers))
+    by(report.page, "process")
+    titles = report.page.locator(".heads .unit button").evaluate_all(
+        "(heads) => heads.map((head) => head.title)"
+    )
+    assert sorted(titles) == sorted(visible(one.role) for one in writers.values())
+    assert report.page.locator("script").count() == 2

@@ -1,0 +1,137 @@
+"""`ticktree run --focus`: programs that never heard of ticktree, their call trees, and names that mean nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from commandline import CommandLine, assert_one_clear_line
+
+DRIVE = """
+import os
+import sub.env
+
+class Forwarder:
+    def step(self, observation):
+        return 0.9 * observation
+
+class Driver:
+    def __init__(self):
+        self._forwarder = Forwarder()
+        self._env = sub.env.Env()
+
+    def step(self):
+        action = self._forwarder.step(1.0)
+        return self._env.step(action)
+
+driver = Driver()
+for _ in range(20):
+    driver.step()
+print("done")
+"""
+ENV = """
+class Env:
+    def step(self, action):
+        return self._act(action) + self._act(action)
+
+    def _act(self, action):
+        return sorted([action, 1.0])[0]
+"""
+PARENT = """
+import os, subprocess, sys
+env = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}  # and nothing of what the run is told by
+subprocess.run([sys.executable, "drive.py"], check=True, env=env)
+"""
+
+
+def written(here: CommandLine) -> None:
+    here.write("drive.py", DRIVE)
+    here.write("sub/__init__.py", "")
+    here.write("sub/env.py", ENV)
+
+
+def shape(node: dict) -> dict:
+    return {child["name"]: (child["count"], shape(child)) for child in node["children"]}
+
+
+def tree(here: CommandLine) -> dict:
+    return json.loads(here.ticktree("report", "--format", "json").stdout)
+
+
+STEP = {
+    "self._forwarder.step(1.0) | Forwarder.step : drive.py @ L6": (20, {}),
+    "self._env.step(action) | Env.step : sub/env.py @ L3": (
+        20,
+        {
+            "self._act(action) @ L4:15 | Env._act : sub/env.py @ L6": (20, {}),
+            "self._act(action) @ L4:35 | Env._act : sub/env.py @ L6": (20, {}),
+        },
+    ),
+}
+
+
+def plain(named: dict) -> dict:
+    """Before 3.11 only the qualified name's last word is known."""
+    return json.loads(re.sub(r"\| (?:\w+\.)+(\w+)", r"| \1", json.dumps(named)))
+
+
+def test_a_program_that_never_heard_of_ticktree_has_its_call_tree(here: CommandLine) -> None:
+    written(here)
+    done = here.ticktree("run", "--no-auto", "--focus", "Driver.step", "drive.py")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    profile = tree(here)
+    assert plain(shape(profile["tree"])) == plain({"Driver.step : drive.py @ L14": (20, STEP)})
+    (loop,) = profile["loops"]
+    assert loop["ticks"] == 20
+
+
+def test_the_depth_and_c_functions_are_as_asked_for(here: CommandLine) -> None:
+    written(here)
+    here.ticktree("run", "--no-auto", "--focus", "sub.env.Env.step", "--depth", "2", "--focus-c", "drive.py")
+    ((name, (count, children)),) = shape(tree(here)["tree"]).items()
+    assert (name, count) == ("Env.step : sub/env.py @ L3", 20)
+    below = [found for _, found in children.values()]
+    assert below == [{"sorted([action, 1.0]) | sorted @ L7": (20, {})}] * 2
+
+
+def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None:
+    written(here)
+    here.ticktree("run", "--no-auto", "--focus", "Driver.step", "drive.py")
+    document = here.ticktree("report", "--format", "markdown", "--all").stdout
+    lines = document.partition("## Call tree of `Driver.step`\n\n")[2].splitlines()
+    assert re.fullmatch(
+        r"- `Driver\.step` : `drive\.py` @ L14 \(.+, p50 .+, p99 .+, \d+ calls, .+%\)", lines[0]
+    )
+    inner = r"  - `self\._env\.step\(action\)` \| `(Env\.)?step` : `sub/env\.py` @ L3 \(.+ calls, .+%\)"
+    assert [line for line in lines if re.fullmatch(inner, line)]
+    assert [line for line in lines if line.startswith("  - unaccounted (")]
+
+
+def test_children_look_too_whatever_their_environment(here: CommandLine) -> None:
+    written(here)
+    here.write("parent.py", PARENT)
+    here.ticktree("run", "--no-auto", "--focus", "Driver.step", "parent.py")
+    assert '"Driver.step : drive.py @ L14"' in here.ticktree("report", "--format", "json").stdout
+
+
+def test_what_was_never_called_is_said_with_what_may_have_been_meant(here: CommandLine) -> None:
+    written(here)
+    done = here.ticktree("run", "--focus", "Driver.stepp", "--focus", "sub.env.Env.stop", "drive.py")
+    assert done.returncode == 0
+    assert "ticktree: --focus Driver.stepp was never called; did you mean Driver.step" in done.stderr
+    assert "ticktree: --focus sub.env.Env.stop was never called; did you mean sub.env.Env.step" in done.stderr
+
+
+def test_the_doctor_says_what_was_never_called(here: CommandLine) -> None:
+    written(here)
+    here.ticktree("run", "--quiet", "--focus", "Driver.step", "--focus", "Driver.stop", "drive.py")
+    said = here.ticktree("doctor").stdout
+    assert "--focus Driver.stop was never called." in said
+    assert "--focus Driver.step" not in said
+
+
+def test_what_is_no_name_is_refused_before_the_program_runs(here: CommandLine) -> None:
+    written(here)
+    done = here.ticktree("run", "--focus", "no name", "drive.py")
+    assert_one_clear_line(done, "--focus 'no name' names no function")
+    assert done.stdout == ""

@@ -1,0 +1,84 @@
+"""Timelines as they could have been recorded, all numbers invented: a learner and workers, each call a bar."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ticktree.profile import Node, Profile, Stats
+from ticktree.profile.timeline import Lane, Spot, Timeline, in_order
+
+MS = 1_000_000
+# What a tick consists of, in the order it is done: path below the tick, and milliseconds.
+LEARNER = (("update", 9.0), ("update/forward", 3.2), ("update/backward", 4.9), ("collect", 2.6), ("log", 0.1))
+WORKER = (("physics", 3.0), ("render", 1.1), ("policy", 0.4))
+
+
+def lane(number: int, name: str, thread: str = "") -> Lane:
+    return Lane(f"{4200 + number}-7", 4200 + number, name, "", 4200 + number, thread, 0)
+
+
+def crowd(calls: int, workers: int = 4, seed: int = 3) -> tuple[Profile, Timeline]:
+    """About so many calls of a learner and its workers, and a profile that has their nodes."""
+    dice = np.random.default_rng(seed)
+    each = max(1, calls // (6 + workers * 4))
+    spots = [Spot("train", tick=True), *(Spot(f"train/{path}") for path, _ in LEARNER)]
+    own = len(spots)
+    spots += [Spot("env step"), *(Spot(f"env step/{path}") for path, _ in WORKER)]
+    parts = [_ticks(dice, each, 0, 0, LEARNER)]
+    parts += [_ticks(dice, each, own, 1 + number, WORKER) for number in range(workers)]
+    start, duration, spot, of_lane = (np.concatenate(column) for column in zip(*parts))
+    order = in_order(start, spot, spots)
+    lanes = (lane(0, "learner"), *(lane(1 + number, f"env worker {number}") for number in range(workers)))
+    timeline = Timeline(
+        tuple(lanes), tuple(spots), start[order], duration[order], spot[order], of_lane[order]
+    )
+    assert not list(timeline.problems())
+    return _profile(timeline), timeline
+
+
+def _ticks(dice, count, first, number, parts):
+    """The calls of one lane: ticks one after the other, in each its parts."""
+    took = np.stack([dice.lognormal(np.log(ms * MS), 0.25, count) for _, ms in parts]).astype(np.int64)
+    tops = [at for at, (path, _) in enumerate(parts) if "/" not in path]
+    for at, (path, _) in enumerate(parts):
+        inside = [below for below, (other, _) in enumerate(parts) if other.startswith(f"{path}/")]
+        if inside:
+            took[at] = np.maximum(took[at], sum(took[below] for below in inside) + 1000)
+    whole = sum(took[at] for at in tops) + 20_000
+    begins = np.cumsum(whole) - whole + number * 130_000
+    starts, durations, spots = [begins], [whole], [np.full(count, first)]
+    now = begins + 5_000
+    for at, (path, _) in enumerate(parts):
+        if "/" in path:
+            continue
+        starts.append(now)
+        durations.append(took[at])
+        spots.append(np.full(count, first + 1 + at))
+        inner = now + 200
+        for below, (other, _) in enumerate(parts):
+            if other.startswith(f"{path}/"):
+                starts.append(inner)
+                durations.append(took[below])
+                spots.append(np.full(count, first + 1 + below))
+                inner = inner + took[below]
+        now = now + took[at]
+    start = np.concatenate(starts)
+    return start, np.concatenate(durations), np.concatenate(spots), np.full(len(start), number)
+
+
+def _profile(timeline: Timeline) -> Profile:
+    """The nodes that the calls are of."""
+
+    def node(path: str, name: str) -> Node:
+        below = [spot.path for spot in timeline.spots if spot.path.startswith(f"{path}/" if path else "")]
+        depth = len(path.split("/")) if path else 0
+        names = sorted({each.split("/")[depth] for each in below if each != path})
+        children = {each: node(f"{path}/{each}" if path else each, each) for each in names}
+        at = next((at for at, spot in enumerate(timeline.spots) if spot.path == path), -1)
+        durations = timeline.duration_ns[timeline.spot == at][:1000].tolist()
+        inside = sum(child.total_ns - child.concurrent_ns for child in children.values())
+        return Node(
+            name=name, own_ns=max(0, sum(durations) - inside), steady=Stats.of(durations), children=children
+        )
+
+    return Profile(root=node("", "root"), metadata={"name": frozenset({"trainer"})})

@@ -1,0 +1,81 @@
+"""A slow tracer to compare with: `sys.setprofile` in Python, which keeps a tree of what it is told."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+# Before Python 3.11 no place is known of instructions other than calls: there functions are told apart, not calls.
+SITES = sys.version_info >= (3, 11)
+_SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
+
+
+@dataclass
+class Call:
+    """A place in the tree: what is called, and by the first argument of which call."""
+
+    name: str
+    count: int = 0
+    total_ns: int = 0
+    below: dict[str, Call] = field(default_factory=dict)
+
+    def shape(self) -> dict[str, Any]:
+        """Counts and totals by path."""
+        return {name: (call.count, call.total_ns, call.shape()) for name, call in sorted(self.below.items())}
+
+
+class Reference:
+    """Keeps the tree of calls below one code object, so many levels deep.
+
+    Args:
+        root: The code.
+        depth: Levels of calls below it.
+        now: The clock.
+        pause: What a coroutine gives to whoever drives it, when it pauses.
+    """
+
+    def __init__(self, root: CodeType, depth: int, now: Callable[[], int], pause: object) -> None:
+        self.tree = Call("")
+        self._root, self._depth, self._now, self._pause = root, depth, now, pause
+        self._open: dict[FrameType, tuple[Call, int, int]] = {}
+
+    def run(self, program: Callable[[], Any]) -> None:
+        """Calls `program`, and looks."""
+        sys.setprofile(self._told)
+        try:
+            program()
+        finally:
+            sys.setprofile(None)
+
+    def _told(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":
+            self._begin(frame)
+        elif event == "return" and not (frame.f_code.co_flags & _SLEEPS and arg is self._pause):
+            self._end(frame)
+
+    def _begin(self, frame: FrameType) -> None:
+        if frame in self._open:  # a coroutine goes on
+            return
+        code = frame.f_code
+        caller = frame.f_back
+        around = self._open.get(caller) if caller is not None else None
+        if around is None:
+            if code is not self._root:
+                return
+            call, left = self.tree, self._depth + 1
+        else:
+            call, _, left = around
+        if not left:
+            return
+        name = f"{code.co_name}({frame.f_locals.get('site', '') if SITES else ''}"
+        self._open[frame] = (call.below.setdefault(name, Call(name)), self._now(), left - 1)
+
+    def _end(self, frame: FrameType) -> None:
+        call, began, _ = self._open.pop(frame, (None, 0, 0))
+        if call is not None:
+            call.count += 1
+            call.total_ns += self._now() - began

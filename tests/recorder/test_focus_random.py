@@ -1,0 +1,127 @@
+"""Focus against a reference tracer, on random programs and a virtual clock: exact by path, and accounts add up."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from focus_programs import PAUSE, random_program
+from focus_reference import SITES, Reference
+
+from ticktree.profile import Node
+from ticktree.recorder.focus import begin_focus, end_focus
+from ticktree.session import Recorder
+
+ROUNDS = 3
+
+
+def loaded(source: str, path: Path, advance: Callable[[int], None]) -> dict[str, Any]:
+    path.write_text(source)
+    linecache.checkcache(str(path))
+    names: dict[str, Any] = {"__name__": "focus_program", "advance": advance, "PAUSE": PAUSE}
+    exec(compile(source, str(path), "exec"), names)
+    return names
+
+
+def driven(names: dict[str, Any], advance: Callable[[int], None]) -> None:
+    """Calls the root some times; of a coroutine, time passes and other functions run while it pauses."""
+    for _ in range(ROUNDS):
+        advance(7)
+        try:
+            result = names["f0"](0)
+            while inspect.iscoroutine(result):
+                result.send(None)
+                advance(11)
+                names["Held"](0)
+        except (KeyError, StopIteration):
+            advance(3)
+
+
+def shape(node: Node) -> dict[str, Any]:
+    """As the reference has it: by the callee's name and the first argument of the call."""
+    found: dict[str, Any] = {}
+    for name, child in node.children.items():
+        expression, _, callee = name.rpartition(" : ")[0].rpartition(" | ")
+        last = callee.split(".")[-1]
+        site = re.search(rf"\b{re.escape(last)}\((\d+)", expression)
+        init = re.search(r"\bHeld\((\d+)", expression) if last == "__init__" else None
+        key = f"{last}({(init or site).group(1) if SITES and (init or site) else ''}"
+        assert not SITES or key not in found or not site, f"two nodes are one call site: {name}"
+        count, total_ns, below = found.get(key, (0, 0, {}))
+        found[key] = (count + child.count, total_ns + child.total_ns, merged(below, shape(child)))
+    return dict(sorted(found.items()))
+
+
+def merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    both = dict(left)
+    for key, (count, total_ns, below) in right.items():
+        before = both.get(key, (0, 0, {}))
+        both[key] = (before[0] + count, before[1] + total_ns, merged(before[2], below))
+    return dict(sorted(both.items()))
+
+
+def compared(seed: int, depth: int, path: Path, before: int = 0) -> None:
+    """Runs the same program twice, looked at by one and by the other."""
+    source = random_program(seed)
+    clock = Recorder(virtual_clock=True)
+    names = loaded(source, path, clock.advance)
+    reference = Reference(names["f0"].__code__, depth, lambda: clock.ticks, PAUSE)
+    reference.run(lambda: driven(names, clock.advance))
+
+    recorder = Recorder(virtual_clock=True)
+    names = loaded(source, path, recorder.advance)
+    begin_focus(recorder, ["focus_program.f0"], depth)
+    try:
+        for _ in range(
+            before
+        ):  # what is called outside that often is no longer looked at, until it is called inside
+            for name, function in names.items():
+                if (
+                    name.startswith("f")
+                    and name not in ("f0", "focus_program")
+                    and inspect.isfunction(function)
+                ):
+                    outside(function)
+        driven(names, recorder.advance)
+    finally:
+        end_focus()
+    profile = recorder.snapshot()
+    profile.check()
+    roots = {name: child for name, child in profile.root.children.items() if name.startswith("f0 : ")}
+    profile_tree = {
+        f"f0({0 if SITES else ''}": (node.count, node.total_ns, shape(node)) for node in roots.values()
+    }
+    assert profile_tree == reference.tree.shape(), source
+
+
+def outside(function: Callable[[int, int], Any]) -> None:
+    try:
+        result = function(0, 0)
+        if inspect.iscoroutine(result):
+            result.close()
+        elif inspect.isgenerator(result):
+            list(result)
+    except KeyError:
+        return
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_a_random_program_s_calls_are_those_of_the_reference(seed: int, tmp_path: Path) -> None:
+    compared(seed, 1 + seed % 7, tmp_path / "focus_program.py")
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 10))
+def test_what_was_called_outside_a_hundred_times_is_seen_inside(seed: int, tmp_path: Path) -> None:
+    compared(seed, 6, tmp_path / "focus_program.py", before=100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1000, 11000, 1000))
+def test_ten_thousand_random_programs(start: int, tmp_path: Path) -> None:
+    for seed in range(start, start + 1000):
+        compared(seed, 1 + seed % 7, tmp_path / f"focus_program_{seed}.py")

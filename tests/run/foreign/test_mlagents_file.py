@@ -1,0 +1,224 @@
+"""Timers files as the toolkit's releases wrote them, as other programs might, and as nobody should."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ticktree.errors import TicktreeError
+from ticktree.profile import ProfileError
+from ticktree.profile.codec import value_in
+from ticktree.run.foreign.mlagents import is_timers_file, profile_of
+from ticktree.run.loading import load
+from ticktree.run.reading.settling import settle
+
+S = 1_000_000_000
+
+
+def timer(total, count=1, children=None, **fields):
+    node = {"total": total, "count": count, **fields}
+    return node if children is None else {**node, "children": children}
+
+
+def read(root):
+    profile = profile_of(root, "ppo_timers")
+    profile.check()
+    return profile
+
+
+def totals(profile):
+    return {path: node.total_ns for path, _, node in profile.root.walk()}
+
+
+def test_children_by_name_in_a_list_or_null_are_the_same():
+    by_name = timer(3.0, self=1.0, children={"a": timer(2.0, 4, self=2.0, children=None)})
+    listed = timer(3.0, self=1.0, children=[{"name": "a", **timer(2.0, 4, self=2.0)}])
+    nulled = timer(3.0, self=1.0, children={"a": {**timer(2.0, 4, self=2.0), "children": None}})
+    profile = read(by_name)
+    assert profile == read(listed) == read(nulled)
+    assert totals(profile) == {"": 3 * S, "a": 2 * S}
+    assert (profile.root.own_ns, profile.root.at("a").count) == (S, 4)
+    assert profile.losses == {}
+
+
+def test_of_calls_only_counted_the_mean_is_known_and_nothing_else():
+    stats = read(timer(9.0, children={"a": timer(8.0, 4)})).root.at("a").stats
+    assert (stats.count, stats.mean_ns) == (4, 2 * S)
+    assert (stats.min_ns, stats.max_ns, stats.p50_ns, stats.p99_ns) == (None,) * 4
+
+
+def test_gauges_in_both_forms_have_their_readings_and_no_percentiles():
+    gauge = {"value": 2.0, "min": -1.0, "max": 5.0, "count": 7}
+    metadata = {"end_time_seconds": "1700000000"}
+    new = read(timer(1.0, gauges={"reward": gauge}, metadata=metadata))
+    old = read(timer(1.0, gauges=[{"name": "reward", **gauge}], metadata=metadata))
+    assert new == old
+    reward = new.gauges["reward"]
+    assert (reward.last, reward.min, reward.max, reward.count, reward.p50) == (2, -1, 5, 7, None)
+    assert reward.last_wall_ns == 1_700_000_000 * S
+    alone = read(timer(1.0, gauges={"x": {"value": 3}})).gauges["x"]
+    assert (alone.min, alone.max, alone.count) == (3, 3, 1)
+
+
+def test_metadata_is_kept_under_the_names_it_has_here():
+    metadata = {"command_line_arguments": "mlagents-learn x.yaml", "mlagents_version": "1.1.0", "none": None}
+    facts = read(timer(1.0, metadata=metadata)).metadata
+    assert facts["command"] == {"mlagents-learn x.yaml"}
+    assert facts["mlagents_version"] == {"1.1.0"}
+    assert facts["name"] == {"ppo_timers"}
+    assert "none" not in facts
+
+
+def test_parallel_children_above_their_parent_are_concurrent():
+    workers = timer(
+        0.5,
+        self=0.0,
+        children={
+            "worker_root": timer(
+                30.0,
+                9,
+                is_parallel=True,
+                self=10.0,
+                children={"step": timer(20.0, 9, is_parallel=True, self=20.0)},
+            )
+        },
+    )
+    profile = read(timer(4.0, self=3.5, children={"workers": workers}))
+    root = profile.root
+    assert totals(profile) == {
+        "": 4 * S,
+        "workers": S // 2,
+        "workers/worker_root": 30 * S,
+        "workers/worker_root/step": 20 * S,
+    }
+    # Other processes take nothing of their parent's time; that theirs was added up is what made it 0.
+    assert root.at("workers").own_ns == S // 2
+    assert root.at("workers").parallel
+    assert root.at("workers/worker_root").concurrent_ns == 30 * S
+    assert root.at("workers/worker_root/step").concurrent_ns == 0
+    assert profile.losses == {}
+
+
+def test_a_parent_that_had_not_ended_is_put_right_and_counted():
+    """It was written while it was open: nothing of its own is there, and its children are."""
+    profile = read(
+        timer(5.0, self=5.0, children={"open": timer(0.0, 0, self=0.0, children={"a": timer(3.0)})})
+    )
+    assert totals(profile) == {"": 5 * S, "open": 0, "open/a": 3 * S}
+    assert profile.root.at("open/a").concurrent_ns == 3 * S
+    assert profile.losses == {"negative_self_times": 1}
+
+
+def test_a_negative_self_time_is_put_right_and_counted():
+    profile = read(timer(2.0, self=-1.0, children={"a": timer(3.0)}))
+    assert (profile.root.own_ns, profile.root.total_ns) == (0, 2 * S)
+    assert profile.losses == {"negative_self_times": 1}
+
+
+@pytest.mark.parametrize("own", [0.25, 9.0])
+def test_a_self_time_that_does_not_add_up_is_put_right_and_counted(own):
+    profile = read(timer(2.0, self=own, children={"a": timer(1.0)}))
+    assert totals(profile) == {"": 2 * S, "a": S}
+    assert profile.losses == {"self_times_that_do_not_add_up": 1}
+
+
+def test_what_differs_by_rounding_differs_by_nothing():
+    third = 1 / 3
+    profile = read(timer(1.0, self=0.0, children={name: timer(third + 1e-9) for name in "abc"}))
+    assert profile.losses == {}
+    assert not profile.root.parallel
+    assert abs(profile.root.total_ns - S) <= 3
+
+
+def test_a_file_is_known_by_what_is_in_it(tmp_path):
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(timer(1.0, metadata={"name": "my run"}, children={"a": timer(1.0)})))
+    profile = load(path)
+    assert profile.root.at("a").total_ns == S
+    assert profile.metadata["name"] == {"my run"}
+    path.write_text(profile.to_json())
+    assert load(path) == profile
+    assert not is_timers_file(json.loads(profile.to_json()))
+
+
+def nested(depth):
+    return '{"total":1,"count":1,"children":{"a":' * depth + '{"total":1,"count":1}' + "}}" * depth
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"total": NaN, "count": 1}', "NaN"),
+        ('{"total": 1, "count": 1, "self": Infinity}', "Infinity"),
+        ('{"total": 1e999, "count": 1}', "total"),
+        ('{"total": 1e300, "count": 1}', "total"),
+        ('{"total": 1e25, "count": 1}', "beyond"),
+        ('{"total": -1, "count": 1}', "negative"),
+        ('{"total": 1, "count": -1}', "negative"),
+        ('{"total": 1, "count": 1.5}', "count"),
+        ('{"total": 1, "count": 1e400}', "count"),
+        ('{"total": 1, "count": true}', "count"),
+        ('{"total": "1", "count": 1}', "total"),
+        ('{"total": 1, "count": 1, "self": "x"}', "self"),
+        ('{"total": 1, "count": 1, "children": 3}', "children"),
+        ('{"total": 1, "count": 1, "children": {"a": 3}}', "'a'"),
+        ('{"total": 1, "count": 1, "children": {"a": {"count": 1}}}', "'a'"),
+        ('{"total": 1, "count": 1, "children": [{"total": 1, "count": 1}]}', "name"),
+        ('{"total": 1, "count": 1, "children": [3]}', "children"),
+        ('{"total": 1, "count": 1, "is_parallel": 3}', "is_parallel"),
+        (
+            '{"total": 1, "count": 1, "children": {"a": {"total": 1, "count": 1, "is_parallel": 3}}}',
+            "is_parallel",
+        ),
+        ('{"total": 1, "count": 1, "gauges": {"g": {}}}', "g"),
+        ('{"total": 1, "count": 1, "gauges": {"g": {"value": 1, "min": 2}}}', "g"),
+        ('{"total": 1, "count": 1, "gauges": {"g": {"value": 1, "count": 0}}}', "g"),
+        ('{"total": 1, "count": 1, "metadata": {"m": []}}', "m"),
+        ('{"total": 1, "count": 1, "metadata": 3}', "metadata"),
+        (nested(1001), "deep"),
+        (nested(100_000), "deep"),
+    ],
+)
+def test_a_file_that_says_what_cannot_be_is_one_clear_line(tmp_path, text, complaint):
+    path = tmp_path / "timers.json"
+    path.write_text(text)
+    with pytest.raises(TicktreeError) as error:
+        load(path)
+    said = str(error.value)
+    assert "timers.json" in said
+    assert complaint in said
+    assert "\n" not in said
+    assert len(said) < 400
+
+
+def test_the_same_name_twice_in_a_list_is_refused():
+    with pytest.raises(ProfileError, match="twice"):
+        read(timer(1.0, children=[{"name": "a", **timer(0.0)}, {"name": "a", **timer(0.0)}]))
+
+
+def test_a_deep_tree_is_read():
+    assert sum(1 for _ in read(value_in(nested(1000))).root.walk()) == 1001
+
+
+ns = st.integers(0, 10**12)
+
+
+@given(
+    ns, st.none() | st.integers(-(10**12), 10**12), st.dictionaries(st.sampled_from("abcd"), ns), st.data()
+)
+def test_whatever_is_settled_adds_up_to_the_total(total_ns, own_ns, children_ns, data):
+    beside = data.draw(st.sets(st.sampled_from(sorted(children_ns)))) if children_ns else set()
+    settled = settle(total_ns, own_ns, children_ns, beside, trusted=data.draw(st.booleans()))
+    assert settled.own_ns >= 0
+    assert all(0 <= settled.concurrent_ns[name] <= children_ns[name] for name in settled.concurrent_ns)
+    together = settled.own_ns + sum(children_ns.values()) - sum(settled.concurrent_ns.values())
+    assert abs(together - total_ns) <= len(children_ns) + 2
+
+
+@given(ns, st.dictionaries(st.sampled_from("abcd"), ns))
+def test_accounts_that_add_up_already_stay_as_they_are(own_ns, children_ns):
+    settled = settle(own_ns + sum(children_ns.values()), own_ns, children_ns, ())
+    assert (settled.own_ns, dict(settled.concurrent_ns), settled.wrong) == (own_ns, {}, None)
