@@ -383,7 +383,7 @@ cdef class Recorder:
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
         cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
         device = device_text(device, &node_flags)
-        cdef Section section = made(self, text, self._name_id(text), node_flags, frame_flags, device)
+        cdef Section section = made(self, text, name_id_of(self, text), node_flags, frame_flags, device)
         section.site = site
         return section
 
@@ -452,7 +452,7 @@ cdef class Recorder:
         if known is not None:
             return known
         notice_hand(self)
-        name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
         return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
@@ -468,7 +468,7 @@ cdef class Recorder:
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
         # So are what two clocks measured, which readers keep apart.
         kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
-        name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
         if node_flags & TT_NODE_NS:
@@ -479,20 +479,6 @@ cdef class Recorder:
         if self.nameless is None:
             self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
         return self.nameless
-
-    def _name_id(self, str text, kind=0):
-        cdef bint cut = False
-        encoded = name_bytes(text, &cut)
-        if cut and not self.core.forked:
-            tt_lose(self.core, TT_LOSS_NAMES_CUT)
-        key = (kind, encoded) if kind else encoded
-        name_id = self.name_ids.get(key)
-        if name_id is None:
-            name_id = tt_name_intern(self.core, <const char*>encoded, <uint32_t>len(encoded))
-            if name_id < 0:
-                return TT_NAMELESS
-            self.name_ids[key] = name_id
-        return name_id
 
     def _bad_value(self):
         if self._ready():
@@ -508,27 +494,4 @@ cdef class Recorder:
         return take_own_memory(self)
 
 
-cdef void notice_hand(Recorder recorder) noexcept:
-    """A name that was not met before: whether an instrument says it, or the program."""
-    cdef PyObject* frame
-    if recorder.by_hand:
-        return
-    try:
-        frame = tt_calling_frame()
-        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
-        if not module.startswith("ticktree.instrument"):
-            recorder.marked_by_hand()
-    except Exception:
-        pass
-
-
 cdef uint64_t gc_began = 0
-
-
-cdef tt_recorder* tt_recorders_head():
-    return tt_recorders
-
-
-cdef void set_tt_recorders_head(tt_recorder* recorder):
-    global tt_recorders
-    tt_recorders = recorder
