@@ -19,8 +19,11 @@ from ticktree.recorder._native import (
     Wait,
     Watch,
     copy_settled,
+    end_unmarked,
+    is_inside,
     make_block,
     silence,
+    tick_unmarked,
 )
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
@@ -61,13 +64,16 @@ __all__ = [
     "Watch",
     "calibrate",
     "copy_settled",
+    "end_unmarked",
     "install",
+    "is_inside",
     "lead_children",
     "leave_children",
     "make_block",
     "poll",
     "settle",
     "silence",
+    "tick_unmarked",
     "timed",
     "uninstall",
 ]

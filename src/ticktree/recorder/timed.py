@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, overload
 
-from ticktree.recorder._native import AttendedSection, Recorder, TimedFunction
+from ticktree.recorder._native import AttendedSection, Recorder, TimedFunction, mark_by_hand
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Timer = AbstractContextManager[Any]
@@ -75,7 +75,7 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
         return function
     import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
 
-    recorder.marked_by_hand()
+    mark_by_hand(recorder)
     name = name or getattr(function, "__qualname__", None) or repr(function)
     section = recorder.timed_section(name, _definition(function), **asked)
     if inspect.iscoroutinefunction(function):
