@@ -33,6 +33,7 @@ READERS_LOSSES = (
     "negative_self_times",
     "self_times_that_do_not_add_up",
     "wakes_by_unknown_processes",
+    "calls_before_the_timeline",
 )
 
 FENCE = re.compile(
