@@ -55,7 +55,7 @@ class Profiling(Eye):
         super().end()
         focus_profile_off()
         if self._in_threads and threading._profile_hook is _begin_in_thread:
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
         for owner, name, before, wrapped in self._wrapped:
             if vars(owner).get(name) is wrapped:
                 _put(owner, name, before)
