@@ -9,7 +9,6 @@ is the mean over the pairs with its interval, since what the machine does meanwh
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
 import resource
 import subprocess
@@ -110,21 +109,22 @@ def cost(program: Program, pairs: int, share: int, folder: Path) -> Figure | Abs
     missing = [name for name in program.needs if importlib.util.find_spec(name) is None]
     if missing:
         return Absent(program.name, f"not installed: {', '.join(missing)}")
-    ratios, bare_s = [], []
+    more_s, base_s = [], []
     for number in range(pairs):
         progress(f"{program.name}: pair {number + 1} of {pairs}")
         taken = {}
         for start in (program.base, TICKTREE) if number % 2 == 0 else (TICKTREE, program.base):
             taken[start] = many_less_few(start, program, share, folder)
-        ratios.append(math.log(taken[TICKTREE] / taken[program.base]))
-        bare_s.append(taken[program.base])
-    more, low, high = (100.0 * (math.exp(value) - 1.0) for value in interval(ratios))
+        more_s.append(taken[TICKTREE] - taken[program.base])
+        base_s.append(taken[program.base])
+    usual_s = sum(base_s) / pairs
+    more, low, high = (100.0 * seconds / usual_s for seconds in interval(more_s))
     return Figure(
         program.name,
         more,
         "% more processor time",
         repeats=pairs,
-        also={"95% from": low, "to": high, "s without": sum(bare_s) / pairs},
+        also={"95% from": low, "to": high, "s without": usual_s},
         note=certainty(low, high),
     )
 

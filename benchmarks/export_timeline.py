@@ -3,7 +3,9 @@
     python benchmarks/export_timeline.py [--events 1000000] [--rounds 3]
 
 The events are those of a loop with five sections a tick, recorded by this process. viztracer, where it is installed,
-records as many `log_event` blocks of the same names and saves them as its JSON; all take turns.
+records as many `log_event` blocks of the same names and saves them as its JSON; all take turns. Seconds are those of
+the clock on the wall and, in brackets, of the processor: the same where nothing else runs. The page is drawn from the
+timeline too, where it shows one.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ticktree
-from ticktree.outputs import EXPORTS
+from ticktree.outputs import EXPORTS, OUTPUTS, Output, ViewOptions
 from ticktree.profile.timeline import Timeline
 
 _SECTIONS = ("observe", "policy", "act", "learn")
@@ -64,22 +68,37 @@ def record_with_viztracer(events: int, output: Path) -> Any:
     return tracer
 
 
-def timed(work: Any, *args: Any) -> tuple[float, Any]:
-    """How long a call takes, in seconds, and what it returns."""
-    begin = time.perf_counter()
-    result = work(*args)
-    return time.perf_counter() - begin, result
+class Cost(NamedTuple):
+    """What writing a file took."""
+
+    seconds: float
+    cpu_seconds: float
+    size: int = 0
 
 
-def viztracer_saves(events: int) -> tuple[float, int] | None:
-    """Seconds and bytes of viztracer's file; None where it is not installed."""
+def timed(work: Callable[[], Any]) -> tuple[Cost, Any]:
+    """What a call takes, and what it returns."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return Cost(time.perf_counter() - begin, time.process_time() - cpu), result
+
+
+def formats() -> list[Output]:
+    """Those that show single calls, and need not hold anything else."""
+    page = OUTPUTS["html"]
+    every = [EXPORTS[name] for name in ("perfetto", "chrome", "speedscope", "otlp")]
+    return [*every, page] if page.uses_events else every
+
+
+def viztracer_saves(events: int) -> Cost | None:
+    """What viztracer's file takes; None where it is not installed."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "viztracer.json"
         tracer = record_with_viztracer(events, output)
         if tracer is None:
             return None
-        seconds, _ = timed(tracer.save)
-        return seconds, output.stat().st_size
+        cost, _ = timed(tracer.save)
+        return cost._replace(size=output.stat().st_size)
 
 
 def main() -> None:
@@ -88,18 +107,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     profile, timeline = record(options.events)
-    found: dict[str, list[tuple[float, int]]] = {}
+    found: dict[str, list[Cost]] = {}
+    calls = ViewOptions(only="calls")
     for _ in range(options.rounds):
-        for name in ("perfetto", "chrome"):
-            seconds, document = timed(lambda name=name: EXPORTS[name].render(profile, timeline=timeline))
-            found.setdefault(name, []).append((seconds, len(document)))
+        for form in formats():
+            cost, document = timed(partial(form.render, profile, calls, timeline))
+            found.setdefault(form.name, []).append(cost._replace(size=len(document)))
         theirs = viztracer_saves(options.events)
         if theirs is not None:
             found.setdefault("viztracer's JSON", []).append(theirs)
-    print(f"{options.events:,} events, median of {options.rounds}")
+    load, _, _ = os.getloadavg()
+    print(f"{options.events:,} events, median of {options.rounds}; {os.cpu_count()} cores, load {load:.1f}")
     for name, each in found.items():
-        seconds = statistics.median(second for second, _ in each)
-        print(f"{name:<18}{seconds:7.2f} s{each[-1][1] / options.events:8.1f} bytes an event")
+        seconds = statistics.median(cost.seconds for cost in each)
+        cpu = statistics.median(cost.cpu_seconds for cost in each)
+        print(
+            f"{name:<18}{seconds:7.2f} s ({cpu:6.2f} s){each[-1].size / options.events:8.1f} bytes an event"
+        )
 
 
 if __name__ == "__main__":

@@ -89,6 +89,13 @@ def test_markdown_goes_to_a_file(profiles):
     assert "- base: mean " in document
 
 
+@pytest.mark.parametrize(("name", "begins"), [("c.html", "<!doctype"), ("c.json", "{"), ("c.md", "# ")])
+def test_a_files_name_says_its_format(profiles, name, begins):
+    done = profiles.ticktree("compare", "base.json", "new.json", "-o", name)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (profiles.directory / name).read_text().startswith(begins)
+
+
 def test_a_directory_of_runs_is_repeats(here):
     here.write("train.py")
     for out in ("a", "b"):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from commandline import CommandLine, assert_one_clear_line
 from ticktree.cli.files import timeline_for
 from ticktree.errors import TicktreeError
 from ticktree.outputs import Output
+from ticktree.profile.timeline import Timeline
 from ticktree.run.directory import RunDirectory
 
 PROGRAM = """
@@ -71,7 +74,7 @@ def test_a_run_with_a_timeline_is_exported_with_its_children(here: CommandLine) 
 
 def test_a_number_of_events_is_how_many_are_kept_of_each_process(here: CommandLine) -> None:
     here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
     timeline = timeline_of(here)
     assert (len(timeline), timeline.overwritten) == (20, 60)
 
@@ -82,7 +85,7 @@ TOLD = "timeline: kept the last 20 of 80 calls"
 @pytest.mark.parametrize("name", ["terminal", "markdown", "text", "html"])
 def test_a_report_says_how_many_of_the_calls_a_timeline_kept(here: CommandLine, name: str) -> None:
     here.write("train.py", PROGRAM)
-    done = here.ticktree("run", "--timeline-events", "10", "train.py")
+    done = here.ticktree("run", "--no-auto", "--timeline-events", "10", "train.py")
     assert TOLD in done.stderr  # and so does the summary
     assert TOLD in here.ticktree("report", "--format", name).stdout
 
@@ -103,7 +106,7 @@ def test_every_format_that_has_a_place_for_it_says_what_a_timeline_lost(
     here: CommandLine, name: str, said: str | None
 ) -> None:
     here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
     done = here.ticktree("export", "--to", name, "-o", "out")
     assert (done.returncode, done.stderr) == (0, "")
     data = (here.directory / "out").read_bytes()
@@ -114,7 +117,7 @@ def test_every_format_that_has_a_place_for_it_says_what_a_timeline_lost(
 @pytest.mark.parametrize("name", ["collapsed", "csv"])
 def test_where_a_format_has_no_place_for_it_standard_error_has(here: CommandLine, name: str) -> None:
     here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
     assert TOLD in here.ticktree("export", "--to", name).stderr
 
 
@@ -165,3 +168,73 @@ def test_a_damaged_timeline_is_missed_by_who_shows_nothing_else_and_told_to_the_
     assert capsys.readouterr().err.splitlines()[0].startswith("Without the timeline: ")
     assert timeline_for(Output("made_up", ".x"), run) is None
     assert capsys.readouterr().err == ""
+
+
+CHILDREN = """
+import multiprocessing, os, sys, ticktree
+
+def work():
+    for _ in range(5):
+        with ticktree.section("work"):
+            pass
+
+if __name__ == "__main__":
+    with ticktree.section("train"):
+        for way in ("fork", "spawn"):
+            child = multiprocessing.get_context(way).Process(target=work, name=way)
+            child.start()
+            child.join()
+        pid = os.fork()
+        if not pid:
+            work()
+            os._exit(0)
+        os.waitpid(pid, 0)
+"""
+
+
+def test_children_have_lanes_of_their_own_however_they_were_started(here: CommandLine) -> None:
+    here.write("train.py", CHILDREN)
+    done = here.ticktree("run", "--quiet", "--no-auto", "--timeline", "train.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    timeline = timeline_of(here)
+    calls = [(timeline.lanes[lane].pid, timeline.spots[spot].path) for lane, spot in rows_of(timeline)]
+    (parent,) = {pid for pid, path in calls if path == "train"}
+    children = Counter(pid for pid, path in calls if path == "train/work")
+    assert parent not in children
+    assert sorted(children.values()) == [5, 5, 5]
+    assert timeline.overwritten == 0
+
+
+def rows_of(timeline: Timeline) -> list[tuple[int, int]]:
+    return list(zip(timeline.lane.tolist(), timeline.spot.tolist(), strict=True))
+
+
+DIES = """
+import os, signal, ticktree
+for _ in ticktree.loop("train", range(1000)):
+    with ticktree.section("step"):
+        pass
+with ticktree.section("last"):
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("os._exit(3)", 3),
+        ("raise RuntimeError", 1),
+        ("os.abort()", -signal.SIGABRT),
+    ],
+)
+def test_of_a_program_that_dies_every_completed_call_is_kept(
+    here: CommandLine, end: str, status: int
+) -> None:
+    here.write("train.py", DIES.format(end=end))
+    assert here.ticktree("run", "--quiet", "--no-auto", "--timeline", "train.py").returncode == status
+    timeline = timeline_of(here)
+    paths = Counter(timeline.spots[spot].path for _, spot in rows_of(timeline))
+    ended = {"last": 1} if status == 1 else {}  # left by an exception: completed
+    assert paths == {"train": 1000, "train/step": 1000, **ended}
+    assert list(timeline.problems()) == []

@@ -35,9 +35,6 @@ def recorded(tmp_path):
         ending = "\nif __name__ == '__main__':\n    main()\n"
         script.write_text(BEGIN + textwrap.dedent(program) + ending)
         environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory)}
-        # A sleep stands for work in these programs, unless they say what is to be recorded.
-        if not any("auto" in option for option in options):
-            options = ("--auto", "default,-sleep", *options)
         command = [
             sys.executable,
             "-m",

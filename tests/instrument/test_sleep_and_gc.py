@@ -129,18 +129,18 @@ def test_the_collector_is_told_of_no_longer():
     assert gc.callbacks == before
 
 
-def test_both_are_recorded_by_default_in_an_unmodified_program(recorded):
-    profile = recorded(
-        """
+def test_collections_are_recorded_by_default_and_sleeps_on_demand(recorded):
+    program = """
         import gc
         def main():
             time.sleep(0.02)
             with ticktree.section("learn"):
                 gc.collect()
-        """,
-        "--auto",
-        "default",
-    )
+        """
+    profile = recorded(program)
+    assert profile.root.at("learn/gc pause").count == 1
+    assert "time.sleep" not in profile.root.children
+    profile = recorded(program, "--auto", "default,sleep")
     assert profile.root.at("time.sleep").wait
     assert profile.root.at("time.sleep").total_ns >= 20_000_000
     assert profile.root.at("learn/gc pause").count == 1

@@ -39,8 +39,11 @@ def test_beyond_so_many_they_share_a_name():
     assert set(found[MOST:]) == {"Critic, others"}
 
 
-def test_what_torch_compile_made_of_a_module_is_called_after_the_module():
-    assert names().of(OptimizedModule(Critic())) == "Critic"
+def test_what_torch_compile_made_of_a_module_is_the_module():
+    instances, one, other = names(), Critic(), Critic()
+    assert [instances.of(each) for each in (one, OptimizedModule(other), OptimizedModule(one), other)] == [
+        *("Critic", "Critic 2", "Critic", "Critic 2")
+    ]
 
 
 def test_what_is_made_for_a_name_is_made_once():

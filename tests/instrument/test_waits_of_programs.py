@@ -49,7 +49,7 @@ def test_waiting_for_a_program_is_a_row_and_once(recorder):
 def test_timeouts_and_what_is_raised_are_as_they_were(recorder):
     with recorder.section("here"):
         with pytest.raises(subprocess.TimeoutExpired):
-            run_python("input()", timeout=0.05, stdin=subprocess.PIPE)
+            run_python("import time; time.sleep(100)", timeout=0.05)
         process = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)

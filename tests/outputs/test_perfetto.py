@@ -164,6 +164,16 @@ def test_a_gauge_is_a_counter_at_the_moment_it_was_read_last():
     assert any(track.name == "depth" and track.HasField("counter") for track in tracks_of(packets).values())
 
 
+def test_a_process_without_a_number_has_one_all_the_same(recorder):
+    """Readers take what does not say whose it is for nobody's: a recorder of one's own has the process 0."""
+    with recorder.section("a"):
+        recorder.advance(1)
+    tracks = tracks_of(exported(recorder)).values()
+    (process,) = [track.process for track in tracks if track.HasField("process")]
+    assert process.HasField("pid")
+    assert all(track.thread.HasField("pid") for track in tracks if track.HasField("thread"))
+
+
 def test_a_timeline_is_never_made_up_from_totals(recorder):
     with pytest.raises(TicktreeError, match="ticktree run --timeline"):
         EXPORTS["perfetto"].render(recorder.snapshot())

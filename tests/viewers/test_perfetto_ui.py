@@ -11,7 +11,11 @@ from perfetto_ui import perfetto_ui
 import ticktree
 from ticktree.outputs import EXPORTS
 
-ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+# Some errors are counted as mere information.
+ERRORS = (
+    "select name, value from stats "
+    "where (severity in ('error', 'data_loss') or name like '%error%') and value > 0"
+)
 SLICES = "select name, ts, dur from slice order by ts, dur desc, name"
 
 

@@ -9,7 +9,7 @@ import { Interval } from "./Interval";
 import { scaleOf } from "./scale";
 import { ComparisonState } from "./state";
 import type { ComparisonPayload, Entry, Side } from "./types";
-import { classOf, interval, rates, shift, VERDICTS } from "./words";
+import { between, classOf, rates, shift, VERDICTS } from "./words";
 
 // More loops than that are nobody's first question; the sections below have them all.
 const LOOPS_SHOWN = 4;
@@ -40,7 +40,7 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
               </p>
               <p class="verdict-line">
                 {format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns))} a{" "}
-                {entry.kind === "loop" ? "tick" : "call"}; the shift lies between {interval(entry).replace(" to ", " and ")}.
+                {entry.kind === "loop" ? "tick" : "call"}{entry.shift_percent === null ? "" : `; ${between(entry)}`}.
               </p>
             </div>
             <div>

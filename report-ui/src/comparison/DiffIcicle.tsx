@@ -5,7 +5,7 @@ import { BoxCanvas, LONGEST_NAME, useBoxes } from "../views/BoxCanvas";
 import { colorOfChange } from "./colors";
 import type { ComparisonState } from "./state";
 import type { Verdict } from "./types";
-import { interval, shift, signed } from "./words";
+import { between, interval, shift, signed } from "./words";
 
 const LEGEND: readonly (readonly [verdict: Verdict, percent: number | null, title: string])[] = [
   ["faster", -50, "half as long"],
@@ -80,7 +80,7 @@ function said(state: ComparisonState, boxes: Boxes, index: number): string {
   return [
     name.slice(0, LONGEST_NAME),
     entry.verdict,
-    ...(entry.shift_percent === null ? [] : [`${shift(entry)}, between ${interval(entry).replace(" to ", " and ")}`]),
+    ...(entry.shift_percent === null ? [] : [`${shift(entry)}, ${between(entry)}`]),
     format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns)),
     `${format.count(entry.base.count)} and ${format.count(entry.new.count)} calls`,
   ].join(" · ");

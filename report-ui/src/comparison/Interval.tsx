@@ -27,7 +27,7 @@ export function Interval({ entry, scale, threshold, axis }: Props) {
           style={{ left: percent(from), width: `${100 * (Math.min(1, Math.max(0, to)) - Math.min(1, Math.max(0, from)))}%` }}
         />
       )}
-      {moved !== null && <b style={{ left: percent(scale.at(moved)) }} />}
+      {moved !== null && <b class={scale.at(moved) > 1 ? "past-right" : scale.at(moved) < 0 ? "past-left" : ""} style={{ left: percent(scale.at(moved)) }} />}
       {moved === null && <em>{entry.verdict}</em>}
       {axis && scale.ticks.map((tick) => (
         <span key={tick} style={{ left: percent(scale.at(tick)) }}>

@@ -26,6 +26,12 @@ export function interval(entry: Entry): string {
   return `${signed(entry.low_percent)} to ${signed(entry.high_percent)}`;
 }
 
+/** The same in a sentence's end: where the true shift is. */
+export function between(entry: Entry): string {
+  if (entry.low_percent === null || entry.high_percent === null) return "too few values to say how certain that is";
+  return `it lies between ${signed(entry.low_percent)} and ${signed(entry.high_percent)}`;
+}
+
 /** What got done a second on a side. */
 export function rates(side: Side): string[] {
   return RATES.flatMap(([key, unit]) => {

@@ -77,7 +77,11 @@ function Line({ row, place, measure, isFlat }: Props) {
       <div class="name" role="cell" style={{ paddingLeft: `${(isFlat ? 0 : Math.min(row.depth, DEEPEST)) * INDENT_PX}px` }}>
         <bdi>{visible(isFlat ? row.path : row.name) || '""'}</bdi>
         {row.wait && row.kind === "section" && <em>wait</em>}
-        {site && <span class="notes">{site}</span>}
+        {site && (
+          <span class="notes" title={site}>
+            {site.slice(site.lastIndexOf("/") + 1)}
+          </span>
+        )}
       </div>
       {values.map((value, at) => (
         <div

@@ -57,7 +57,7 @@ function List({ state, from, to }: { state: State; from: number; to: number }) {
 /** What the rule that found it looks for, for who asks: the page has no address to send anybody to. */
 function Rule({ state, name }: { state: State; name: string }) {
   const rule = state.view.rules[name];
-  if (!rule?.about) return <p class="evidence">rule: {visible(name)}</p>;
+  if (!rule?.about) return <span class="rule">rule: {visible(name)}</span>;
   return (
     <details class="rule">
       <summary>rule: {visible(name)}</summary>

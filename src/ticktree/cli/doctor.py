@@ -10,7 +10,18 @@ from pathlib import Path
 
 import click
 
-from ticktree.cli.checks import ceilings, clock, cores, cost, libraries, memory, newest, noise, recording
+from ticktree.cli.checks import (
+    ceilings,
+    clock,
+    cores,
+    cost,
+    devices,
+    libraries,
+    memory,
+    newest,
+    noise,
+    recording,
+)
 from ticktree.cli.measuring.everything import measure as measure_all
 from ticktree.cli.measuring.table import table
 from ticktree.cli.progress import progress
@@ -28,6 +39,7 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ("cores", cores.check),
     ("noise", noise.check),
     ("ceilings", ceilings.check),
+    ("devices", devices.check),
     ("recording", recording.check),
     ("libraries", libraries.check),
 )
@@ -44,8 +56,9 @@ def command(run: Path | None, measure: bool) -> None:
     """Examine this machine and this Python, and a run: RUN, or the newest in ./ticktree-runs.
 
     Says which clock is used and why, what a section costs, how much memory a run may claim, how many cores
-    there are, how often this machine interrupts what runs on it, what it can do at most, whether a program is
-    recorded at all, which libraries are recorded by themselves, and if the run is empty, why.
+    there are, how often this machine interrupts what runs on it, what it can do at most, of which devices the
+    time can be measured, whether a program is recorded at all, which libraries are recorded by themselves, and if
+    the run is empty, why.
     """
     if measure:
         if run is not None:

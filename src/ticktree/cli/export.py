@@ -55,7 +55,7 @@ def command(
             f"--only is of formats that hold both totals and single calls; {form.name} does not."
         )
     profile = read(run, categories)
-    timeline = None if only == "totals" else timeline_for(form, run)
+    timeline = None if only == "totals" else timeline_for(form, run, categories)
     with progress("writing"):
         document = form.render(profile, ViewOptions(table=table, only=only), timeline)
     reason = why_empty(profile)

@@ -14,7 +14,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import find_run, load
+from ticktree.run.loading import find_run, load, load_timeline
 
 if TYPE_CHECKING:
     from ticktree.outputs import Output, ViewOptions
@@ -43,7 +43,7 @@ def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     return profile
 
 
-def timeline_for(form: Output, path: Path | None) -> Timeline | None:
+def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:
     """The calls one by one of what `read` reads, where this format shows them.
 
     None where they were not recorded, or are not kept in such a file.
@@ -55,7 +55,7 @@ def timeline_for(form: Output, path: Path | None) -> Timeline | None:
         return None
     try:
         with progress("reading the timeline"):
-            return find_run(path).timeline() if path is None or path.is_dir() else None
+            return find_run(None).timeline() if path is None else load_timeline(path, categories)
     except TicktreeError as error:
         if form.needs_events:
             raise

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 from ticktree.session.asking import DEFAULT_EVENTS
 
@@ -30,6 +30,12 @@ _OPTIONS = (
     click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
     click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
+    click.option(
+        "--device-sync",
+        is_flag=True,
+        help="Wait for the device at both ends of each section whose device time is measured. It changes the "
+        "program's schedule.",
+    ),
     click.option(
         "--focus",
         multiple=True,
@@ -66,6 +72,7 @@ class Recording:
         torch_layers: whether to record every layer of torch's modules, too.
         no_auto: whether to record none.
         memory: whether to sample the memory that every section needs.
+        device_sync: whether sections wait for their device.
         focus: the functions whose call trees are recorded.
         depth: how many levels of calls below them.
         focus_c: whether C functions are recorded there too.
@@ -77,6 +84,7 @@ class Recording:
     torch_layers: bool = False
     no_auto: bool = False
     memory: bool = False
+    device_sync: bool = False
     focus: Sequence[str] = ()
     depth: int = DEPTH
     focus_c: bool = False
@@ -95,6 +103,8 @@ class Recording:
         environment = {AUTO_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
+        if self.device_sync:
+            environment[SYNC_VARIABLE] = "1"
         events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
         if events is not None:
             environment[TIMELINE_VARIABLE] = str(events)

@@ -66,7 +66,7 @@ def command(
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
     form = OUTPUTS[format_name or _format_of(output)]
-    timeline = timeline_for(form, run)
+    timeline = timeline_for(form, run, categories)
     with progress("drawing"):
         document = form.render(profile, view, timeline)
     reason = why_empty(profile)

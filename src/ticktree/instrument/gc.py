@@ -10,6 +10,8 @@ import gc
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ticktree.recorder import is_inside
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -48,7 +50,7 @@ def _callback(recorder: Recorder) -> Callable[[str, dict[str, int]], None]:
     def note(phase: str, info: dict[str, Any]) -> None:
         if phase == "start":
             # Where nothing is open it interrupts nothing that has a row: imports, mostly.
-            if info.get("generation") == _OLDEST and recorder.is_inside:
+            if info.get("generation") == _OLDEST and is_inside(recorder):
                 pausing.is_open = True
                 section.__enter__()
         elif pausing.is_open:

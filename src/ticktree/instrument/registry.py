@@ -54,12 +54,18 @@ class Library(NamedTuple):
 
 
 BUILT_IN: tuple[Library, ...] = (
+    # First: what the others make are sections that it marks.
+    Library(
+        "nvtx",
+        "ticktree.instrument.nvtx",
+        "No row: each section as an NVTX range, for Nsight Systems.",
+        on_demand=True,
+    ),
     Library(
         "waits",
         "ticktree.instrument.waits",
         "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
     ),
-    Library("sleep", "ticktree.instrument.sleep", "A row for each time.sleep, which is a wait."),
     Library("gc", "ticktree.instrument.gc", "A row for each full collection of the garbage collector."),
     Library(
         "gymnasium",
@@ -67,6 +73,13 @@ BUILT_IN: tuple[Library, ...] = (
         "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
         "waiting for them; steps as ticks.",
         package="gymnasium",
+    ),
+    # On demand, because in many a program a sleep stands for work: a slow sensor, a worker that lags behind.
+    Library(
+        "sleep",
+        "ticktree.instrument.sleep",
+        "A row for each time.sleep, as a wait: for loops that hold their rate by it.",
+        on_demand=True,
     ),
     Library(
         "gymnasium-wrappers",

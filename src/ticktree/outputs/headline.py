@@ -67,6 +67,8 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
     clock = _fact(profile, "clock")
     if clock:
         yield f"host clock, {clock}"
+    if True in profile.metadata.get("waited_for_devices", ()):
+        yield "sections waited for their device: not the program's own schedule"
     machine = ", ".join(machine_pieces(profile))
     if machine:
         yield machine

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from ticktree.outputs.extras import wanted
 from ticktree.outputs.headline import losses, title
 from ticktree.outputs.literal import encodable
-from ticktree.outputs.losses import OVERWRITTEN
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.series import Series, end_of, series_of
 from ticktree.outputs.tabular import tabular
@@ -62,15 +61,14 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
     content = io.BytesIO()
     log = _Log(library, content, timeline.began_wall_ns or 0 if timeline is not None else 0)
     messages = [] if options.only == "calls" else list(_of_totals(profile))
-    lost = losses(profile)
     if timeline is not None:
         messages += _calls(timeline)
-        if timeline.overwritten:
-            lost = [*lost, f"{timeline.overwritten} {OVERWRITTEN}"]
     messages.sort(key=lambda message: message.at_ns)
     end_ns = messages[-1].at_ns if messages else 0
     said = {"level": _WARNING, "name": "ticktree"}
-    messages += [_Message(end_ns, "/ticktree/log", "log", {**said, "message": one}) for one in lost]
+    messages += [
+        _Message(end_ns, "/ticktree/log", "log", {**said, "message": one}) for one in losses(profile)
+    ]
     log.write(messages)
     log.end(profile)
     return content.getvalue()

@@ -92,12 +92,14 @@ def _clocks(timeline: Timeline) -> bytes:
 
 
 def _process_track(track_id: int, lane: Lane) -> bytes:
-    process = message(3, integer(1, lane.pid), text(6, lane.process_title))
+    process = message(3, integer(1, lane.pid, present=True), text(6, lane.process_title))
     return message(_TRACK, integer(1, track_id), process)
 
 
 def _thread_track(track_id: int, parent: int, lane: Lane) -> bytes:
-    thread = message(4, integer(1, lane.pid), integer(2, lane.thread_id), text(5, lane.name))
+    thread = message(
+        4, integer(1, lane.pid, present=True), integer(2, lane.thread_id, present=True), text(5, lane.name)
+    )
     return message(_TRACK, integer(1, track_id), integer(5, parent), thread)
 
 

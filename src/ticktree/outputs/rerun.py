@@ -15,7 +15,6 @@ from ticktree.outputs import markdown
 from ticktree.outputs.extras import wanted
 from ticktree.outputs.headline import losses, title
 from ticktree.outputs.literal import encodable
-from ticktree.outputs.losses import OVERWRITTEN
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.series import Series, end_of, series_of
 from ticktree.outputs.visible import visible
@@ -36,12 +35,9 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
     recording = _Recording(wanted("rerun", by="rerun", extra="rerun"), title(profile))
     if options.only != "calls":
         _add_totals(recording, profile)
-    lost = losses(profile)
     if timeline is not None:
         recording.calls(timeline)
-        if timeline.overwritten:
-            lost = [*lost, f"{timeline.overwritten} {OVERWRITTEN}"]
-    recording.words(markdown.render(profile, options).decode(errors="replace"), lost)
+    recording.words(markdown.render(profile, options).decode(errors="replace"), losses(profile))
     return recording.bytes()
 
 

@@ -6,6 +6,7 @@ gauge.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ticktree.profile.gauge import Gauge
@@ -27,13 +28,40 @@ THREADS_PREFIX = "machine/threads/"
 
 MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED)
 
+# Of each NVIDIA GPU, by the driver's number for it: the share of time in which it had anything to do, bytes of its
+# memory in use and free, the clock of its processors in MHz, its power in W, its temperature in degrees Celsius, and 1
+# where it was slowed down for heat or power, else 0. It is the machine's, whatever program asked for it.
+GPU_READINGS = ("used", "memory", "memory_free", "frequency", "power", "temperature", "slowed")
+
+_GPU = re.compile(rf"machine/gpu(\d{{1,3}})/({'|'.join(GPU_READINGS)})")
+
+
+def gpu_gauge(number: int, reading: str) -> str:
+    """Return the name of the gauge of one of `GPU_READINGS` of a GPU."""
+    return f"machine/gpu{number}/{reading}"
+
+
+def gpus(gauges: Mapping[str, Gauge]) -> dict[int, dict[str, Gauge]]:
+    """Return the readings of each GPU, by its number and by what they are of."""
+    found: dict[int, dict[str, Gauge]] = {}
+    for name, gauge in gauges.items():
+        match = _GPU.fullmatch(name)
+        if match:
+            found.setdefault(int(match[1]), {})[match[2]] = gauge
+    return dict(sorted(found.items()))
+
+
+def is_of_machine(name: str) -> bool:
+    """Tell whether a gauge is a reading of the machine."""
+    return name in MACHINE_GAUGES or _GPU.fullmatch(name) is not None
+
 
 def programs_own(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
     """Return those of `gauges` that the program itself reported."""
     return {
         name: gauge
         for name, gauge in gauges.items()
-        if name not in MACHINE_GAUGES and not name.startswith(THREADS_PREFIX)
+        if not is_of_machine(name) and not name.startswith(THREADS_PREFIX)
     }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.profile import path as paths
+from ticktree.profile.clock import named_by
 from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]
@@ -75,7 +76,7 @@ class Spot(NamedTuple):
     @property
     def name(self) -> str:
         """What it is called; of the root, as in the tree."""
-        return paths.name_of(self.path) if self.path else ROOT_NAME
+        return named_by(paths.name_of(self.path))[0] if self.path else ROOT_NAME
 
 
 @dataclass(frozen=True, eq=False)

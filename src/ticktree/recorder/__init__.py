@@ -19,8 +19,11 @@ from ticktree.recorder._native import (
     Wait,
     Watch,
     copy_settled,
+    end_unmarked,
+    is_inside,
     make_block,
     silence,
+    tick_unmarked,
 )
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
@@ -32,6 +35,7 @@ from ticktree.recorder.children import (
     leave_children,
 )
 from ticktree.recorder.hooks import install, uninstall
+from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
 from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
@@ -41,6 +45,7 @@ __all__ = [
     "OWN",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
+    "SYNC_VARIABLE",
     "TIMELINE_VARIABLE",
     "Block",
     "Boundary",
@@ -59,11 +64,16 @@ __all__ = [
     "Watch",
     "calibrate",
     "copy_settled",
+    "end_unmarked",
     "install",
+    "is_inside",
     "lead_children",
     "leave_children",
     "make_block",
+    "poll",
+    "settle",
     "silence",
+    "tick_unmarked",
     "timed",
     "uninstall",
 ]

@@ -16,10 +16,10 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_NODE_ON_DEVICE, TT_NODE_REMOTE
     enum: TT_NODE_DEVICE_KNOWN, TT_NODE_NO_LIBRARY, TT_NODE_NO_DEVICE, TT_NODE_NO_DEVICE_CLOCK, TT_NODE_ONLY_HOST
     enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY
-    enum: TT_CLOCK_VIRTUAL
+    enum: TT_CLOCK_VIRTUAL, TT_HEADER_WAITED
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
-    enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY
+    enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
 
     ctypedef struct tt_anchor:
         uint64_t ticks
@@ -28,7 +28,7 @@ cdef extern from "core/builtins.h" nogil:
     ctypedef struct tt_header:
         uint64_t used_bytes, backed_bytes, pid, process_start, parent_pid, parent_start
         uint64_t inner_cost, outer_cost, gc_ticks, gc_pauses, ns_per_tick, run_began_ns
-        uint32_t node_cap, incarnation, parent_incarnation
+        uint32_t flags, node_cap, incarnation, parent_incarnation
         tt_anchor first
         tt_ref parent_node, process_name, role
         char boot_id[40]
@@ -275,7 +275,9 @@ cdef extern from "core/place.h":
         uint32_t generation
     tt_spot tt_spot_now(tt_recorder*)
     bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
-    void tt_spot_lacks(tt_recorder*, const tt_spot*, uint32_t)
+    void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
+    uint64_t tt_call_open_here(tt_section*, tt_spot*)
+    bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)

@@ -2,10 +2,11 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
-what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), loop.pxi, pace.pxi (loops that hold
-their rate), ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks
-and threads), process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side
-of calls), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
+what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), unmarked.pxi (ticks of programs that
+mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi
+(who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other processes),
+place.pxi (durations booked later), remote.pxi (the far side of calls), attended.pxi (sections that others are told
+of), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
 """
 
 cimport cython
@@ -32,9 +33,12 @@ include "native/ages.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
 include "native/outermost.pxi"
+include "native/unmarked.pxi"
 include "native/origin.pxi"
+include "native/gauges.pxi"
 include "native/place.pxi"
 include "native/remote.pxi"
+include "native/attended.pxi"
 include "native/forked.pxi"
 include "native/block.pxi"
 include "native/devices.pxi"

@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from ticktree.recorder import devices
+from ticktree.recorder import devices, later
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
 from ticktree.recorder.imports import forget_import, when_imported
 
@@ -44,6 +44,7 @@ def uninstall(recorder: Recorder) -> None:
         return
     _users.remove(recorder)
     if not _users:
+        later.unwatch()
         while _undo:
             _undo.pop()()
 

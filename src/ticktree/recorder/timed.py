@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, overload
 
-from ticktree.recorder._native import Recorder, TimedFunction
+from ticktree.recorder._native import AttendedSection, Recorder, TimedFunction, mark_by_hand
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Timer = AbstractContextManager[Any]
@@ -19,13 +19,33 @@ OFF_FOR_GOOD = os.environ.get("TICKTREE_OFF", "") not in ("", "0")
 
 @overload
 def timed(
-    recorder: Recorder, target: Function, /, *, memory: bool = False, cpu: bool = False
+    recorder: Recorder,
+    target: Function,
+    /,
+    *,
+    memory: bool = False,
+    cpu: bool = False,
+    device: str | None = None,
 ) -> Function: ...
 @overload
 def timed(
-    recorder: Recorder, target: str | None = None, /, *, memory: bool = False, cpu: bool = False
+    recorder: Recorder,
+    target: str | None = None,
+    /,
+    *,
+    memory: bool = False,
+    cpu: bool = False,
+    device: str | None = None,
 ) -> Callable[[Function], Function]: ...
-def timed(recorder: Recorder, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+def timed(
+    recorder: Recorder,
+    target: Any = None,
+    /,
+    *,
+    memory: bool = False,
+    cpu: bool = False,
+    device: str | None = None,
+) -> Any:
     """Makes a function a section of its own: `@timed`, or `@timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
@@ -36,33 +56,36 @@ def timed(recorder: Recorder, target: Any = None, /, *, memory: bool = False, cp
         target: The function, or a name for it instead of its qualified name.
         memory: Sample the memory that a call needs, of the process and of devices.
         cpu: Sample CPU time.
+        device: A device whose time is to be measured, too; see `section`.
 
     Raises:
         TypeError: If what is decorated cannot be called.
     """
     if target is None or isinstance(target, str):
-        return lambda function: _decorate(recorder, function, target, memory, cpu)
-    return _decorate(recorder, target, None, memory, cpu)
+        return lambda function: _decorate(recorder, function, target, memory=memory, cpu=cpu, device=device)
+    return _decorate(recorder, target, None, memory=memory, cpu=cpu, device=device)
 
 
-def _decorate(recorder: Recorder, function: Any, name: str | None, memory: bool, cpu: bool) -> Any:
+def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any) -> Any:
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(_decorate(recorder, function.__func__, name, memory, cpu))
+        return type(function)(_decorate(recorder, function.__func__, name, **asked))
     if not callable(function):
         raise TypeError(f"@timed wants a function, not {function!r}")
     if OFF_FOR_GOOD:
         return function
     import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
 
-    recorder.marked_by_hand()
+    mark_by_hand(recorder)
     name = name or getattr(function, "__qualname__", None) or repr(function)
-    section = recorder.timed_section(name, _definition(function), memory=memory, cpu=cpu)
+    section = recorder.timed_section(name, _definition(function), **asked)
     if inspect.iscoroutinefunction(function):
         return _timed_coroutine(function, section)
     if inspect.isasyncgenfunction(function):
         return _timed_async_generator(function, section)
     if inspect.isgeneratorfunction(function):
         return timed_generator(function, section)
+    if isinstance(section, AttendedSection):
+        return _timed_plain(function, section)
     return functools.update_wrapper(TimedFunction(function, section), function)
 
 
@@ -73,6 +96,15 @@ def _definition(function: Any) -> tuple[str, int, str]:
     if code is None:
         return ("", 0, "")
     return (code.co_filename, code.co_firstlineno, getattr(function, "__qualname__", code.co_name))
+
+
+def _timed_plain(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with section:
+            return function(*args, **kwargs)
+
+    return wrapper
 
 
 def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:

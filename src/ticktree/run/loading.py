@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile, ProfileError, codec
+from ticktree.profile.timeline import Timeline
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.foreign import chrome, mlagents
 from ticktree.run.foreign.text import value_in
@@ -55,6 +57,23 @@ def find_run(path: Path | None) -> RunDirectory:
     return RunDirectory.newest(path)
 
 
+def load_timeline(path: Path, categories: Collection[str] = ()) -> Timeline | None:
+    """The calls one by one of a run or a Chrome trace; None where they were not recorded, or are not in such a file.
+
+    Args:
+        path: What the user names it by.
+        categories: See `load`.
+
+    Raises:
+        TicktreeError: They cannot be understood.
+    """
+    if path.is_dir():
+        return find_run(path).timeline()
+    with _clear_errors(path):
+        value = value_in(path.read_bytes())
+        return chrome.timeline_of(value, categories) if chrome.is_trace(value) else None
+
+
 def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
     """The profile in a JSON file; what sort of file it is, is seen from what is in it.
 
@@ -65,7 +84,7 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
     Raises:
         TicktreeError: The file cannot be read or is not a valid profile.
     """
-    try:
+    with _clear_errors(path):
         value = value_in(path.read_bytes())
         if chrome.is_trace(value):
             return chrome.profile_of(value, _run_id(path), categories)
@@ -74,6 +93,13 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
         profile = codec.from_value(value)
         profile.check()
         return profile
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Say in one line what is wrong with a file."""
+    try:
+        yield
     except FileNotFoundError:
         raise TicktreeError(f"{path}: there is no such file or run") from None
     except OSError as error:

@@ -23,9 +23,11 @@ class Recorder(native.Recorder):
     def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None:  # noqa: ARG002 - taken by __cinit__
         self.enable()
 
-    def timed(self, target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+    def timed(
+        self, target: Any = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+    ) -> Any:
         """Makes a function a section of this recorder; see `ticktree.timed`."""
-        return native.timed(self, target, memory=memory, cpu=cpu)
+        return native.timed(self, target, memory=memory, cpu=cpu, device=device)
 
     def enable(self) -> None:
         """Starts recording, or goes on with it."""
@@ -34,6 +36,7 @@ class Recorder(native.Recorder):
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
+        native.poll()
         super().disable()
         native.uninstall(self)
 

@@ -70,12 +70,16 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False) -> None:
 
 
 @overload
-def timed(target: Function, /, *, memory: bool = False, cpu: bool = False) -> Function: ...
+def timed(
+    target: Function, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+) -> Function: ...
 @overload
 def timed(
-    target: str | None = None, /, *, memory: bool = False, cpu: bool = False
+    target: str | None = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
 ) -> Callable[[Function], Function]: ...
-def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> Any:
+def timed(
+    target: Any = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+) -> Any:
     """Makes a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
@@ -85,11 +89,12 @@ def timed(target: Any = None, /, *, memory: bool = False, cpu: bool = False) -> 
         target: The function, or a name for it instead of its qualified name.
         memory: Sample the memory that a call needs, of the process and of devices.
         cpu: Sample CPU time.
+        device: A device whose time is to be measured, too; see `section`.
 
     Raises:
         TypeError: If what is decorated cannot be called.
     """
-    return native.timed(current.recorder, target, memory=memory, cpu=cpu)
+    return native.timed(current.recorder, target, memory=memory, cpu=cpu, device=device)
 
 
 def uninstrument(*names: str) -> None:

@@ -107,6 +107,7 @@ class Session:
 
     def disable(self) -> None:
         """Stops recording; what is open is left at this moment, without counting as completed."""
+        native.poll()
         self.recorder.disable()
         native.uninstall(self.recorder)
         native.leave_children()
@@ -203,6 +204,7 @@ class Session:
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
+        native.settle()
         if os.getpid() != self._pid:
             self._fold()  # a forked child that ends in good order: the run is its parent's
             return

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ticktree.recorder.later import poll
+
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.profile.timeline import Timeline
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 def profile_of(recorder: Recorder, run_id: str) -> Profile:
     """What a recorder holds at this moment, as a profile."""
+    poll()
     data = recorder.image()  # first: what is imported below is not the program's time
     from ticktree.profile import Profile
     from ticktree.run.reading.image import Image

@@ -20,6 +20,7 @@ from ticktree.outputs.html.facts import facts
 from ticktree.profile import Profile
 
 KILOBYTES_AT_MOST = 150
+PAGES = ["page.html", "runs.html"]
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<!--<script>",
@@ -96,8 +97,9 @@ def test_the_same_profile_gives_the_same_page(make):
     assert render(make()) == render(make())
 
 
-def test_the_code_of_a_page_is_small_and_names_nobody():
-    built = resources.files("ticktree.outputs.html").joinpath("page.html").read_bytes()
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_is_small_and_names_nobody(page):
+    built = resources.files("ticktree.outputs.html").joinpath(page).read_bytes()
     assert len(built) < KILOBYTES_AT_MOST * 1000
     assert elements(built).links == ["data:,"]
     assert set(re.findall(rb"https?://[^\"'`\s)]+", built)) <= {
@@ -108,8 +110,9 @@ def test_the_code_of_a_page_is_small_and_names_nobody():
     }
 
 
-def test_the_page_lets_its_own_script_run_and_nothing_be_fetched():
-    built = resources.files("ticktree.outputs.html").joinpath("page.html").read_text()
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_lets_its_own_script_run_and_nothing_be_fetched(page):
+    built = resources.files("ticktree.outputs.html").joinpath(page).read_text()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', built)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"
@@ -117,9 +120,10 @@ def test_the_page_lets_its_own_script_run_and_nothing_be_fetched():
     assert "connect-src" not in rules
 
 
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("marker", [embedding.DATA, embedding.TITLE, b"@@ticktree-policy@@"])
-def test_the_built_page_has_one_place_for_each_thing(marker):
-    built = resources.files("ticktree.outputs.html").joinpath("page.html").read_bytes()
+def test_the_built_page_has_one_place_for_each_thing(marker, page):
+    built = resources.files("ticktree.outputs.html").joinpath(page).read_bytes()
     assert built.count(marker) == (0 if b"policy" in marker else 1)
 
 

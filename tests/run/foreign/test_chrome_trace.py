@@ -163,6 +163,7 @@ def test_counters_are_gauges():
         {"ph": "C", "name": "reward", "ts": 1, "pid": 1, "args": {"value": 0.5}},
         {"ph": "C", "name": "odd", "ts": 1, "pid": 1, "args": {"value": "high"}},
         {"ph": "C", "name": "odd", "pid": 1},
+        {"ph": "C", "name": "odd", "ts": 1, "args": {"value": float("nan"), "huge": 10**400}},
     ]
     gauges = read([call("a", 0, 1), *counters]).gauges
     assert sorted(gauges) == ["memory/free", "memory/used", "reward"]
@@ -318,6 +319,16 @@ def test_a_trace_without_calls_is_one_clear_error(tmp_path, content):
     path.write_text(json.dumps(content))
     with pytest.raises(TicktreeError, match="without a single call"):
         load(path)
+
+
+def test_times_that_add_up_to_more_than_can_be_are_one_clear_error():
+    with pytest.raises(TicktreeError, match="add up to more than can be measured"):
+        read([call("a", at, 4e15) for at in range(5)])
+
+
+def test_ends_without_a_category_are_no_loss_where_their_begins_are_not_read():
+    profile = read([call("step", 0, 9), {**begin("op", 1), "cat": "cpu_op"}, end(3)])
+    assert profile.losses == {}
 
 
 def test_traces_are_repeats_like_other_profiles(tmp_path):

@@ -62,6 +62,12 @@ def test_streams_are_writers_of_their_own_and_may_overlap():
     assert (node.count, node.total_ns, len(node.by_writer)) == (2, 60 * US, 2)
 
 
+def test_work_that_began_before_any_call_begins_the_run():
+    profile = read([call("step", 50, 100), kernel(10, 5, 1)])
+    assert profile.root.at("kernels on GPU 0@device").windows.count == 1
+    assert profile.root.total_ns == 100 * US
+
+
 def test_device_work_is_left_out_where_other_categories_were_asked_for():
     events = [*STEP, launch(13, 1), kernel(20, 30, 1)]
     profile = read(events, ["user_annotation"])

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ticktree.outputs import EXPORTS
-from ticktree.run.foreign.chrome import profile_of
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE
+from ticktree.run.foreign.chrome import profile_of, timeline_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "outputs"))  # for the run recorded there
 
@@ -66,7 +67,7 @@ def test_of_a_timeline_that_lost_calls_the_rest_stands_where_it_was(events):
     assert {path: [n.count, n.stats.sum_ns] for path, _, n in found.root.walk() if n.count} == of_timeline(
         timeline
     )
-    assert found.losses == {"calls_before_the_timeline's_first": timeline.overwritten}
+    assert found.losses == {BEFORE_THE_TIMELINE: timeline.overwritten}
 
 
 def test_names_that_are_marked_and_numbered_are_as_they_were():
@@ -79,3 +80,17 @@ def test_names_that_are_marked_and_numbered_are_as_they_were():
     _, found = written_and_read(recorder)
     assert set(found.root.children) == set(recorder.snapshot().root.children)
     assert {"step#3", "a/b", "\\"} < set(found.root.children)
+
+
+def test_the_timeline_of_the_trace_is_the_timeline():
+    timeline, _ = written_and_read(recorded())
+    content = EXPORTS["chrome"].render(recorded().snapshot(), timeline=timeline)
+    again = timeline_of(json.loads(content))
+    assert of_timeline(again) == of_timeline(timeline)
+    assert not list(again.problems())
+    assert sorted(again.start_ns.tolist()) == sorted(timeline.start_ns.tolist())
+    assert {again.spots[spot] for spot in again.spot.tolist() if "/" in again.spots[spot].path} <= {
+        spot._replace(recorded=False) for spot in timeline.spots
+    }
+    assert again.began_wall_ns == timeline.began_wall_ns
+    assert EXPORTS["perfetto"].render(recorded().snapshot(), timeline=again)

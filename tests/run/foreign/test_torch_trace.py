@@ -111,6 +111,9 @@ def test_the_commands_read_traces(trace, tmp_path):
     exported = ticktree("export", trace, "--to", "csv", "--category", "cpu_op")
     assert exported.returncode == 0, exported.stderr
     assert "aten::" in exported.stdout
+    single = ticktree("export", trace, "--to", "chrome", "-o", tmp_path / "again.json")
+    assert single.returncode == 0, single.stderr
+    assert load(tmp_path / "again.json").root.total_ns == load(trace).root.total_ns
     refused = ticktree("report", trace, "--category", "nope")
     assert refused.returncode == 2
     assert "no event is of category nope" in refused.stderr

@@ -1,8 +1,8 @@
-"""The cores became slower in the run: too hot, or too much power."""
+"""The cores became slower in the run, or a GPU was slowed down: too hot, or too much power."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.finding import Finding, severity_of
@@ -11,6 +11,7 @@ from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent
 from ticktree.profile import Gauge
 from ticktree.profile.histogram import middle_of
+from ticktree.profile.machine import gpus
 
 # Cores that clock up and down with their load differ by a tenth from second to second.
 SLOW_FACTOR = 0.85
@@ -30,10 +31,29 @@ class ThrottledRule:
     name: ClassVar[str] = "throttled"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield one finding, where cores were slowed down for their heat or were slow for long."""
+        """Yield a finding where cores were slowed down for their heat or were slow for long, and one for each GPU."""
         machine = Machine(seen.profile)
-        if not machine.is_one:
+        if machine.is_one:
+            yield from self._cores(machine)
+            for number, readings in gpus(seen.profile.gauges).items():
+                yield from self._gpu(number, readings)
+
+    def _gpu(self, number: int, readings: Mapping[str, Gauge]) -> Iterator[Finding]:
+        slowed = readings.get("slowed")
+        if slowed is None or slowed.count < FEWEST:
             return
+        share = (slowed.count - slowed.zeros) / slowed.count
+        if share >= SLOW_SHARE:
+            yield Finding(
+                rule=self.name,
+                severity="warning",
+                path="",
+                message=f"GPU {number} was slowed down for its heat or its power limit {percent(share)} of the time: "
+                "cooling, a higher power limit, or less beside it",
+                evidence={"slowed_share": share, "readings": slowed.count},
+            )
+
+    def _cores(self, machine: Machine) -> Iterator[Finding]:
         speed, events = machine.gauge("frequency"), machine.gauge("throttled")
         slow = None if speed is None else _slow(speed)
         often = None if events is None else events.quantile(_EVENTS_AT)

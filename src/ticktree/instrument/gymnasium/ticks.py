@@ -7,6 +7,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from ticktree.recorder import end_unmarked, tick_unmarked
+
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
@@ -21,7 +23,6 @@ class Ticks(threading.local):
     """
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
         self._section = recorder.section(LOOP)
         self._stepping: Any = _nobody
 
@@ -29,15 +30,15 @@ class Ticks(threading.local):
         """Begins a tick, and ends the one before, where the program marks nothing."""
         stepping = self._stepping()
         if stepping is env:
-            self._recorder.tick_unmarked(self._section)
-        elif stepping is None and not _is_worker() and self._recorder.tick_unmarked(self._section):
+            tick_unmarked(self._section)
+        elif stepping is None and not _is_worker() and tick_unmarked(self._section):
             self._stepping = ref(env)
 
     def is_closed(self, env: Any) -> None:
         """Ends the tick that is open: what follows is no step's."""
         if self._stepping() is env:
             self._stepping = _nobody
-            self._recorder.end_unmarked(self._section)
+            end_unmarked(self._section)
 
 
 def _nobody() -> None:

@@ -6,6 +6,7 @@ On demand: layers.py and flops.py. compiling.py is `torch-compile`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -52,13 +53,26 @@ def _wrap(recorder: Recorder, torch: ModuleType) -> None:
 def _wrap_gradients(recorder: Recorder, torch: ModuleType, is_compiling: Callable[[], bool]) -> None:
     gradients = Gradients(recorder, is_compiling)
     module = import_module("torch.optim.optimizer")  # torch.optim hides it under its own name
-    _hooks.append(module.register_optimizer_step_post_hook(gradients.after_step))
+    _hooks.append(module.register_optimizer_step_post_hook(_AfterStep(gradients)))
     _patches.wrap(module.Optimizer, "zero_grad", gradients.before_clearing)
     _patches.wrap(torch.autograd, "backward", gradients.around_backward)
     _patches.wrap(torch.autograd, "grad", partial(_plain, recorder, "autograd.grad", is_compiling))
     _patches.wrap(
         torch.nn.utils, "clip_grad_norm_", partial(_plain, recorder, "clip_grad_norm_", is_compiling)
     )
+
+
+class _AfterStep:
+    """What torch calls after every step; nothing, where a script's optimizer is pickled by value with all hooks."""
+
+    def __init__(self, gradients: Gradients) -> None:
+        self._gradients = gradients
+
+    def __call__(self, optimizer: Any, *_: Any) -> None:
+        self._gradients.after_step(optimizer)
+
+    def __reduce__(self) -> Any:
+        return getattr, (nullcontext(), "__exit__")  # takes anything and does nothing
 
 
 def _plain(

@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+# What torch.compile makes of a module: it is the module inside it.
+_COMPILED = "OptimizedModule"
 # Of one class so many are told apart; those beyond share a name.
 MOST = 16
 
@@ -35,7 +37,9 @@ class Instances(Generic[_T]):
         return self._meet(thing)
 
     def _meet(self, thing: Any) -> _T:
-        kind = _class_name(thing)
+        kind = type(thing).__name__
+        if kind == _COMPILED:
+            return self.of(thing._orig_mod)
         taken = self._taken.setdefault(kind, set())
         number = next(number for number in range(1, len(taken) + 2) if number not in taken)
         made = self._named(kind, number, thing)
@@ -56,9 +60,3 @@ class Instances(Generic[_T]):
         if name not in self._made:
             self._made[name] = self._make(name, thing)
         return self._made[name]
-
-
-def _class_name(thing: Any) -> str:
-    """The name of its class; of a module that was given to `torch.compile`, of the one inside."""
-    name = type(thing).__name__
-    return type(thing._orig_mod).__name__ if name == "OptimizedModule" else name

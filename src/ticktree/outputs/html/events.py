@@ -57,4 +57,6 @@ def _planes(column: Column) -> bytes:
     """Return the lowest bytes of all numbers, then the next ones, as many as there are that are not all 0."""
     largest = int(column.max())
     planes = max(1, (largest.bit_length() + 7) // 8)
-    return column.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :planes].T.tobytes()
+    by_byte = column.astype("<i8").view(np.uint8).reshape(-1, 8)
+    lowest: bytes = by_byte[:, :planes].T.tobytes()
+    return lowest

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ticktree.outputs import columns, formatting
 from ticktree.outputs.chief import chief_of_all
 from ticktree.outputs.columns import Head
-from ticktree.outputs.document import Entry, Heading, Losses, Part, Table
+from ticktree.outputs.document import Entry, Heading, Losses, Part, Table, Tone
 from ticktree.outputs.headline import losses
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
@@ -100,7 +100,6 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
 def _section(row: Row) -> Entry:
     guide = "  " * row.depth
     cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
-    tone = (
-        "quiet" if row.kind == "unaccounted" else "wait" if any(n and n.wait for n in row.nodes) else "plain"
-    )
+    waits = any(node and node.wait for node in row.nodes)
+    tone: Tone = "quiet" if row.kind == "unaccounted" else "wait" if waits else "plain"
     return Entry(visible(row.name) or '""', cells, tone, guide=guide, trunk=guide)

@@ -108,6 +108,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     tt_frame *parent = tt_parent_frame(recorder, frame);
     uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
     uint32_t flags = frame->flags;
+    if (TT_UNLIKELY(flags & TT_FRAME_WATCHED)) tt_watch_close(recorder, frame, duration, duration - stood_for);
     const tt_sample *sample = NULL;
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_sample_leave(frame);
     tt_write_begin(&node->sequence);
@@ -119,7 +120,6 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(recorder->ring != NULL) && ending == TT_COMPLETE)
         tt_event_put(recorder, frame->lane, frame->node, frame->start, now);
-    if (TT_UNLIKELY(flags & TT_FRAME_WATCHED)) tt_watch_close(recorder, frame, duration, duration - stood_for);
     if (TT_UNLIKELY(flags & TT_FRAME_WAIT)) tt_wait_end(recorder, frame, now);
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
         if (frame->waits_open) tt_waits_hand_over(recorder, frame);

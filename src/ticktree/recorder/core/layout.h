@@ -64,6 +64,8 @@ enum tt_loss {
     TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
     TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were asked for */
     TT_LOSS_EDGES,         /* waits whose end is filed under nobody: past the cap, or without memory */
+    TT_LOSS_DEVICE,        /* calls whose time on a device was not known when recording ended, or had no event left */
+    TT_LOSS_CAPTURED,      /* calls whose work on a device was captured into a graph: not done then */
     TT_LOSS_COUNT
 };
 
@@ -73,7 +75,11 @@ typedef struct { /* ticks and clocks read together */
     uint64_t wall_ns;
 } tt_anchor;
 
-enum tt_header_flag { TT_HEADER_PRIVATE = 1, TT_HEADER_RECORDING = 2 };
+enum tt_header_flag {
+    TT_HEADER_PRIVATE = 1,
+    TT_HEADER_RECORDING = 2,
+    TT_HEADER_WAITED = 4 /* sections waited for their device: the schedule is not the program's own */
+};
 
 typedef struct {
     uint64_t magic;

@@ -25,13 +25,19 @@ static tt_tree_slot *tt_slot_of(const tt_recorder *recorder, tt_ref tree)
     return slot;
 }
 
-/* Where the calling thread may write what belongs below `node`: there, in a tree of its own; else in a tree that hangs
- * there, as those of threads started under it do. `*lent` is that tree, to be given back; 0: nowhere. */
+/* Where the calling thread may write what belongs below `node`: there, in a tree of its own or of a thread
+ * that has ended; else in a tree that hangs there, as those of threads started under it do. `*lent` is that tree, to be given back; 0: nowhere. */
 static tt_ref tt_spot_here(tt_recorder *recorder, tt_thread *thread, tt_ref node, tt_tree_slot **lent)
 {
     *lent = NULL;
     tt_tree_slot *slot = tt_slot_of(recorder, tt_node_at(recorder, node)->tree);
     if (slot && slot->owner == thread) return node;
+    tt_threads_reap(recorder);
+    if (slot && !slot->owner) { /* whose it was has ended: it stays that thread's */
+        slot->owner = thread;
+        *lent = slot;
+        return node;
+    }
     tt_thread_facts facts = {0, NULL, 0, ""};
     tt_describe_thread(recorder, &facts);
     *lent = tt_tree_claim(recorder, thread, node, thread->slot->role, &facts);
@@ -89,11 +95,34 @@ static int tt_book_at(tt_recorder *recorder, const tt_spot *place, tt_section *c
     return 1;
 }
 
-/* Says of a node, from any thread, why device time is not there. */
-static void tt_spot_lacks(tt_recorder *recorder, const tt_spot *place, uint32_t flags)
+/* Says of a node what is known of the device time that was asked for. */
+static void tt_spot_says(tt_recorder *recorder, const tt_spot *place, uint32_t flags)
 {
     if (recorder->forked || !recorder->header || !place->node || place->generation != recorder->generation) return;
-    tt_node_at(recorder, place->node)->flags |= flags;
+    tt_node_at(recorder, place->node)->flags |= TT_NODE_DEVICE | flags;
+}
+
+/* The call of `section` that a leave here would end: its serial, 0 where there is none, and its node. */
+static uint64_t tt_call_open_here(tt_section *section, tt_spot *spot)
+{
+    tt_recorder *recorder = section->recorder;
+    *spot = (tt_spot){0, recorder->generation};
+    if (!recorder->recording) return 0;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return 0;
+    tt_frame *frame = stack->too_deep ? NULL : tt_frame_of(recorder, stack, section, tt_pyframe_now(state));
+    uint64_t serial = frame && frame->node ? frame->serial : 0;
+    if (serial) *spot = (tt_spot){frame->node, recorder->generation};
+    tt_stack_rest(stack);
+    return serial;
+}
+
+static int tt_call_is_open(const tt_recorder *recorder, uint64_t serial)
+{
+    tt_ref ref = recorder->header ? recorder->header->frames : 0;
+    while (ref && ((tt_frame *)tt_at(recorder, ref))->serial != serial) ref = ((tt_frame *)tt_at(recorder, ref))->next;
+    return ref != 0;
 }
 
 #endif

@@ -141,8 +141,9 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
         return frame;
     }
     if (TT_UNLIKELY(section->frame_flags) && tt_sample_enter(recorder, frame, section->frame_flags)) now = 0;
-    tt_open(recorder, frame, parent ? parent : tt_bottom_parent(stack), now ? now : tt_now(recorder));
-    if (TT_UNLIKELY(stack->afar != NULL && !frame->parent)) tt_watch_from_afar(frame, stack->afar, stack->afar_serial);
+    if (!parent) parent = tt_bottom_parent(stack);
+    tt_open(recorder, frame, parent, now ? now : tt_now(recorder));
+    if (TT_UNLIKELY(!parent) && stack->afar) tt_watch_from_afar(frame, stack->afar, stack->afar_serial);
     if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT)) tt_wait_begin(recorder, frame);
     return frame;
 }

@@ -13,14 +13,6 @@ cdef class Place:
         """The node's reference; 0 where nothing was being recorded."""
         return self.core.node
 
-    def lacks(self, why):
-        """Says why the device time that was asked for is not there.
-
-        Args:
-            why: "library", "device", "clock", "host" or "graph".
-        """
-        tt_spot_lacks(self.recorder.core, &self.core, DEVICE_LACKS[why])
-
     def __eq__(self, other):
         if not isinstance(other, Place):
             return NotImplemented
@@ -36,7 +28,9 @@ cdef enum: MOST_NAMES = 64
 
 cdef dict CLOCK_FLAGS = {"host": 0, "device": TT_NODE_ON_DEVICE, "remote": TT_NODE_REMOTE}
 
-cdef dict DEVICE_LACKS = {
+# What a node says of the device time that was asked for.
+cdef dict DEVICE_TIME_IS = {
+    "measured": TT_NODE_DEVICE_KNOWN,
     "library": TT_NODE_NO_LIBRARY,
     "device": TT_NODE_NO_DEVICE,
     "clock": TT_NODE_NO_DEVICE_CLOCK,

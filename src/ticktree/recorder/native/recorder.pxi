@@ -17,9 +17,10 @@ cdef class Recorder:
     cdef tt_recorder* core
     cdef readonly object origin_var
     cdef readonly object watch_var  # of the request that is being served in this context
-    cdef dict watched  # by node: the node around it, and its name
+    cdef dict watched, far  # by node: the node around it, and its name; by name: sections of what other programs say
     cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
+    cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef Section nameless
     cdef object path_of_file
@@ -39,10 +40,11 @@ cdef class Recorder:
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
+        self.attended_by = []
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
-        self.watched = {}
+        self.watched, self.far = {}, {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
@@ -176,7 +178,7 @@ cdef class Recorder:
             return
         if not self._ready():
             return
-        at = self._gauge_at(name_text(name))
+        at = gauge_at(self, name_text(name))
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
@@ -300,21 +302,21 @@ cdef class Recorder:
         where the place is in another thread's, to one that hangs there, as what threads started there do would.
 
         Args:
-            place: Of this recorder.
-            names: The way down from there, a node a name, all of that clock; the last is the one booked.
+            place: Of this recorder; else a ValueError.
+            names: The way down from there, at most 64, nodes of that clock; the last is the one booked.
             nanoseconds: The duration.
-            clock: What measured it: "host", "device" or "remote". Nodes of one name and several clocks are several.
-            covered: How much of it counts against the node above, which `book` made and which ran meanwhile: that is
-                taken from what is left of that node's own time.
+            clock: What measured it: "host", "device" or "remote".
+            covered: How much of it the node above, booked before, spent in it: taken from what own time that has.
 
         Returns:
             Whether it was booked: not where nothing is being recorded, or in memory that has been given up since.
-
-        Raises:
-            ValueError: If there are no names or more than 64, or the place is another recorder's.
-            KeyError: If there is no such clock.
         """
         return book_at(self, place, names, nanoseconds, clock, covered)
+
+    def lose(self, what):
+        """Counts a call whose device time is not known ("events"), or that was captured into a graph ("graph")."""
+        if not self.core.forked:
+            tt_lose(self.core, LOSSES_OF_DEVICES[what])
 
     def address(self):
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
@@ -375,42 +377,15 @@ cdef class Recorder:
                 section.frame_flags |= TT_FRAME_MEMORY
             section = section.next
 
-    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False):
+    def timed_section(self, name, site, *, memory=False, cpu=False, wait=False, device=None):
         """A section for a decorated function, whose call site is its definition."""
         text = name_text(name)
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
         cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
-        cdef Section section = new_section(self, text, self._name_id(text), node_flags, frame_flags)
+        device = device_text(device, &node_flags)
+        cdef Section section = made(self, text, name_id_of(self, text), node_flags, frame_flags, device)
         section.site = site
         return section
-
-    def tick_unmarked(self, Section section):
-        """A tick boundary of a loop that nobody marked; see `marked_by_hand`. Returns whether it was one.
-
-        Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where
-        it put them.
-        """
-        if self.by_hand:
-            tt_lone_end(&section.core)
-            return False
-        self.lone = section
-        return bool(tt_lone_tick(&section.core))
-
-    def end_unmarked(self, Section section):
-        """Ends the tick that is open, if it is one of `tick_unmarked`."""
-        tt_lone_end(&section.core)
-
-    def marked_by_hand(self):
-        """From now on: the program has sections of its own. Instruments' sections are none."""
-        if not self.by_hand:
-            self.by_hand = True
-            if self.lone is not None:
-                tt_lone_end(&self.lone.core)
-
-    @property
-    def is_inside(self):
-        """Whether anything is open on the calling thread."""
-        return bool(tt_is_inside(self.core))
 
     @property
     def knows_thread(self):
@@ -435,10 +410,11 @@ cdef class Recorder:
     # -- sections by name --------------------------------------------------------------------------------------
 
     def _section(self, name, *, wait=False, cpu=False, memory=False, device=None):
-        cdef uint32_t node_flags = (TT_NODE_WAIT if wait else 0) | (TT_NODE_DEVICE if device else 0)
+        cdef uint32_t node_flags = TT_NODE_WAIT if wait else 0
         cdef uint32_t frame_flags = (TT_FRAME_CPU if cpu else 0) | (TT_FRAME_MEMORY if memory else 0)
-        if node_flags or frame_flags:
-            return self._ask(name, node_flags, frame_flags)
+        device = device_text(device, &node_flags)
+        if node_flags or frame_flags or device is not None:
+            return self._ask(name, node_flags, frame_flags, device)
         return self._make(name)
 
     def _make(self, name):
@@ -448,15 +424,15 @@ cdef class Recorder:
         if known is not None:
             return known
         notice_hand(self)
-        name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        return self.by_name.setdefault(text, new_section(self, text, name_id, 0, 0))
+        return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
 
-    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags):
+    def _ask(self, name, uint32_t node_flags, uint32_t frame_flags, device=None):
         """The section of a name with flags of its own."""
         text = name_text(name)
-        key = (text, node_flags, frame_flags)
+        key = (text, node_flags, frame_flags, device)
         section = self.by_ask.get(key)
         if section is not None:
             return section
@@ -464,41 +440,17 @@ cdef class Recorder:
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
         # So are what two clocks measured, which readers keep apart.
         kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
-        name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
+        if node_flags & TT_NODE_NS:
+            return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
+        return self.by_ask.setdefault(key, made(self, text, name_id, node_flags, frame_flags, device))
 
     def _nameless(self):
         if self.nameless is None:
             self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
         return self.nameless
-
-    def _name_id(self, str text, kind=0):
-        cdef bint cut = False
-        encoded = name_bytes(text, &cut)
-        if cut and not self.core.forked:
-            tt_lose(self.core, TT_LOSS_NAMES_CUT)
-        key = (kind, encoded) if kind else encoded
-        name_id = self.name_ids.get(key)
-        if name_id is None:
-            name_id = tt_name_intern(self.core, <const char*>encoded, <uint32_t>len(encoded))
-            if name_id < 0:
-                return TT_NAMELESS
-            self.name_ids[key] = name_id
-        return name_id
-
-    def _gauge_at(self, str text):
-        """Where a gauge's record is, made at need; None where there is no room."""
-        made = self.gauges.get(text)
-        if made is not None:
-            return made
-        record = NULL if len(self.gauges) >= TT_NAME_CAP else tt_gauge_make(self.core, self._name_id(text))
-        if record == NULL:
-            tt_lose(self.core, TT_LOSS_MEMORY)
-            return None
-        self.gauges[text] = <size_t>record
-        return self.gauges[text]
 
     def _bad_value(self):
         if self._ready():
@@ -514,27 +466,4 @@ cdef class Recorder:
         return take_own_memory(self)
 
 
-cdef void notice_hand(Recorder recorder) noexcept:
-    """A name that was not met before: whether an instrument says it, or the program."""
-    cdef PyObject* frame
-    if recorder.by_hand:
-        return
-    try:
-        frame = tt_calling_frame()
-        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
-        if not module.startswith("ticktree.instrument"):
-            recorder.marked_by_hand()
-    except Exception:
-        pass
-
-
 cdef uint64_t gc_began = 0
-
-
-cdef tt_recorder* tt_recorders_head():
-    return tt_recorders
-
-
-cdef void set_tt_recorders_head(tt_recorder* recorder):
-    global tt_recorders
-    tt_recorders = recorder

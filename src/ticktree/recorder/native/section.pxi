@@ -29,6 +29,17 @@ cdef class Section:
             return
         tt_work(&self.core, &amounts)
 
+    def results(self, value):
+        """Names what the section's work on a device will give, and returns it.
+
+        Nothing is waited for, but in a run that asks for it (`--device-sync`), and of devices whose time can only be
+        had so: there it returns when `value` is there.
+
+        Args:
+            value: Whatever the device's library can wait for.
+        """
+        return value
+
     def __dealloc__(self):
         tt_section_unlink(&self.core)
 
@@ -59,6 +70,14 @@ cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t
     """A section of a type of its own, whose `__enter__` and `__exit__` carry it as their self."""
     cdef object kind = type("Section", (Section,), {"__slots__": (), "__module__": "ticktree"})
     cdef Section section = kind.__new__(kind)
+    section_begin(section, recorder, name, name_id, node_flags, frame_flags)
+    kind.__enter__ = PyCFunction_New(&tt_enter_def, section)
+    kind.__exit__ = PyCFunction_New(&tt_exit_def, section)
+    return section
+
+
+cdef section_begin(Section section, Recorder recorder, str name, uint32_t name_id, uint32_t node_flags,
+                   uint32_t frame_flags):
     section.recorder = recorder
     section.name = name
     section.core.recorder = recorder.core
@@ -70,6 +89,19 @@ cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t
     section.core.object = <PyObject*>section
     section.core.name = <PyObject*>name
     tt_section_link(recorder.core, &section.core)
-    kind.__enter__ = PyCFunction_New(&tt_enter_def, section)
-    kind.__exit__ = PyCFunction_New(&tt_exit_def, section)
-    return section
+
+
+cdef object name_id_of(Recorder recorder, str text, object kind=0):
+    """The number of a section's name in its recorder; TT_NAMELESS past the cap."""
+    cdef bint cut = False
+    encoded = name_bytes(text, &cut)
+    if cut and not recorder.core.forked:
+        tt_lose(recorder.core, TT_LOSS_NAMES_CUT)
+    key = (kind, encoded) if kind else encoded
+    name_id = recorder.name_ids.get(key)
+    if name_id is None:
+        name_id = tt_name_intern(recorder.core, <const char*>encoded, <uint32_t>len(encoded))
+        if name_id < 0:
+            return TT_NAMELESS
+        recorder.name_ids[key] = name_id
+    return name_id

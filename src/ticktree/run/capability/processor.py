@@ -51,6 +51,11 @@ def gpus(listed: Path = _NVIDIA) -> int:
     return 0
 
 
+def is_apple() -> bool:
+    """Tell whether this is a Mac whose processor, and so its GPU, is Apple's own."""
+    return platform.system() == "Darwin" and platform.machine() == "arm64"
+
+
 def _first(cpuinfo: Path, labels: tuple[str, ...]) -> str:
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -22,7 +22,7 @@ from ticktree.profile import Gauge, ProfileError
 from ticktree.profile.decode.gauge import gauge_from
 from ticktree.profile.encode.gauge import gauge_object
 from ticktree.profile.fields import Fields
-from ticktree.profile.machine import MACHINE_GAUGES
+from ticktree.profile.machine import is_of_machine
 from ticktree.run.atomic import write_atomically
 from ticktree.run.naming import MACHINE
 from ticktree.run.reading.image import DamagedError
@@ -74,7 +74,7 @@ def _gauges(value: Any) -> dict[str, Gauge]:
     named = fields.sub("gauges")
     gauges = {name: gauge_from(name, named.sub(name)) for name in named}
     for name, gauge in gauges.items():
-        if name not in MACHINE_GAUGES:
+        if not is_of_machine(name):
             fields.fail("it holds something that is no reading of a machine")
         for problem in gauge.problems():
             fields.fail(problem)

@@ -12,6 +12,7 @@ from ticktree.run.machine.system import System
 
 if TYPE_CHECKING:
     from ticktree.profile import Gauge
+    from ticktree.run.machine.gpus import Gpus
 
 # A last stretch shorter than this says little, and of no second.
 LEAST_S = 0.2
@@ -26,12 +27,16 @@ class Watch:
         folder: the run's memory directory.
         writer: who takes the readings.
         system: where they are taken.
+        gpus: where those of GPUs are.
     """
 
-    def __init__(self, folder: Path, writer: str, system: System | None = None) -> None:
+    def __init__(
+        self, folder: Path, writer: str, system: System | None = None, gpus: Gpus | None = None
+    ) -> None:
         self._folder = folder
         self._writer = writer
         self._system = system or System()
+        self._gpus = gpus
         self._last: Reading | None = None
         self._gauges: dict[str, Gauge] = {}
         self._until_kept = 0
@@ -43,7 +48,8 @@ class Watch:
     def prepare(self) -> None:
         """Import what the second reading needs: slow, and not to be taken for what a reading takes."""
         import ticktree.run.machine.change
-        import ticktree.run.machine.kept  # noqa: F401 - and the one above: imported, and used later
+        import ticktree.run.machine.gpus
+        import ticktree.run.machine.kept  # noqa: F401 - and those above: imported, and used later
 
     def end(self, used_ns: int) -> None:
         """Take the last reading, once the program has ended.
@@ -69,9 +75,11 @@ class Watch:
 
     def _note(self, before: Reading, reading: Reading) -> None:
         from ticktree.run.machine.change import between, gauge_of
+        from ticktree.run.machine.gpus import Gpus
 
+        self._gpus = self._gpus or Gpus()
         now_ns = time.time_ns()
-        for name, value in between(before, reading).items():
+        for name, value in {**between(before, reading), **self._gpus.read()}.items():
             one = gauge_of(name, value, now_ns, self._writer)
             self._gauges[name] = self._gauges[name] + one if name in self._gauges else one
 

@@ -37,6 +37,8 @@ LOSSES = (
     "threads_ended_open",
     "signals_without_place",
     "wakes_unfiled",
+    "device_times_not_known",
+    "device_calls_captured",
 )
 
 
@@ -61,13 +63,14 @@ class NodeFlag(IntFlag):
     IN_GRAPH = 32768
 
 
+_IN_GRAPH, _GRAPH = int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"
 # Why device time that was asked for is not there, the first of these that a node's flags say.
 _LACKS = (
     (int(NodeFlag.ONLY_HOST), "work on the CPU is done when the call returns: the host's time is its time"),
     (int(NodeFlag.NO_LIBRARY), "nothing that uses such a device was imported"),
     (int(NodeFlag.NO_DEVICE), "there is no such device here"),
     (int(NodeFlag.NO_DEVICE_CLOCK), "it has no clock that can be read without waiting for the device"),
-    (int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"),
+    (_IN_GRAPH, _GRAPH),
 )
 _ON_DEVICE, _REMOTE = int(NodeFlag.ON_DEVICE), int(NodeFlag.REMOTE)
 _DEVICE, _DEVICE_KNOWN = int(NodeFlag.DEVICE), int(NodeFlag.DEVICE_KNOWN)
@@ -82,10 +85,12 @@ def device_lack_of(flags: int) -> str | None:
     """Why device time is not there, by a node's flags; None where it is, or was not asked for."""
     if not flags & _DEVICE:
         return None
+    if flags & _DEVICE_KNOWN:  # of most calls: what was not there yet is by now
+        return _GRAPH if flags & _IN_GRAPH else None
     for flag, reason in _LACKS:
         if flags & flag:
             return reason
-    return None if flags & _DEVICE_KNOWN else "no device clock was in use"
+    return "no device clock was in use"
 
 
 class HeaderFlag(IntFlag):
@@ -93,6 +98,7 @@ class HeaderFlag(IntFlag):
 
     PRIVATE = 1
     RECORDING = 2
+    WAITED = 4
 
 
 class Anchor(ctypes.LittleEndianStructure):

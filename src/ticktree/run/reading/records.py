@@ -195,4 +195,6 @@ def _facts(header: layout.Header, clock: Clock) -> Metadata:
     if header.inner_cost or header.outer_cost:
         cost = clock.ns(header.inner_cost + header.outer_cost) / 256
         facts["section_cost_ns"] = frozenset({round(cost, 1)})
+    if header.flags & layout.HeaderFlag.WAITED:
+        facts["waited_for_devices"] = frozenset({True})
     return facts

@@ -17,6 +17,6 @@ What stands in which module, in the order in which a file goes through them:
 
 from __future__ import annotations
 
-from ticktree.run.foreign.chrome.reading import is_trace, profile_of
+from ticktree.run.foreign.chrome.reading import is_trace, profile_of, timeline_of
 
-__all__ = ["is_trace", "profile_of"]
+__all__ = ["is_trace", "profile_of", "timeline_of"]

@@ -100,11 +100,11 @@ def _edges(
 
     Ends may have no category; they are those of whatever is open.
     """
-    kinds = {("B", kind) for kind in wanted} | {("E", kind) for kind in (*wanted, "")}
+    kinds = {("B", kind) for kind in wanted} | {("E", kind) for kind in wanted}
     if kinds.isdisjoint(by_kind):
         return []
-    chosen = {id(event) for kind in kinds for event in by_kind.get(kind, ())}
-    return [event for event in events if id(event) in chosen]
+    taken = {id(event) for kind in (*kinds, ("E", "")) for event in by_kind.get(kind, ())}
+    return [event for event in events if id(event) in taken]
 
 
 def _of_phase(by_kind: Mapping[tuple[str, str], list[Event]], phase: str) -> list[Event]:

@@ -39,17 +39,17 @@ class Launches:
         self._place = place
         self._lanes = {lane: at for at, lane in enumerate(lanes)}
         self._main = main
-        times = nanoseconds(event.get("ts") for event in events).tolist()
+        times, are_known = nanoseconds(event.get("ts") for event in events)
         self._launches = {
             _correlation(event): (lane_of(event), at)
-            for event, at in zip(events, times, strict=True)
-            if at == at
+            for event, at, is_known in zip(events, times.tolist(), are_known.tolist(), strict=True)
+            if is_known
         }
         self._bounds = np.searchsorted(calls.lane, np.arange(len(lanes) + 1))
 
     def place_of(self, work: Event) -> int:
         """Return the place of the innermost section that was open when the work was launched; else the root."""
-        lane, at = self._launches.get(_correlation(work), (None, 0.0))
+        lane, at = self._launches.get(_correlation(work), (None, 0))
         if lane is None:
             return 0
         inside = self._innermost(self._lanes.get(lane), at)
@@ -57,7 +57,7 @@ class Launches:
             inside = self._innermost(self._main.get(lane.pid), at)
         return int(self._place[inside]) if inside >= 0 else 0
 
-    def _innermost(self, lane: int | None, at: float) -> int:
+    def _innermost(self, lane: int | None, at: int) -> int:
         if lane is None:
             return -1
         first, last = self._bounds[lane], self._bounds[lane + 1]
@@ -81,9 +81,9 @@ def device_rows(
         began_ns: When the run began, by the file's clock.
         lanes: What the devices' own are added to.
     """
-    start = nanoseconds(event.get("ts") for event in work)
-    length = nanoseconds(event.get("dur") for event in work)
-    known = np.flatnonzero(np.isfinite(start) & np.isfinite(length) & (length >= 0)).tolist()
+    start, is_start = nanoseconds(event.get("ts") for event in work)
+    duration, is_duration = nanoseconds(event.get("dur") for event in work)
+    known = np.flatnonzero(is_start & is_duration & (duration >= 0)).tolist()
     found = []
     lane = []
     numbers = {known: at for at, known in enumerate(lanes)}
@@ -92,11 +92,11 @@ def device_rows(
         found.append(places.below(launches.place_of(work[at]), name, DEVICE))
         lane.append(numbers.setdefault(lane_of(work[at]), len(numbers)))
     lanes.extend([*numbers][len(lanes) :])
-    duration = length[known].astype(np.int64)
+    duration = duration[known]
     rows = Rows(
         place=np.array(found, np.int64),
         lane=np.array(lane, np.int64),
-        start_ns=start[known].astype(np.int64) - began_ns,
+        start_ns=start[known] - began_ns,
         duration_ns=duration,
         own_ns=duration,
         concurrent_ns=duration,

@@ -18,9 +18,9 @@ Column: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 Item = TypeVar("Item", bound=Hashable)
 
-_NS_PER_US = 1000.0
-# Beyond this, 292 years, nanoseconds leave their 64 bits; nothing that was measured comes near.
-_LATEST_NS = float(1 << 62)
+_NS_PER_US = 1000
+# Beyond this, 146 years, nanoseconds come near the end of their 64 bits; nothing that was measured does.
+_LATEST_US = float(1 << 62) / _NS_PER_US
 
 
 class Lane(NamedTuple):
@@ -64,15 +64,15 @@ def calls_of(events: Sequence[Event]) -> Calls:
     phases = [event["ph"] for event in events]
     names, name = _indexed([event.get("name", "") for event in events], _text)
     lanes, lane = _indexed([(event.get("pid"), event.get("tid")) for event in events], _lane)
-    at = nanoseconds(event.get("ts") for event in events)
+    at, is_timed = nanoseconds(event.get("ts") for event in events)
     complete = np.array([phase == "X" for phase in phases], bool)
     begins = np.array([phase == "B" for phase in phases], bool)
-    length = np.full(len(events), np.nan)
-    length[complete] = nanoseconds(event.get("dur") for event in events if event["ph"] == "X")
-    is_timed = np.isfinite(at) & (~complete | np.isfinite(length) & (length >= 0))
+    length = np.zeros(len(events), np.int64)
+    length[complete], is_length = nanoseconds(event.get("dur") for event in events if event["ph"] == "X")
+    is_timed[complete] &= is_length & (length[complete] >= 0)
     losses = Counter(events_without_a_time=int(np.count_nonzero(~is_timed)))
     whole = np.flatnonzero(complete & is_timed)
-    last_ns = float(np.max(np.where(complete, at + length, at)[is_timed], initial=0.0))
+    last_ns = int(np.max((at + length)[is_timed], initial=0))
 
     edges = np.flatnonzero(~complete & is_timed)
     edges = edges[np.lexsort((edges, at[edges], lane[edges]))]
@@ -81,8 +81,8 @@ def calls_of(events: Sequence[Event]) -> Calls:
     source = np.concatenate((whole, begun))
     end = np.concatenate((at[whole] + length[whole], np.where(unended, last_ns, at[ended])))
     return Calls(
-        start_ns=at[source].astype(np.int64),
-        end_ns=end.astype(np.int64),
+        start_ns=at[source],
+        end_ns=end,
         name=name[source],
         lane=lane[source],
         is_open=np.concatenate((np.zeros(len(whole), bool), unended)),
@@ -98,17 +98,21 @@ def lane_of(event: Event) -> Lane:
     return _lane((event.get("pid"), event.get("tid")))
 
 
-def nanoseconds(values: Iterable[Any]) -> NDArray[np.float64]:
-    """Return times in microseconds as whole nanoseconds; nan is what is no time."""
+def nanoseconds(values: Iterable[Any]) -> tuple[Column, Flags]:
+    """Return times in microseconds as whole nanoseconds, and which of them are times; the others are 0."""
     listed = list(values)
     try:
         times = np.array(listed, np.float64)
     except (TypeError, ValueError, OverflowError):
         times = np.array([_number(value) for value in listed], np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        times = np.rint(times * _NS_PER_US)
-        times[~(np.abs(times) < _LATEST_NS)] = np.nan
-    return times
+        is_time = np.abs(times) < _LATEST_US
+    times[~is_time] = 0
+    # In two parts: microseconds since 1970, times a thousand, are more than a floating-point number can hold.
+    whole = np.floor(times)
+    return whole.astype(np.int64) * _NS_PER_US + np.rint((times - whole) * _NS_PER_US).astype(
+        np.int64
+    ), is_time
 
 
 def _number(value: Any) -> float:

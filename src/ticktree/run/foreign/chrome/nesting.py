@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from ticktree.run.foreign.chrome.events import Calls, Column, Flags
 
 _NS_PER_US = 1000
-_EXACT_BELOW = 1 << 53  # where a file's floating-point numbers are too coarse for nanoseconds
 
 
 @dataclass(eq=False)
@@ -155,4 +155,4 @@ def _slack_ns(calls: Calls) -> int:
         return _NS_PER_US
     latest = int(np.abs(times).max())
     # Two roundings, of a start and of a length, each by half of what the numbers can tell apart.
-    return 2 * int(np.spacing(float(latest)) if latest >= _EXACT_BELOW else 1)
+    return 2 * math.ceil(math.ulp(latest / _NS_PER_US) * _NS_PER_US)

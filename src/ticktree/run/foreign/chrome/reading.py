@@ -1,4 +1,4 @@
-"""Reading a Chrome trace as a profile: events to calls, calls to nodes, nodes to accounts."""
+"""Reading a Chrome trace: events to calls, calls to nodes, nodes to accounts; or the calls one by one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from ticktree.profile import Loop, Profile, ProfileError
 from ticktree.profile.merging import sums
 from ticktree.profile.metadata import Value
 from ticktree.profile.pausing import collector_paused
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Spot, Timeline, in_order
 from ticktree.run.foreign.chrome.choosing import Chosen, chosen
 from ticktree.run.foreign.chrome.counters import gauges_of
 from ticktree.run.foreign.chrome.devices import Launches, device_rows
-from ticktree.run.foreign.chrome.events import Column, Lane, calls_of
+from ticktree.run.foreign.chrome.events import Column, Flags, Lane, calls_of, nanoseconds
 from ticktree.run.foreign.chrome.growing import Rows, grown
 from ticktree.run.foreign.chrome.nesting import Nested, nested
 from ticktree.run.foreign.chrome.origin import Origin
 from ticktree.run.foreign.chrome.places import NOWHERE, Places, placed
 from ticktree.run.foreign.chrome.ticks import loop_of, loop_places, ticks_around
-from ticktree.run.foreign.chrome.writers import writers_of
+from ticktree.run.foreign.chrome.writers import lanes_of, writers_of
 
+_LONGEST_NS = 1 << 60  # all calls together: thirty-six years, and sums of it stay within 64 bits
 _LOOK_AT = 100  # events, to tell a trace from another list
 
 
@@ -44,54 +46,110 @@ def profile_of(value: Any, run_id: str, categories: Collection[str] = ()) -> Pro
         ProfileError: It says what cannot be.
     """
     with collector_paused():
-        about = value if isinstance(value, dict) else {}
-        events = chosen(about.get("traceEvents", []) if about else value, categories)
-        profile = _profile(events, Origin(about), run_id)
+        profile = _trace(value, categories, run_id).profile()
     profile.check()
     return profile
 
 
-def _profile(events: Chosen, origin: Origin, run_id: str) -> Profile:
-    calls = calls_of(events.calls)
-    inside = nested(calls)
-    overlaps = int(np.count_nonzero(inside.is_beside))
-    places, lanes, tops = Places(), calls.lanes, _tops(origin, events)
-    inside.stand_apart(np.isin(inside.source, np.fromiter(tops, np.int64, len(tops))))
-    place = placed(inside, calls.names, tops, places, is_own=origin.is_own)
-    too_deep = int(np.count_nonzero(place == NOWHERE))
-    inside, place = inside.only(place != NOWHERE), place[place != NOWHERE]
-    chief = _chief_lanes(inside, lanes)
-    began_ns = origin.began_ns(inside.start_ns)
-    wall_ns = origin.wall_ns(began_ns)
-    host = _rows(inside, place, next(iter(chief.values()), 0), began_ns)
-    launches = Launches(events.launches, inside, place, lanes, chief)
-    work = device_rows(events.work, launches, places, began_ns, lanes)
-    rows = host + work
-    writers = writers_of(lanes, events.labels, rows, chief.values(), run_id)
-    ids = [writer.id for writer in writers]
-    paths = places.paths()
-    waits = {place for place, path in enumerate(paths) if path in origin.waits}
-    root = grown(places, rows, run_id, ids, waits)
-    loops: dict[str, Loop] = {}
-    ticks = loop_places(places, host, [place for place, path in enumerate(paths) if path in origin.loops])
-    around = ticks_around(place, inside.above, inside.depth, ticks)
-    for tick in ticks:
-        loops[paths[tick]] = loop_of(tick, root.at(paths[tick]), host, around, paths, ids, wall_ns)
-    found = {"calls_too_deep": too_deep, "places_of_overlapping_calls": overlaps}
-    losses = {**calls.losses, **{what: count for what, count in found.items() if count}}
-    return Profile(
-        root=root,
-        loops=loops,
-        gauges=gauges_of(events.counters, None if wall_ns is None else wall_ns - began_ns),
-        metadata={key: frozenset(values) for key, values in _facts(events, origin, run_id).items()},
-        losses=sums(losses, origin.losses),
-        writers={writer.id: writer for writer in writers},
-    )
+def timeline_of(value: Any, categories: Collection[str] = ()) -> Timeline:
+    """Return the calls that a Chrome trace holds, one by one; for the arguments see `profile_of`.
+
+    Raises:
+        ProfileError: It says what cannot be.
+    """
+    with collector_paused():
+        return _trace(value, categories, "").timeline()
 
 
-def _tops(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
+def _trace(value: Any, categories: Collection[str], run_id: str) -> _Trace:
+    about = value if isinstance(value, dict) else {}
+    return _Trace(chosen(about.get("traceEvents", []) if about else value, categories), Origin(about), run_id)
+
+
+class _Trace:
+    """A trace whose calls all have their places."""
+
+    def __init__(self, events: Chosen, origin: Origin, run_id: str) -> None:
+        self._events, self._origin, self._run_id = events, origin, run_id
+        calls = calls_of(events.calls)
+        inside = nested(calls)
+        overlaps = int(np.count_nonzero(inside.is_beside))
+        self._places, self._lanes, told = Places(), calls.lanes, _told(origin, events)
+        place = placed(inside, calls.names, told, self._places, is_own=origin.is_own)
+        inside.stand_apart(_elsewhere(inside, place, told, self._places))
+        is_somewhere = place != NOWHERE
+        self._calls, self._place = inside.only(is_somewhere), place[is_somewhere]
+        found = {"calls_too_deep": len(place) - len(self._place), "places_of_overlapping_calls": overlaps}
+        self._losses = {**calls.losses, **{what: count for what, count in found.items() if count}}
+        chief = _chief_lanes(self._calls, self._lanes)
+        asked, is_time = nanoseconds(event.get("ts") for event in events.work)
+        self._began_ns = origin.began_ns(np.concatenate((self._calls.start_ns, asked[is_time])))
+        self._wall_ns = origin.wall_ns(self._began_ns)
+        self._host = _rows(self._calls, self._place, next(iter(chief.values()), 0), self._began_ns)
+        launches = Launches(events.launches, self._calls, self._place, self._lanes, chief)
+        self._rows = self._host + device_rows(
+            events.work, launches, self._places, self._began_ns, self._lanes
+        )
+        if self._rows.duration_ns.sum(dtype=np.float64) > _LONGEST_NS:
+            raise ProfileError("a Chrome trace whose calls add up to more than can be measured")
+        self._writers = writers_of(self._lanes, events.labels, self._rows, chief.values(), run_id)
+        self._paths = self._places.paths()
+        said = [place for place, path in enumerate(self._paths) if path in origin.loops]
+        self._ticks = loop_places(self._places, self._host, said)
+
+    def profile(self) -> Profile:
+        """Return what its calls add up to."""
+        ids = [writer.id for writer in self._writers]
+        waits = {place for place, path in enumerate(self._paths) if path in self._origin.waits}
+        root = grown(self._places, self._rows, self._run_id, ids, waits)
+        around = ticks_around(self._place, self._calls.above, self._calls.depth, self._ticks)
+        loops: dict[str, Loop] = {}
+        for tick in self._ticks:
+            path = self._paths[tick]
+            loops[path] = loop_of(tick, root.at(path), self._host, around, self._paths, ids, self._wall_ns)
+        zero_ns = None if self._wall_ns is None else self._wall_ns - self._began_ns
+        facts = _facts(self._events, self._origin, self._run_id)
+        return Profile(
+            root=root,
+            loops=loops,
+            gauges=gauges_of(self._events.counters, zero_ns),
+            metadata={key: frozenset(values) for key, values in facts.items()},
+            losses=sums(self._losses, self._origin.losses),
+            writers={writer.id: writer for writer in self._writers},
+        )
+
+    def timeline(self) -> Timeline:
+        """Return its calls one by one, but for those that had not ended."""
+        rows = self._rows[~self._rows.is_open]
+        spots = tuple(
+            Spot(path, wait=path in self._origin.waits, tick=place in self._ticks)
+            for place, path in enumerate(self._paths)
+        )
+        order = in_order(rows.start_ns, rows.place, spots)
+        return Timeline(
+            lanes=lanes_of(self._lanes, self._writers),
+            spots=spots,
+            start_ns=rows.start_ns[order],
+            duration_ns=rows.duration_ns[order],
+            spot=rows.place[order],
+            lane=rows.lane[order],
+            overwritten=self._origin.losses.get(BEFORE_THE_TIMELINE, 0),
+            clocks=frozenset(str(value) for key, value in self._origin.facts() if key == "clock"),
+            began_wall_ns=self._wall_ns,
+        )
+
+
+def _elsewhere(calls: Nested, place: Column, told: Collection[int], places: Places) -> Flags:
+    """Return which calls the file says were made in another than the one they lie in."""
+    is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
+    over = np.array(places.above, np.int64)[place]
+    apart: Flags = is_told & (calls.above >= 0) & (over != place[calls.above])
+    return apart
+
+
+def _told(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
     try:
-        return origin.tops(events.calls)
+        return origin.told(events.calls)
     except ValueError as error:
         raise ProfileError(f"a Chrome trace of ticktree's with a damaged event: {error}") from None
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
-from ticktree.profile import Writer
+from ticktree.profile import Writer, timeline
 from ticktree.run.foreign.chrome.events import Event, Lane, lane_of
 from ticktree.run.foreign.chrome.growing import Rows
 
 _NAME_BYTES = 47
+_FIRST_NUMBER = 1 << 24  # above all that processes and threads have
 
 
 def writers_of(
@@ -45,6 +46,27 @@ def writers_of(
         )
         for at, lane in enumerate(lanes)
     ]
+
+
+def lanes_of(lanes: Sequence[Lane], writers: Sequence[Writer]) -> tuple[timeline.Lane, ...]:
+    """Return the lanes as timelines have them, each with its writer's names; words get numbers in place of theirs."""
+    pids = {pid: at for at, pid in enumerate(dict.fromkeys(lane.pid for lane in lanes))}
+    return tuple(
+        timeline.Lane(
+            process=writer.process,
+            pid=_number(lane.pid, pids[lane.pid]),
+            process_name=writer.process_name,
+            role=writer.role,
+            thread_id=_number(lane.tid, at),
+            thread_name=writer.thread_name,
+            number=0,
+        )
+        for at, (lane, writer) in enumerate(zip(lanes, writers, strict=True))
+    )
+
+
+def _number(known: Hashable, place: int) -> int:
+    return known if isinstance(known, int) and 0 < known < _FIRST_NUMBER else _FIRST_NUMBER + place
 
 
 def _label(event: Event) -> str:

@@ -1,0 +1,40 @@
+"""Time of devices: what a GPU did for a section, by its own clock, beside what the host did.
+
+Events are recorded on the device's stream where a call begins and ends, and looked at later: nothing ever waits for a
+device, unless the whole run is asked to (`--device-sync`). Nothing here imports a library or wakes a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ticktree.recorder.device_time.attendant import Attendant
+from ticktree.recorder.device_time.cuda import CudaClock
+from ticktree.recorder.device_time.jax import JaxClock
+from ticktree.recorder.device_time.mps import MpsClock
+from ticktree.recorder.device_time.others import CpuClock, UnknownClock, WhatThereIs
+from ticktree.recorder.later import waits
+
+__all__ = ["Attendant", "clocks_of"]
+
+
+def clocks_of(device: str) -> list[Attendant]:
+    """Return the clock of a device as programs name it: "cuda", "cuda:1", "mps", "cpu", "jax", "auto".
+
+    None for "auto" where no device can come into use any more, so that such sections cost what others do.
+    """
+    kind, _, index = device.partition(":")
+    if kind == "auto":
+        return [WhatThereIs(waits())] if WhatThereIs.is_possible() else []
+    made = _KINDS.get(kind)
+    if made is None or (index and not index.isdecimal()):
+        return [UnknownClock()]
+    return [made(int(index) if index else None, waits())]
+
+
+_KINDS: dict[str, Callable[[int | None, bool], Attendant]] = {
+    "cuda": CudaClock,
+    "mps": MpsClock,
+    "cpu": CpuClock,
+    "jax": JaxClock,
+}

@@ -1,0 +1,122 @@
+"""Pending: calls whose device has not come to their end yet, so that their time is not known.
+
+They are kept by thread and stream. A stream comes to its events in the order in which they were recorded: where the
+oldest is not reached, none is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import deque
+from typing import NamedTuple
+
+from ticktree.recorder._native import Place
+from ticktree.recorder.device_time.pool import Event, Pool
+
+# At the end of each call: more than are added, so that what has piled up goes.
+AT_ONCE = 2
+
+
+class Call(NamedTuple):
+    """A call that has ended on the host."""
+
+    place: Place
+    name: str
+    events: tuple[Event, Event]
+    pool: Pool
+
+
+class Lane:
+    """The calls of one thread on one stream, oldest first."""
+
+    def __init__(self) -> None:
+        self._calls: deque[Call] = deque()
+
+    def add(self, call: Call) -> None:
+        """Take a call in."""
+        self._calls.append(call)
+
+    def resolve(self, most: int) -> None:
+        """Book the calls whose end the device has come to, at most so many."""
+        calls = self._calls
+        while calls and most:
+            place, name, (start, end), pool = calls[0]
+            if not end.query():
+                return
+            calls.popleft()
+            most -= 1
+            # A device's clock may step back a little between two events that follow each other at once.
+            ns = max(0, round(start.elapsed_time(end) * 1e6))
+            pool.give((start, end))
+            if not place.recorder.book(place, (name,), ns, "device"):
+                place.recorder.lose("events")
+
+    def give_up(self) -> None:
+        """Count what is left as a loss."""
+        while self._calls:
+            self._calls.popleft().place.recorder.lose("events")
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+
+class Capturing:
+    """How many graphs are being captured: meanwhile nobody in the process may ask for an event."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+
+capturing = Capturing()
+_lanes: dict[tuple[int, str, int], Lane] = {}
+_graveyard: list[object] = []
+
+
+def lane_of(name: str, stream: int) -> Lane:
+    """Return the calling thread's lane for a stream of a device."""
+    key = (threading.get_ident(), name, stream)
+    lane = _lanes.get(key)
+    if lane is None:
+        poll()  # here, because it is rare, and what threads left that have ended is to go
+        lane = _lanes.setdefault(key, Lane())
+    return lane
+
+
+def poll() -> None:
+    """Book what is known by now of the calling thread's calls, and of those of threads that have ended."""
+    if not capturing.open:
+        _resolve(everybody=False)
+
+
+def settle() -> None:
+    """Book what is known at the end of recording; the rest is a loss. Nothing waits for a device."""
+    if not capturing.open:
+        _resolve(everybody=True)
+    for lane in list(_lanes.values()):
+        lane.give_up()
+    _lanes.clear()
+
+
+def _resolve(*, everybody: bool) -> None:
+    alive = sys._current_frames().keys()
+    here = threading.get_ident()
+    for key, lane in list(_lanes.items()):
+        if everybody or key[0] == here or key[0] not in alive:
+            try:
+                lane.resolve(len(lane))
+            except Exception:  # the device is in a bad state, or its library is gone by now
+                lane.give_up()
+        if not lane and key[0] not in alive:
+            _lanes.pop(key, None)
+
+
+def _forget_parents() -> None:
+    """In a forked child: the device is its parent's. Not even to let its events go is safe."""
+    _graveyard.append(dict(_lanes))
+    _lanes.clear()
+    capturing.open = 0
+
+
+os.register_at_fork(after_in_child=_forget_parents)

@@ -1,0 +1,161 @@
+# Sections whose calls others are told of: clocks of devices, range marks for other profilers.
+
+
+@cython.no_gc_clear
+cdef class AttendedSection(Section):
+    """A section with attendants. Each is asked to `begin` before a call, and told to `end` after it.
+
+    What they do is not the call's own time: it falls to the section around. What they raise never reaches the program,
+    unless it is some signal handler's.
+    """
+
+    cdef tuple attendants
+    cdef bint waits
+    cdef dict told  # by the serial of the call: what each attendant gave when it began
+    cdef Py_ssize_t most
+
+    def __enter__(self):
+        cdef tt_spot spot
+        if not self.core.recorder.recording:
+            return self
+        given = self._begin()
+        tt_enter(&self.core)
+        cdef uint64_t serial = tt_call_open_here(&self.core, &spot)
+        if self.waits and self.core.recorder.header != NULL and not self.core.recorder.forked:
+            self.core.recorder.header.flags |= TT_HEADER_WAITED
+        if serial:
+            self._keep(serial, given, &spot)
+        else:
+            forget_all(self.attendants, given)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        cdef tt_spot spot
+        cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.told else 0
+        given = self.told.pop(serial, None)
+        if given is None:
+            tt_leave(&self.core)
+            return
+        try:
+            if self.waits:
+                self._wait(given)
+        finally:
+            tt_leave(&self.core)
+        self._end(given, &spot)
+
+    def results(self, value):
+        """Names what the call's work on a device will give; see `Section.results`."""
+        cdef tt_spot spot
+        cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.told else 0
+        for attendant, mark in zip(self.attendants, self.told.get(serial, ())):
+            if type(mark) is not str and mark is not None:
+                attendant.results(mark, value)
+        return value
+
+    cdef list _begin(self):
+        given = []
+        for attendant in self.attendants:
+            try:
+                mark = attendant.begin()
+                if type(mark) is str and mark == "events" and len(self.told) > FEW_OPEN:
+                    self._forget_ended()  # they may hold what is missing
+                    mark = attendant.begin()
+                given.append(mark)
+            except Exception:
+                attendant.failed()
+                given.append(None)
+        return given
+
+    cdef _keep(self, uint64_t serial, list given, tt_spot* spot):
+        """Holds what the attendants gave until the call ends; why one gives nothing is said of the node."""
+        cdef bint any_mark = False
+        for mark in given:
+            if type(mark) is str:
+                self._note(mark, spot)
+            elif mark is not None:
+                any_mark = True
+        if any_mark:
+            self.told[serial] = given
+            if len(self.told) > self.most:
+                self._forget_ended()
+
+    cdef _note(self, str why, tt_spot* spot):
+        if why in LOSSES_OF_DEVICES:
+            tt_lose(self.core.recorder, LOSSES_OF_DEVICES[why])
+        if why in DEVICE_TIME_IS:
+            tt_spot_says(self.core.recorder, spot, DEVICE_TIME_IS[why])
+
+    cdef _wait(self, list given):
+        for attendant, mark in zip(self.attendants, given):
+            try:
+                if type(mark) is not str and mark is not None:
+                    attendant.wait(mark)
+            except Exception:
+                attendant.failed()
+
+    cdef _end(self, list given, tt_spot* spot):
+        cdef Place place = Place.__new__(Place)
+        place.recorder, place.core = self.recorder, spot[0]
+        for attendant, mark in zip(self.attendants, given):
+            if mark is None or type(mark) is str:
+                continue
+            try:
+                why = attendant.end(mark, place)
+                if why is not None:
+                    self._note(why, spot)
+            except Exception:
+                attendant.failed()
+
+    cdef _forget_ended(self):
+        """Calls that were ended by the section around them never came to tell."""
+        alive = {tt_serial for tt_serial in self.told if tt_call_is_open(self.core.recorder, tt_serial)}
+        for serial in self.told.keys() - alive:
+            forget_all(self.attendants, self.told.pop(serial))
+        self.most = max(64, 2 * len(self.told))
+
+
+cdef enum: FEW_OPEN = 16  # calls of one section at once; more may be some that have ended, and hold what others need
+
+cdef dict LOSSES_OF_DEVICES = {"events": TT_LOSS_DEVICE, "graph": TT_LOSS_CAPTURED}
+
+
+cdef forget_all(tuple attendants, given):
+    for attendant, mark in zip(attendants, given):
+        try:
+            if mark is not None and type(mark) is not str:
+                attendant.forget(mark)
+        except Exception:
+            attendant.failed()
+
+
+cdef Section new_attended(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags,
+                          attendants):
+    cdef object kind = type("Section", (AttendedSection,), {"__slots__": (), "__module__": "ticktree"})
+    cdef AttendedSection section = kind.__new__(kind)
+    section_begin(section, recorder, name, name_id, node_flags, frame_flags)
+    section.attendants = tuple(attendants)
+    section.waits = any(attendant.waits for attendant in section.attendants)
+    section.told, section.most = {}, 64
+    return section
+
+
+cdef Section made(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags, device):
+    """A new section, with whatever is to be told of its calls."""
+    attendants = [make(name) for make in recorder.attended_by]
+    if device is not None:
+        from ticktree.recorder.device_time import clocks_of
+
+        attendants += clocks_of(device)
+    if attendants:
+        return new_attended(recorder, name, name_id, node_flags, frame_flags, attendants)
+    return new_section(recorder, name, name_id, node_flags, frame_flags)
+
+
+cdef object device_text(device, uint32_t* node_flags):
+    """Which device's time is asked for, as text; None for none. "auto" complains of nothing that is not there."""
+    if device is None:
+        return None
+    text = name_text(device)
+    if text != "auto":
+        node_flags[0] |= TT_NODE_DEVICE
+    return text

@@ -1,0 +1,46 @@
+# Ticks of loops that nobody marked, in programs that mark nothing; and how it is known that one does.
+
+cdef void notice_hand(Recorder recorder) noexcept:
+    """A name that was not met before: whether an instrument says it, or the program."""
+    cdef PyObject* frame
+    if recorder.by_hand:
+        return
+    try:
+        frame = tt_calling_frame()
+        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
+        if not module.startswith("ticktree.instrument"):
+            mark_by_hand(recorder)
+    except Exception:
+        pass
+
+
+def mark_by_hand(Recorder recorder):
+    """From now on: the program has sections of its own. Instruments' sections are none."""
+    if not recorder.by_hand:
+        recorder.by_hand = True
+        if recorder.lone is not None:
+            tt_lone_end(&recorder.lone.core)
+
+
+def tick_unmarked(Section section):
+    """A tick boundary of a loop that nobody marked; return whether it was one.
+
+    Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where it
+    put them.
+    """
+    cdef Recorder recorder = section.recorder
+    if recorder.by_hand:
+        tt_lone_end(&section.core)
+        return False
+    recorder.lone = section
+    return bool(tt_lone_tick(&section.core))
+
+
+def end_unmarked(Section section):
+    """Ends the tick that is open, if it is one of `tick_unmarked`."""
+    tt_lone_end(&section.core)
+
+
+def is_inside(Recorder recorder):
+    """Return whether anything is open on the calling thread."""
+    return bool(tt_is_inside(recorder.core))

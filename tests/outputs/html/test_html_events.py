@@ -1,0 +1,97 @@
+"""The calls of a timeline in the page: what was put in can be taken out, to the nanosecond."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from invented_timelines import crowd, lane
+
+from ticktree.outputs import OUTPUTS
+from ticktree.outputs.html.events import told
+from ticktree.outputs.tracks import tracks_of
+from ticktree.outputs.visible import visible
+from ticktree.profile import path as paths
+from ticktree.profile.timeline import Spot, Timeline
+
+
+def read(facts: dict, data: bytes) -> list[np.ndarray]:
+    """The columns, as the front end reads them."""
+    columns, at = [], 0
+    for planes in facts["planes"]:
+        planes_of = np.frombuffer(data, np.uint8, planes * facts["calls"], at).reshape(planes, -1)
+        columns.append(sum(plane.astype(np.int64) << (8 * place) for place, plane in enumerate(planes_of)))
+        at += planes * facts["calls"]
+    assert at == len(data)
+    begin = 0
+    for track in facts["tracks"]:
+        end = begin + track["calls"]
+        columns[0][begin:end] = np.cumsum(columns[0][begin:end])
+        begin = end
+    return columns
+
+
+def of(*calls: tuple[int, int]) -> Timeline:
+    start, duration = (np.array(column, np.int64) for column in zip(*calls))
+    nothing = np.zeros(len(calls), np.int64)
+    return Timeline((lane(0, "train"),), (Spot("a"),), start, duration, nothing, nothing)
+
+
+@pytest.mark.parametrize(
+    "timeline",
+    [
+        crowd(5_000)[1],
+        of((0, 0)),
+        of((5 * 10**15, 10**14), (5 * 10**15 + 1, 3), (6 * 10**15, 0)),
+        of((10, 100), (50, 100), (60, 20)),  # the second outlasts the first: a track of its own
+    ],
+)
+def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
+    facts, data = told(timeline)
+    start, duration, spot = read(facts, data)
+    calls = np.concatenate([track.calls for track in tracks_of(timeline)])
+    assert np.array_equal(start, timeline.start_ns[calls])
+    assert np.array_equal(duration, timeline.duration_ns[calls])
+    assert np.array_equal(spot, timeline.spot[calls])
+    assert facts["from_ns"] == timeline.start_ns.min()
+    assert facts["to_ns"] == timeline.end_ns.max()
+
+
+def test_calls_that_do_not_nest_have_a_track_of_their_own():
+    facts, _ = told(of((10, 100), (50, 100)))
+    assert [track["title"] for track in facts["tracks"]] == ["thread 4200", "thread 4200, overlapping 1"]
+
+
+def test_names_are_as_they_may_be_shown():
+    name = "\u202e</script>"
+    timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(Spot(paths.join([name])),))
+    facts, _ = told(timeline)
+    assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
+    assert visible(name) in facts["tracks"][0]["title"]
+    page = OUTPUTS["html"].render(crowd(10)[0], timeline=timeline)
+    assert page.count(b"</script>") == 3
+
+
+def test_the_page_has_them_in_an_element_of_their_own_and_only_where_there_are_any():
+    profile, timeline = crowd(500)
+    page = OUTPUTS["html"].render(profile, timeline=timeline)
+    (found,) = re.findall(rb'<script id="ticktree-events" type="text/plain">([^<]*)</script>', page)
+    assert gzip.decompress(base64.b64decode(found)) == told(timeline)[1]
+    assert page == OUTPUTS["html"].render(profile, timeline=timeline)
+    assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile)
+    assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile, timeline=empty(timeline))
+
+
+def empty(timeline: Timeline) -> Timeline:
+    none = np.empty(0, np.int64)
+    return replace(timeline, start_ns=none, duration_ns=none, spot=none, lane=none)
+
+
+def test_a_call_costs_few_bytes():
+    profile, timeline = crowd(50_000)
+    more = len(OUTPUTS["html"].render(profile, timeline=timeline)) - len(OUTPUTS["html"].render(profile))
+    assert more < 12 * len(timeline)

@@ -1,0 +1,103 @@
+"""Several runs side by side, on the terminal, in markdown and as a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hostile_profiles import hostile
+from invented_profiles import control, node, training
+from invented_variants import variants_of_it
+
+from ticktree.outputs import ViewOptions, formatting
+from ticktree.outputs.variants import VARIANTS, variants
+from ticktree.outputs.variants.rows import rows
+from ticktree.profile import Profile
+from ticktree.profile import path as paths
+
+
+def shown(profiles, form="terminal", names=None, **options) -> str:
+    view = ViewOptions(width=140, **options)
+    names = names or [f"run-{at}" for at, _ in enumerate(profiles)]
+    return VARIANTS[form](variants(list(zip(names, profiles)), view), view).decode()
+
+
+def of(*children) -> Profile:
+    return replace(Profile.empty(), root=node("root", [], *children))
+
+
+def test_each_section_has_a_column_a_run():
+    profiles = variants_of_it()
+    text = shown(profiles)
+    for path in ("driver.step", "driver.step/controller.step", "driver.step/env.step/rest.execute_and_wait"):
+        line = next(line for line in text.splitlines() if line.strip().startswith(f"{paths.name_of(path)} "))
+        means = [formatting.time(profile.root.at(path).steady.mean_ns) for profile in profiles]
+        assert re.split(r"\s{2,}", line.strip())[1:] == means
+
+
+def test_what_a_run_does_not_have_is_absent_and_not_0():
+    line = next(line for line in shown(variants_of_it()).splitlines() if "aux.skip" in line)
+    assert line.split()[1:3] == ["-", "-"]
+
+
+def test_the_trees_of_all_runs_are_in_it_and_each_line_once():
+    profiles = [training(), control()]
+    found = [(row.kind, row.path) for row in rows(profiles)]
+    assert len(set(found)) == len(found)
+    sections = {path for profile in profiles for path, _, _ in profile.root.walk() if path}
+    assert {path for kind, path in found if kind == "section"} == sections
+
+
+def test_the_lines_of_own_time_make_up_the_rest():
+    for row in rows([training()]):
+        if row.kind == "unaccounted":
+            (own,) = row.nodes
+            assert row.mean_ns(0) == pytest.approx((own.own_ns - own.recorder_ns) / own.count, abs=1)
+
+
+def test_a_tree_as_deep_as_a_program_recursed_is_shown_to_its_end():
+    deep = node("f", [10])
+    for _ in range(3000):
+        deep = node("f", [deep.total_ns], deep)
+    assert len(rows([of(deep), of(deep)])) == 3001 + 3000
+
+
+def test_runs_are_called_by_their_own_names_where_those_tell_them_apart():
+    assert shown(variants_of_it()).splitlines()[0].split("   ")[1:] == [
+        "pretrained",
+        "hacked slicing",
+        "biai",
+    ]
+    same = [training(), training()]
+    assert shown(same, names=["before", "after"]).splitlines()[0].split("   ")[1:] == ["before", "after"]
+    assert shown(same, names=["a", "a"]).splitlines()[0].split("   ")[1:] == ["a", "a (2)"]
+
+
+def test_what_differs_is_said_and_what_is_the_same_is_not():
+    text = shown(variants_of_it())
+    assert "drive.py" in text
+    assert "bench-3" not in text
+    assert "not the same in all" not in shown([training(), training()])
+
+
+def test_each_loop_has_a_line_a_run():
+    text = shown([control(), training()])
+    assert "loop control" in text
+    assert "loop train" in text
+    block = text.split("loop control")[1].split("\n\n")[0].splitlines()[1:]
+    assert len(block) == 2
+    assert block[1].split()[1:3] == ["-", "-"]
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown"])  # tests/browser looks at the page
+def test_nothing_recorded_lost_or_hostile_is_in_the_way(form):
+    text = shown([Profile.empty(), hostile(), replace(training(), losses={"nodes_refused": 3})], form)
+    assert "nodes refused" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+@pytest.mark.parametrize("form", list(VARIANTS))
+def test_the_same_runs_give_the_same_bytes(form):
+    assert shown(variants_of_it(), form) == shown(variants_of_it(), form)

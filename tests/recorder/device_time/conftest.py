@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+from simulated_torch import Cuda, torch_with
+
+from ticktree.recorder.device_time import cuda as cuda_clock
+from ticktree.recorder.device_time import pending
+
+
+@pytest.fixture
+def simulated(recorder, monkeypatch):
+    """A torch of two devices, on the recorder's clock; nothing is left of it afterwards."""
+    cuda = Cuda(recorder, devices=2)
+    monkeypatch.setitem(sys.modules, "torch", torch_with(cuda))
+    yield cuda
+    pending._lanes.clear()
+    pending.capturing.open = 0
+    cuda_clock._pools.clear()
+    cuda_clock._undo.clear()

@@ -1,0 +1,76 @@
+"""On a real GPU: scripts/gpu_check.sh runs these where there is one."""
+
+from __future__ import annotations
+
+import pytest
+from telling import losses, node
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+
+
+@pytest.fixture
+def product():
+    left, right = (torch.randn(4096, 4096, device="cuda") for _ in range(2))
+    torch.mm(left, right)
+    torch.cuda.synchronize()
+    return lambda: torch.mm(left, right)
+
+
+@pytest.fixture
+def recorder():
+    import ticktree
+
+    recorder = ticktree.Recorder()
+    yield recorder
+    recorder.snapshot().check()
+    recorder.disable()
+
+
+def test_an_asynchronous_product_is_attributed_within_3_percent(recorder, product):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    section = recorder.section("product", device="cuda")
+    with section:
+        product()
+    torch.cuda.synchronize()
+    recorder.snapshot()
+    recorder.reset()
+    start.record()
+    for _ in range(50):
+        product()
+    end.record()
+    torch.cuda.synchronize()
+    expected_ns = start.elapsed_time(end) * 1e6
+    for _ in range(50):
+        with section:
+            product()
+    torch.cuda.synchronize()
+    host = node(recorder, "product")
+    (device,) = host.on_devices
+    assert device.count == host.count == 50
+    assert device.total_ns == pytest.approx(expected_ns, rel=0.03)
+    assert host.stats.p50_ns < device.stats.p50_ns / 5
+
+
+def test_a_graph_that_is_captured_around_a_section_replays(recorder, product):
+    with recorder.section("warm", device="cuda"):
+        product()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), recorder.section("captured", device="cuda"):
+        product()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert losses(recorder) == {"device_calls_captured": 1}
+
+
+def test_sections_on_a_stream_of_their_own_are_measured(recorder, product):
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream), recorder.section("aside", device="cuda"):
+        product()
+    torch.cuda.synchronize()
+    assert node(recorder, "aside").on_devices[0].total_ns > 0
