@@ -126,17 +126,10 @@ static PyMethodDef tt_focus_callbacks[] = {
 /* Set by the Cython side: a root was found at this call of it; 0: it is called in other ways than can be wrapped. */
 static int (*tt_focus_wrap)(PyObject *code, int root);
 
-/* The instruction that a generator's frame stands at, or stood at when it was left. */
-static inline int tt_profile_opcode(tt_pyframe *pyframe)
-{
 #if PY_VERSION_HEX >= 0x030B0000
-    return _Py_OPCODE(*pyframe->prev_instr);
-#else
-    int at = 2 * pyframe->f_lasti;
-    if (at < 0) return -1;
-    return ((unsigned char *)PyBytes_AS_STRING(((PyCodeObject *)pyframe->f_code)->co_code))[at];
+/* The instruction that a generator's frame stands at, or stood at when it was left. */
+static inline int tt_profile_opcode(tt_pyframe *pyframe) { return _Py_OPCODE(*pyframe->prev_instr); }
 #endif
-}
 
 static inline int tt_profile_is_fresh(tt_pyframe *pyframe)
 {
@@ -150,11 +143,11 @@ static inline int tt_profile_is_fresh(tt_pyframe *pyframe)
 
 static inline int tt_profile_has_yielded(tt_pyframe *pyframe)
 {
-    int opcode = tt_profile_opcode(pyframe);
-#if PY_VERSION_HEX < 0x030B0000
-    if (opcode == YIELD_FROM) return 1;
+#if PY_VERSION_HEX >= 0x030B0000
+    return tt_profile_opcode(pyframe) == YIELD_VALUE;
+#else
+    return pyframe->f_state == FRAME_SUSPENDED; /* at an await it stands before the instruction that yields */
 #endif
-    return opcode == YIELD_VALUE;
 }
 
 static uint32_t tt_profile_extents; /* wrapped roots that are open, in all threads */
