@@ -1,6 +1,6 @@
 """Draws docs/images/report*.png, comparison.png and variants.png: the HTML pages, as Chromium shows them.
 
-The report is of a run that was recorded with --timeline; what compares runs is of invented ones, as the tests have them.
+The report is of a run recorded with --timeline; what compares runs is of invented ones, as the tests have them.
 Run it with a Python that has ticktree and playwright: scripts/pictures_of_report.py RUN
 """
 

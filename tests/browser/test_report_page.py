@@ -12,7 +12,7 @@ from ticktree.outputs import OUTPUTS, ViewOptions, formatting
 from ticktree.outputs.columns import TREE
 from ticktree.outputs.rows import tree_rows
 from ticktree.outputs.visible import visible
-from ticktree.profile import Profile
+from ticktree.profile import Node, Profile
 
 HOSTILE = [
     "</script><script>alert('a')</script>",
@@ -246,3 +246,11 @@ def test_the_page_gives_the_json_back(open_report, tmp_path):
     download.value.save_as(file)
     assert json.loads(file.read_text()) == json.loads(OUTPUTS["json"].render(profile))
     assert Profile.from_json(file.read_text()) == profile
+
+
+def test_what_another_clock_measured_is_labelled_with_it(open_report):
+    kernel = node("kernel", [MS], clock="device")
+    profile = replace(Profile.empty(), root=Node(name="root", children={kernel.key: kernel}))
+    page = open_report(profile).page
+    assert page.locator(".line bdi").first.inner_text() == "kernel"
+    assert page.locator(".line em").all_inner_texts() == ["device"]

@@ -92,6 +92,7 @@ def test_a_search_leaves_their_colour_to_the_calls_found_and_goes_from_one_to_th
     canvas = page.locator("canvas.timeline")
     before = canvas.screenshot()
     page.get_by_label("Search calls").fill("physics")
+    page.locator("#timeline .hint", has_text="calls found").wait_for()
     wanted = [at for at, spot in enumerate(timeline.spots) if "physics" in spot.path]
     found = [call for call in range(len(timeline)) if timeline.spot[call] in wanted]
     assert (

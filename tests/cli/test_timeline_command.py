@@ -74,7 +74,7 @@ def test_a_run_with_a_timeline_is_exported_with_its_children(here: CommandLine) 
 
 def test_a_number_of_events_is_how_many_are_kept_of_each_process(here: CommandLine) -> None:
     here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
     timeline = timeline_of(here)
     assert (len(timeline), timeline.overwritten) == (20, 60)
 
@@ -85,7 +85,7 @@ TOLD = "timeline: kept the last 20 of 80 calls"
 @pytest.mark.parametrize("name", ["terminal", "markdown", "text", "html"])
 def test_a_report_says_how_many_of_the_calls_a_timeline_kept(here: CommandLine, name: str) -> None:
     here.write("train.py", PROGRAM)
-    done = here.ticktree("run", "--timeline-events", "10", "train.py")
+    done = here.ticktree("run", "--no-auto", "--timeline-events", "10", "train.py")
     assert TOLD in done.stderr  # and so does the summary
     assert TOLD in here.ticktree("report", "--format", name).stdout
 
@@ -106,7 +106,7 @@ def test_every_format_that_has_a_place_for_it_says_what_a_timeline_lost(
     here: CommandLine, name: str, said: str | None
 ) -> None:
     here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
     done = here.ticktree("export", "--to", name, "-o", "out")
     assert (done.returncode, done.stderr) == (0, "")
     data = (here.directory / "out").read_bytes()
@@ -117,7 +117,7 @@ def test_every_format_that_has_a_place_for_it_says_what_a_timeline_lost(
 @pytest.mark.parametrize("name", ["collapsed", "csv"])
 def test_where_a_format_has_no_place_for_it_standard_error_has(here: CommandLine, name: str) -> None:
     here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--timeline-events", "10", "train.py")
+    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
     assert TOLD in here.ticktree("export", "--to", name).stderr
 
 
@@ -232,7 +232,7 @@ def test_of_a_program_that_dies_every_completed_call_is_kept(
     here: CommandLine, end: str, status: int
 ) -> None:
     here.write("train.py", DIES.format(end=end))
-    assert here.ticktree("run", "--quiet", "--timeline", "train.py").returncode == status
+    assert here.ticktree("run", "--quiet", "--no-auto", "--timeline", "train.py").returncode == status
     timeline = timeline_of(here)
     paths = Counter(timeline.spots[spot].path for _, spot in rows_of(timeline))
     ended = {"last": 1} if status == 1 else {}  # left by an exception: completed

@@ -150,11 +150,17 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
             x.to("meta"), x.to(device=torch.device("meta")), x.to(torch.ones(1, device="meta"))
             x.to(torch.float64), x.to("cpu", torch.float64), x[:5].to(torch.float64)
             Mine([1.0]).to(torch.float64)
+            print(torch.eye(300).to_sparse().to(torch.float64).dtype)
+            try:
+                x.to("no such device")
+            except RuntimeError as error:
+                print("no such device" in str(error))
             print(Mine.moved, torch.Tensor.to.__name__)
         """
     )
-    assert recorded.output == "1 to\n"
+    assert recorded.output == "torch.float64\nTrue\n1 to\n"
     rows = {name: (node.count, node.work.bytes) for name, node in profile.root.children.items()}
+    assert rows.pop("copy to no such device")[0] == 1  # tried, and refused
     assert rows == {"copy to meta": (3, 1_200_000), "convert to float64": (2, 800_000)}
 
 

@@ -176,3 +176,15 @@ def test_the_worst_ticks_break_down_to_the_far_side():
         "server@remote": 64,
         "network@remote": 40,
     }
+
+
+def test_what_another_program_says_is_no_mark_of_this_ones():
+    recorder = Recorder(virtual_clock=True)
+    step, call = (recorder.timed_section(name, ("library.py", 1, name)) for name in ("step", "call"))
+    for _ in range(2):
+        with call:
+            calling = Calling(recorder)
+            recorder.advance(10)
+            calling.graft("server", 5)
+            calling.rest("network")
+        assert recorder.tick_unmarked(step)  # only where nothing was marked by hand

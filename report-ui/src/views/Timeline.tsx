@@ -73,14 +73,15 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
   useEffect(() => hold(canvas.current!, view), [view]);
   // Before the browser goes on: it may be about to print.
   useLayoutEffect(() => view.show(canvas.current!, colors), [view, colors]);
-  useEffect(() => {
-    const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const search = (text: string) => {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const wanted = Uint8Array.from(view.facts.spots, ([path]) => {
-      const text = path.toLowerCase();
-      return Number(words.every((word) => text.includes(word)));
+      const lower = path.toLowerCase();
+      return Number(words.every((word) => lower.includes(word)));
     });
+    query.value = text;
     found.value = view.search(words.length ? wanted : null, colors);
-  }, [query.value, colors]);
+  };
   useEffect(() => {
     const span = state.span.value;
     if (span) view.span(...span);
@@ -97,7 +98,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
           placeholder="Search calls"
           aria-label="Search calls"
           value={query.value}
-          onInput={(event) => (query.value = event.currentTarget.value)}
+          onInput={(event) => search(event.currentTarget.value)}
           onKeyDown={(event) => event.key === "Enter" && view.step(1)}
         />
         <div class="switch" role="group" aria-label="Zoom">

@@ -111,12 +111,13 @@ def _calls(timeline: Timeline, track: Track, number: int, heads: list[str]) -> I
 
 
 def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
-    """For each call of a track whether it hangs elsewhere in the tree than under the call around it on the track."""
+    """For each call of a track whether its place in the tree is another than its name under the call around it."""
     every = [spot.path for spot in timeline.spots]
+    marked = [spot.name != paths.name_of(spot.path) for spot in timeline.spots]
     above = [paths.parent(path) for path in every]
     around = spots_around(spots, order).tolist()
     return [
-        above[spot] != (every[over] if over >= 0 else paths.ROOT)
+        marked[spot] or above[spot] != (every[over] if over >= 0 else paths.ROOT)
         for spot, over in zip(spots.tolist(), around, strict=True)
     ]
 

@@ -11,6 +11,7 @@ from ticktree.analysis.rules.contended import ContendedRule
 from ticktree.analysis.rules.oversubscribed import OversubscribedRule
 from ticktree.analysis.rules.throttled import ThrottledRule
 from ticktree.analysis.survey import Survey
+from ticktree.profile import Gauge, Histogram
 
 LOOP = loop_of(20, sections({"act": lambda n: MS}))
 
@@ -127,3 +128,30 @@ def test_slow_downs_for_heat_are_told_whatever_the_frequency():
 )
 def test_cores_that_kept_their_speed_are_not_spoken_of(readings):
     assert found(ThrottledRule(), **readings) == []
+
+
+def gpu_slowed(slowed: int, of: int):
+    profile = watched(LOOP)
+    gauge = Gauge(
+        name="machine/gpu1/slowed",
+        last=0,
+        last_wall_ns=0,
+        writer="a",
+        count=of,
+        min=0,
+        max=1,
+        positive=Histogram.of([1] * slowed),
+        zeros=of - slowed,
+    )
+    return list(ThrottledRule().find(Survey(replace(profile, gauges={gauge.name: gauge}))))
+
+
+def test_a_gpu_that_was_slowed_down_in_a_fifth_of_the_readings_is_throttled():
+    (one,) = gpu_slowed(4, of=20)
+    assert one.message.startswith("GPU 1 was slowed down for its heat or its power limit 20% of the time")
+    assert one.evidence == {"slowed_share": 0.2, "readings": 20}
+    assert gpu_slowed(3, of=20) == []
+
+
+def test_of_few_readings_nothing_is_said_of_a_gpu():
+    assert gpu_slowed(9, of=9) == []

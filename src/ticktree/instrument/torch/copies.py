@@ -41,11 +41,17 @@ class Copying:
         tensor: Any = args[0] if args else None
         if type(tensor) not in self._kinds or not self._recorder.recording:
             return self._method(*args, **kwargs)
-        name = self._name(tensor, args[1:], kwargs)
+        try:
+            name = self._name(tensor, args[1:], kwargs)
+            moved = tensor.nbytes if name is not None else 0
+        except (
+            Exception
+        ):  # a sparse tensor has no such number; what is asked for wrongly the method says itself
+            name = None
         if name is None:
             return self._method(*args, **kwargs)
         with self._recorder.section(name) as section:
-            section.work(bytes=tensor.nbytes)
+            section.work(bytes=moved)
             return self._method(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:

@@ -86,15 +86,21 @@ class Monitoring(Eye):
             for held in self._asleep.pop(name, ()):
                 sleeper = held()
                 if sleeper is not None and focus_wake(sleeper):
-                    self.meet(sleeper)
+                    self._wake(sleeper)
 
     def sleep(self, code: CodeType) -> None:
         """It is heard of again if something under focus may call it; if something does already, at once."""
         if self._has_wanted and self._is_wanted(code.co_name):
             if focus_wake(code):
-                self.meet(code)
+                self._wake(code)
         else:
             self._asleep[code.co_name].append(weakref.ref(code))
+
+    def _wake(self, code: CodeType) -> None:
+        """Its beginning is heard of, and the rest once it begins under focus: another may merely bear its name."""
+        self._met.append(weakref.ref(code))
+        monitoring = _monitoring()
+        monitoring.set_local_events(self._teller, code, monitoring.events.PY_START)
 
     def _is_wanted(self, name: str) -> bool:
         return name in self._wanted or (name.startswith("__") and name.endswith("__"))

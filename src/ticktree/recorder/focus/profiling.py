@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from ticktree.errors import TicktreeError
 from ticktree.recorder._native import Opening, focus_profile_off, focus_profile_on
@@ -55,7 +55,7 @@ class Profiling(Eye):
         super().end()
         focus_profile_off()
         if self._in_threads and threading._profile_hook is _begin_in_thread:
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(cast("Any", None))  # as its documentation has it
         for owner, name, before, wrapped in self._wrapped:
             if vars(owner).get(name) is wrapped:
                 _put(owner, name, before)

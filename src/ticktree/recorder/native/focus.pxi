@@ -57,7 +57,7 @@ def focus_root(Recorder recorder, uint32_t root, name, site):
     if section == NULL:
         raise MemoryError
     section.recorder = recorder.core
-    section.name_id = recorder._name_id(name)
+    section.name_id = name_id_of(recorder, name)
     section.object = <PyObject*>site  # the eye holds it
     tt_section_link(recorder.core, section)
     tt_focus.roots[root] = section
@@ -110,7 +110,7 @@ cdef tt_section* focus_name(PyObject* caller, int offset, PyObject* callee, cons
     try:
         recorder = <Recorder>tt_focus.recorder.owner
         name, site = focus_eye.name(<object>caller if caller != NULL else None, offset, <object>callee)
-        name_id = recorder._name_id(name)
+        name_id = name_id_of(recorder, name)
         memset(&focus_named, 0, sizeof(tt_section))
         focus_named.name_id = name_id
         focus_named.recorder = recorder.core

@@ -6,7 +6,7 @@ cdef object gauge_at(Recorder recorder, str text):
     made = recorder.gauges.get(text)
     if made is not None:
         return made
-    record = NULL if len(recorder.gauges) >= TT_NAME_CAP else tt_gauge_make(recorder.core, recorder._name_id(text))
+    record = NULL if len(recorder.gauges) >= TT_NAME_CAP else tt_gauge_make(recorder.core, name_id_of(recorder, text))
     if record == NULL:
         tt_lose(recorder.core, TT_LOSS_MEMORY)
         return None

@@ -59,3 +59,17 @@ def _prepare_outermost():
     tt_timed_prepare(<PyTypeObject*>OutermostFunction, <char*>&one.core - <char*><PyObject*>one)
     set_outermost_offset(<char*>&one.outermost - <char*><PyObject*>one)
     pthread_atfork(NULL, NULL, tt_outside)
+
+
+cdef void notice_hand(Recorder recorder) noexcept:
+    """A name that was not met before: whether an instrument says it, or the program."""
+    cdef PyObject* frame
+    if recorder.by_hand:
+        return
+    try:
+        frame = tt_calling_frame()
+        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
+        if not module.startswith("ticktree.instrument"):
+            recorder.marked_by_hand()
+    except Exception:
+        pass

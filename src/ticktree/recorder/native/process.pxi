@@ -93,3 +93,12 @@ cdef void introduce(Recorder recorder) except *:
     parent, recorder.said_role, recorder.said_parent = recorder.said_parent, None, None
     if parent:
         recorder.child_of(parent)
+
+
+cdef tt_recorder* tt_recorders_head():
+    return tt_recorders
+
+
+cdef void set_tt_recorders_head(tt_recorder* recorder):
+    global tt_recorders
+    tt_recorders = recorder

@@ -17,7 +17,7 @@ cdef class Recorder:
     cdef tt_recorder* core
     cdef readonly object origin_var
     cdef readonly object watch_var  # of the request that is being served in this context
-    cdef dict watched  # by node: the node around it, and its name
+    cdef dict watched, far  # by node: the node around it, and its name; by name: sections of what other programs say
     cdef uint32_t remote_nodes  # made for what other programs say
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
@@ -44,7 +44,7 @@ cdef class Recorder:
         self.ages = {}
         self.origin_var = contextvars.ContextVar("ticktree_origin")
         self.watch_var = contextvars.ContextVar("ticktree_watch", default=None)
-        self.watched = {}
+        self.watched, self.far = {}, {}
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
@@ -383,7 +383,7 @@ cdef class Recorder:
         cdef uint32_t frame_flags = (TT_FRAME_MEMORY if memory else 0) | (TT_FRAME_CPU if cpu else 0)
         cdef uint32_t node_flags = TT_NODE_TIMED | (TT_NODE_WAIT if wait else 0)
         device = device_text(device, &node_flags)
-        cdef Section section = made(self, text, self._name_id(text), node_flags, frame_flags, device)
+        cdef Section section = made(self, text, name_id_of(self, text), node_flags, frame_flags, device)
         section.site = site
         return section
 
@@ -424,7 +424,7 @@ cdef class Recorder:
         if known is not None:
             return known
         notice_hand(self)
-        name_id = self._name_id(text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
         return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
@@ -440,7 +440,7 @@ cdef class Recorder:
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
         # So are what two clocks measured, which readers keep apart.
         kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
-        name_id = self._name_id(text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
         if node_flags & TT_NODE_NS:
@@ -451,20 +451,6 @@ cdef class Recorder:
         if self.nameless is None:
             self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
         return self.nameless
-
-    def _name_id(self, str text, kind=0):
-        cdef bint cut = False
-        encoded = name_bytes(text, &cut)
-        if cut and not self.core.forked:
-            tt_lose(self.core, TT_LOSS_NAMES_CUT)
-        key = (kind, encoded) if kind else encoded
-        name_id = self.name_ids.get(key)
-        if name_id is None:
-            name_id = tt_name_intern(self.core, <const char*>encoded, <uint32_t>len(encoded))
-            if name_id < 0:
-                return TT_NAMELESS
-            self.name_ids[key] = name_id
-        return name_id
 
     def _bad_value(self):
         if self._ready():
@@ -481,12 +467,3 @@ cdef class Recorder:
 
 
 cdef uint64_t gc_began = 0
-
-
-cdef tt_recorder* tt_recorders_head():
-    return tt_recorders
-
-
-cdef void set_tt_recorders_head(tt_recorder* recorder):
-    global tt_recorders
-    tt_recorders = recorder

@@ -195,12 +195,20 @@ cdef class Calling:
             tt_graft_book(&section.core, frame, row.parent, row.own, row.concurrent, row.total)
         return True
 
+    cdef Section _asked(self, str name):
+        cdef bint by_hand = self.recorder.by_hand
+        self.recorder.by_hand = True  # not to be noticed: another program's names are no marks of this one's
+        try:
+            return self.recorder._ask(name, TT_NODE_REMOTE, 0)
+        finally:
+            self.recorder.by_hand = by_hand
+
     cdef _Grafted _placed(self, str name, tt_ref parent):
         """A row below a node; None where there is no room for one."""
         cdef bint full = self.recorder.remote_nodes >= REMOTE_NODES
-        cdef Section section = None
-        if not full or (name, <uint32_t>TT_NODE_REMOTE, <uint32_t>0) in self.recorder.by_ask:  # names are few too
-            section = self.recorder._ask(name, TT_NODE_REMOTE, 0)
+        cdef Section section = self.recorder.far.get(name)
+        if section is None and not full:  # names are few too
+            section = self.recorder.far[name] = self._asked(name)
         if section is None or (full and not tt_place_known(&section.core, parent)):
             tt_lose(self.recorder.core, TT_LOSS_NODES)
             return None

@@ -89,3 +89,19 @@ cdef section_begin(Section section, Recorder recorder, str name, uint32_t name_i
     section.core.object = <PyObject*>section
     section.core.name = <PyObject*>name
     tt_section_link(recorder.core, &section.core)
+
+
+cdef object name_id_of(Recorder recorder, str text, object kind=0):
+    """The number of a section's name in its recorder; TT_NAMELESS past the cap."""
+    cdef bint cut = False
+    encoded = name_bytes(text, &cut)
+    if cut and not recorder.core.forked:
+        tt_lose(recorder.core, TT_LOSS_NAMES_CUT)
+    key = (kind, encoded) if kind else encoded
+    name_id = recorder.name_ids.get(key)
+    if name_id is None:
+        name_id = tt_name_intern(recorder.core, <const char*>encoded, <uint32_t>len(encoded))
+        if name_id < 0:
+            return TT_NAMELESS
+        recorder.name_ids[key] = name_id
+    return name_id

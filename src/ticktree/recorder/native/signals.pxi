@@ -91,7 +91,7 @@ cdef uint32_t channel_id(Recorder recorder, object name) noexcept:
         known = recorder.channel_ids.get(name) if type(name) is str else None
         if known is None:
             text = name_text(name)
-            known = recorder._name_id(text)
+            known = name_id_of(recorder, text)
             if len(recorder.channel_ids) < TT_NAME_CAP:
                 recorder.channel_ids[text] = known
         return known

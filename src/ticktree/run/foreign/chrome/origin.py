@@ -59,8 +59,8 @@ class Origin:
                 return known + since
         return began_ns if began_ns >= _EPOCH_FROM_NS else None
 
-    def tops(self, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
-        """Return, by place among `events`, what calls were made in whose own lane does not show it.
+    def told(self, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
+        """Return, by place among `events`, the keys from the root to calls whose name and lane do not show them.
 
         Raises:
             ValueError: a path is none.
@@ -69,7 +69,7 @@ class Origin:
             return {}
         found = ((at, event.get("args")) for at, event in enumerate(events))
         return {
-            at: paths.split(args["path"])[:-1]
+            at: paths.split(args["path"])
             for at, args in found
             if isinstance(args, dict) and isinstance(args.get("path"), str)
         }

@@ -67,31 +67,32 @@ class Places:
 
 
 def placed(
-    calls: Nested, names: Sequence[str], tops: Mapping[int, Sequence[str]], places: Places, *, is_own: bool
+    calls: Nested, names: Sequence[str], told: Mapping[int, Sequence[str]], places: Places, *, is_own: bool
 ) -> Column:
     """Return the place of each call; nowhere for those that are too deep.
 
     Args:
         calls: The calls.
         names: What their names stand for.
-        tops: By source, the keys from the root to what a call was made in, where the file says it.
+        told: By source, the keys from the root to a call, where the file says them.
         places: What is added to.
-        is_own: Whether ticktree wrote the file: names are its keys then, and their numbers are no counts.
+        is_own: Whether ticktree wrote the file: numbers in names are no counts then.
     """
-    plain = [named_by(name) if is_own else (unnumbered(name), HOST) for name in names]
+    plain = [name if is_own else unnumbered(name) for name in names]
     codes = {name: code for code, name in enumerate(dict.fromkeys(plain))}
     listed = list(codes)
     name = np.array([codes[each] for each in plain], np.int64)[calls.name]
     place = np.full(len(calls), NOWHERE, np.int64)
-    base = np.zeros(len(calls), np.int64)
-    for call in np.flatnonzero(calls.above < 0).tolist() if tops else ():
-        base[call] = places.at(tops.get(int(calls.source[call]), ()))
+    is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
+    for call in np.flatnonzero(is_told).tolist():
+        place[call] = places.at(told[int(calls.source[call])])
     by_depth = np.argsort(calls.depth, kind="stable")
     bounds = np.searchsorted(calls.depth[by_depth], np.arange(int(calls.depth.max(initial=-1)) + 2))
     for first, last in pairwise(bounds.tolist()):
         level = by_depth[first:last]
+        level = level[~is_told[level]]
         above = calls.above[level]
-        parents = np.where(above < 0, base[level], place[above])
+        parents = np.where(above < 0, 0, place[above])
         level, parents = level[parents >= 0], parents[parents >= 0]
         keys, seen, which = np.unique(
             parents * len(listed) + name[level], return_index=True, return_inverse=True
@@ -99,7 +100,7 @@ def placed(
         found = np.empty(len(keys), np.int64)
         for at in np.argsort(seen).tolist():  # as they come in the file
             parent, code = divmod(int(keys[at]), len(listed))
-            found[at] = places.below(parent, *listed[code])
+            found[at] = places.below(parent, listed[code])
         place[level] = found[which]
     return place
 

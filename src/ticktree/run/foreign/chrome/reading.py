@@ -15,7 +15,7 @@ from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Spot, Timeline, in_or
 from ticktree.run.foreign.chrome.choosing import Chosen, chosen
 from ticktree.run.foreign.chrome.counters import gauges_of
 from ticktree.run.foreign.chrome.devices import Launches, device_rows
-from ticktree.run.foreign.chrome.events import Column, Lane, calls_of, nanoseconds
+from ticktree.run.foreign.chrome.events import Column, Flags, Lane, calls_of, nanoseconds
 from ticktree.run.foreign.chrome.growing import Rows, grown
 from ticktree.run.foreign.chrome.nesting import Nested, nested
 from ticktree.run.foreign.chrome.origin import Origin
@@ -74,9 +74,9 @@ class _Trace:
         calls = calls_of(events.calls)
         inside = nested(calls)
         overlaps = int(np.count_nonzero(inside.is_beside))
-        self._places, self._lanes, tops = Places(), calls.lanes, _tops(origin, events)
-        inside.stand_apart(np.isin(inside.source, np.fromiter(tops, np.int64, len(tops))))
-        place = placed(inside, calls.names, tops, self._places, is_own=origin.is_own)
+        self._places, self._lanes, told = Places(), calls.lanes, _told(origin, events)
+        place = placed(inside, calls.names, told, self._places, is_own=origin.is_own)
+        inside.stand_apart(_elsewhere(inside, place, told, self._places))
         is_somewhere = place != NOWHERE
         self._calls, self._place = inside.only(is_somewhere), place[is_somewhere]
         found = {"calls_too_deep": len(place) - len(self._place), "places_of_overlapping_calls": overlaps}
@@ -139,9 +139,17 @@ class _Trace:
         )
 
 
-def _tops(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
+def _elsewhere(calls: Nested, place: Column, told: Collection[int], places: Places) -> Flags:
+    """Return which calls the file says were made in another than the one they lie in."""
+    is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
+    over = np.array(places.above, np.int64)[place]
+    apart: Flags = is_told & (calls.above >= 0) & (over != place[calls.above])
+    return apart
+
+
+def _told(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
     try:
-        return origin.tops(events.calls)
+        return origin.told(events.calls)
     except ValueError as error:
         raise ProfileError(f"a Chrome trace of ticktree's with a damaged event: {error}") from None
 
