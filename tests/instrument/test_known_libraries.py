@@ -84,7 +84,7 @@ def test_by_default_all_that_are_not_on_demand_are_meant_in_the_order_of_the_reg
 def test_a_name_that_is_not_known_is_refused_with_those_that_are():
     for word in ("nothing", "-nothing"):
         with pytest.raises(
-            ticktree.TicktreeError, match="no library 'nothing' is known; those that are: .*waits, "
+            ticktree.TicktreeError, match=r"no library 'nothing' is known; those that are: .*waits, "
         ):
             chosen(["default", word])
     with pytest.raises(ticktree.TicktreeError, match="no library 'nothing'"):
