@@ -106,7 +106,12 @@ def test_no_field_of_c_is_missing_here():
             "python_frame",
             "cpu_start",
             "measured",
+            "watch",
+            "afar",
+            "afar_serial",
+            "focus",
             "reserved",
+            "reserved1",
         }
         missing = declared - known - (private if name == "tt_frame" else set())
         assert not missing, (name, missing)
