@@ -89,6 +89,7 @@ def referred(source: str, path: Path, depth: int, collects: bool) -> dict[str, A
     reference = Reference(names["f0"].__code__, depth, lambda: clock.ticks, PAUSE)
     with no_collections():
         reference.run(lambda: driven(names, clock.advance))
+    clock.disable()  # or thousands would be kept, and hear of every collection
     return reference.tree.shape()
 
 
@@ -108,6 +109,7 @@ def focused(source: str, path: Path, depth: int, before: int, collects: bool) ->
         end_focus()
     profile = recorder.snapshot()
     profile.check()
+    recorder.disable()
     roots = [child for name, child in profile.root.children.items() if name.startswith("f0 : ")]
     return {f"f0({0 if SITES else ''}": (node.count, node.total_ns, shape(node)) for node in roots}
 
