@@ -141,8 +141,8 @@ def test_queues_that_override_get_and_put_are_asked_and_may_ask_the_original(rec
 
 @pytest.mark.skipif(
     sys.version_info[:3] in ((3, 12, 0), (3, 12, 1)),
-    reason="the collector of this Python crashes where a BytesIO's buffer is in a cycle, as multiprocessing's messages "
-    "may be; without ticktree, too",
+    reason="the collector of this Python crashes where a BytesIO's buffer is in a cycle, as those of"
+    " multiprocessing may be: it does so without ticktree, too",
 )
 def test_queues_of_processes_raise_time_out_and_close_as_they_did(recorder):
     context = multiprocessing.get_context("fork")
