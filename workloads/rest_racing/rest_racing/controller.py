@@ -36,11 +36,11 @@ class MultiModelController:
         self._action_merger = ActionMerger()
         self._auxiliary = AuxiliaryMerge(pilots)
 
-    @torch.inference_mode()
     def step(self, p_obs: PreparedObservation) -> ControllerResult:
         """Decide what to do."""
         aux = self._auxiliary
-        actions, states = self._forwarder.step(p_obs)
-        env_action, merged_states = self._action_merger.step(actions, states, aux.weights, p_obs)
-        aux.update(merged_states)
+        with torch.inference_mode():
+            actions, states = self._forwarder.step(p_obs)
+            env_action, merged_states = self._action_merger.step(actions, states, aux.weights, p_obs)
+            aux.update(merged_states)
         return ControllerResult(env_action, aux.weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import io
 import json
 import os
@@ -22,6 +23,8 @@ from .car import Car
 from .game import DRAW, Game
 
 LISTENING = "listening on port "
+# The same in every run, so that a request has the same name in all of them and runs can be compared.
+PORT = 8737
 
 
 class GameServer:
@@ -89,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
     app.add_routes(GameServer().routes())
     if options.until_stdin_ends:
         app.on_startup.append(_end_with_stdin)
-    listener = socket.create_server(("127.0.0.1", options.port))
+    listener = _listener(options.port, options.or_any_port)
     print(f"{LISTENING}{listener.getsockname()[1]}", flush=True)
     web.run_app(app, sock=listener, print=None, access_log=None)
     return 0
@@ -97,7 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="server.py", description="Serve CarRacing over HTTP, on this machine.")
-    parser.add_argument("--port", type=int, default=8737, help="0 for any that is free (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=PORT, help="0 for any that is free (default: %(default)s)")
+    parser.add_argument("--or-any-port", action="store_true", help="take another port if that one is taken")
     parser.add_argument(
         "--no-server-timing",
         dest="server_timing",
@@ -106,6 +110,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--until-stdin-ends", action="store_true", help="end with whoever holds standard input")
     return parser
+
+
+def _listener(port: int, or_any: bool) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or not or_any:
+            raise SystemExit(f"server.py: port {port}: {error.strerror}") from None
+    return socket.create_server(("127.0.0.1", 0))
 
 
 async def _end_with_stdin(_app: web.Application) -> None:

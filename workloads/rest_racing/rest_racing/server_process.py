@@ -21,7 +21,7 @@ def game_server(*, server_timing: bool) -> Iterator[str]:
     Raises:
         RuntimeError: It did not start.
     """
-    command = [sys.executable, str(SCRIPT), "--port", "0", "--until-stdin-ends"]
+    command = [sys.executable, str(SCRIPT), "--or-any-port", "--until-stdin-ends"]
     if not server_timing:
         command.append("--no-server-timing")
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -18,7 +18,7 @@ ROUND_TRIP = "round trip"
 _STEPS = Categories(
     {
         QUEUE_MERGE: (
-            *("queue merg*", "merg* queue", "action* merg*", "merg* action*", "chunk merg*", "merg* chunk*"),
+            *("queue merg*", "merg* queue", "action* merge", "action* merging", "merge action*", "chunk merg*", "merg* chunk*"),
             *("queue append*", "queue extend*", "queue replac*", "action queue", "actions queue"),
         ),
         GUIDANCE: ("guidance", "guided"),
@@ -29,7 +29,7 @@ _STEPS = Categories(
         "postprocessing": ("postprocess*", "post process*", "denormali*", "unnormali*"),
         PREPROCESSING: ("preprocess*", "pre process*", "image processing"),
         ROUND_TRIP: (
-            *("get observation*", "read observation*", "send action*", "execute and wait*", "round trip*"),
+            *("get observation*", "get obs*", "read observation*", "send action*", "execute and wait*", "round trip*"),
             *(
                 "http*",
                 "grpc",
