@@ -31,8 +31,8 @@ STEPS, FIRST = 8, 3
 
 def child(node, name):
     """The call of that name: what follows it is the file and line of what is called."""
-    found = [each for each in node.children if each.name.startswith(f"{name} : ") or each.name == name]
-    assert len(found) == 1, [each.name for each in node.children]
+    found = [each for each in node.children.values() if each.name.startswith(f"{name} : ") or each.name == name]
+    assert len(found) == 1, list(node.children)
     return found[0]
 
 
@@ -83,7 +83,7 @@ def request_of(profile):
     extended = descend(driver_step(profile), *names)
     waits = descend(extended, *[list(CALLS[names[0]][names[1]])[0]])
     call = child(waits, "self.rest.execute_and_wait_for_obs(action) | RestClient.execute_and_wait_for_obs")
-    (request,) = [each for each in call.children if each.name.startswith("POST ")]
+    (request,) = [each for each in call.children.values() if each.name.startswith("POST ")]
     return request
 
 
@@ -113,7 +113,7 @@ def test_no_rule_takes_merging_actions_for_a_queue_of_them(raced):
 def test_without_server_timing_the_request_is_one_opaque_row(tmp_path, policies):
     asked = ["--policies", str(policies), "--frames", "2", "--steps", "3", "--no-server-timing"]
     ended = run_race(tmp_path, *asked, under=[*FOCUS, "--quiet"])
-    assert request_of(ended.profile()).children == ()
+    assert request_of(ended.profile()).children == {}
 
 
 def test_only_the_last_frame_is_drawn_where_that_is_asked_for(tmp_path, policies):

@@ -17,6 +17,10 @@ from .perception import WINDOW
 from .pilot import Pilot, columns_of
 
 
+_BATCH = 64
+_BLUR = 0.1
+
+
 class Pilots(NamedTuple):
     """What there is after training.
 
@@ -67,25 +71,51 @@ def pretrain(plan: Plan) -> Pilots:
         ]
     with ticktree.section("fit many"):
         many = [
-            _fitted(Pilot(columns_of(number, plan.seed)), [taught], plan.epochs)
+            _fitted(Pilot(columns_of(number, plan.seed)), [taught], lessons, plan.epochs)
             for number, taught in enumerate(lessons)
         ]
     with ticktree.section("fit one"):
-        one = _fitted(Pilot(torch.arange(WINDOW)), lessons, plan.epochs)
+        one = _fitted(Pilot(torch.arange(WINDOW)), lessons, lessons, plan.epochs)
     return Pilots(many, one)
 
 
-def _fitted(pilot: Pilot, lessons: list[Lesson], epochs: int) -> Pilot:
-    windows, pictures, actions, _, _ = (torch.cat(column) for column in zip(*lessons, strict=True))
-    own = windows[:, pilot.columns]
+def _fitted(pilot: Pilot, own: list[Lesson], lessons: list[Lesson], epochs: int) -> Pilot:
+    """Teach a pilot what is common to all lessons, and above all its own; one lesson alone shows too little road."""
+    windows, pictures, actions = _steps(lessons)
+    of_own = torch.cat([torch.full((len(each.actions),), _is_among(each, own)) for each in lessons])
+    known = windows[:, pilot.columns]
     with torch.no_grad():
-        pilot.mean.copy_(own.mean(dim=0))
+        pilot.mean.copy_(known.mean(dim=0))
         # Of what hardly changed while it learned, it cannot know on what scale it changes.
-        pilot.scale.copy_(own.std(dim=0).clamp_min(0.05))
-    inputs = (own - pilot.mean) / pilot.scale
-    _descend(pilot, epochs, lambda: functional.mse_loss(pilot(inputs, pictures)[0], actions))
-    _fit_auxiliary(pilot, lessons, epochs)
+        pilot.scale.copy_(known.std(dim=0).clamp_min(0.05))
+    inputs = (known - pilot.mean) / pilot.scale
+    mine = of_own.nonzero().flatten()
+
+    def loss() -> Tensor:
+        half = min(len(mine), _BATCH)
+        rows = torch.cat([mine[torch.randperm(len(mine))[:half]], torch.randint(len(inputs), (half,))])
+        return functional.mse_loss(pilot(_blurred(inputs[rows]), pictures[rows])[0], actions[rows])
+
+    _descend(pilot, epochs, loss)
+    _fit_auxiliary(pilot, own, epochs)
     return pilot.eval()
+
+
+def _steps(lessons: list[Lesson]) -> tuple[Tensor, Tensor, Tensor]:
+    return (
+        torch.cat([each.windows for each in lessons]),
+        torch.cat([each.pictures for each in lessons]),
+        torch.cat([each.actions for each in lessons]),
+    )
+
+
+def _is_among(lesson: Lesson, others: list[Lesson]) -> bool:
+    return any(lesson is other for other in others)
+
+
+def _blurred(inputs: Tensor) -> Tensor:
+    """Numbers are many, and steps are few: what holds only for exactly these is not to be learned."""
+    return inputs + _BLUR * torch.randn_like(inputs)
 
 
 def _fit_auxiliary(pilot: Pilot, lessons: list[Lesson], epochs: int) -> None:
