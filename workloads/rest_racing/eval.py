@@ -11,7 +11,9 @@ from rest_racing.program import drive, ready
 def main() -> int:
     """Drive as the command line says."""
     with ready() as (options, env, pilots):
-        driver = CheckpointedDriver(env, pilots, options.after) if options.checkpoints else Driver(env, pilots)
+        driver = (
+            CheckpointedDriver(env, pilots, options.after) if options.checkpoints else Driver(env, pilots)
+        )
         drive(driver, env, options)
     return 0
 

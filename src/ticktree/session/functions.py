@@ -45,9 +45,7 @@ def summary() -> None:
     print_profile(current.snapshot())
 
 
-def focus(
-    *names: str, depth: int = DEPTH, c_functions: bool = False, warmup: int | None = None
-) -> None:
+def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: int | None = None) -> None:
     """Records every call of the functions named and the calls below them, by call site; starts recording if need be.
 
     Processes that are started from here look at the same functions.

@@ -18,7 +18,7 @@ DRAW = ("all", "last")
 
 
 class Game(CarRacing):
-    """CarRacing, whose `step()` no longer draws: simulation and rendering are told apart, and rendering can be left out.
+    """CarRacing, whose `step()` no longer draws: simulation and rendering are apart, and the latter can be left out.
 
     Args:
         car: How the car answers to its controls.

@@ -102,7 +102,9 @@ def parse_driving(arguments: list[str] | None = None) -> Driving:
 
 def parse_training(arguments: list[str] | None = None) -> Training:
     """Read train.py's command line."""
-    parser = _parser("train.py", "Teach the models that eval.py drives with: from an expert, one car each.", None)
+    parser = _parser(
+        "train.py", "Teach the models that eval.py drives with: from an expert, one car each.", None
+    )
     parser.add_argument("--out", type=Path, default=Path("policies.pt"), metavar="FILE", help=HELP["out"])
     chosen = parser.parse_args(arguments)
     if not chosen.out.absolute().parent.is_dir():

@@ -16,7 +16,6 @@ from .lessons import Lesson, lesson
 from .perception import WINDOW
 from .pilot import Pilot, columns_of
 
-
 _BATCH = 64
 _BLUR = 0.1
 

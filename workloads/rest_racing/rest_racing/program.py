@@ -28,9 +28,7 @@ def train(arguments: list[str] | None = None) -> int:
     began = time.perf_counter()
     pilots = pretrain(options.plan)
     pilots.save(options.out)
-    print(
-        f"taught {len(pilots.many)} models, and one, in {time.perf_counter() - began:.1f} s: {options.out}"
-    )
+    print(f"taught {len(pilots.many)} models, and one, in {time.perf_counter() - began:.1f} s: {options.out}")
     return 0
 
 
@@ -44,9 +42,7 @@ def ready(arguments: list[str] | None = None) -> Iterator[tuple[Driving, RestVis
             Pilots.load(options.policies) if options.policies else pretrain(options.plan), options
         )
     started = (
-        nullcontext(options.server)
-        if options.server
-        else game_server(server_timing=options.server_timing)
+        nullcontext(options.server) if options.server else game_server(server_timing=options.server_timing)
     )
     with started as address:
         rest = RestClient(address)
@@ -64,7 +60,11 @@ def drive(driver: Driver, env: RestVisionEnv, options: Driving) -> None:
     for step in range(1, options.steps + 1):
         _, observation = driver.step()
         tiles, reward = observation["tiles"], observation["reward"]
-        if isinstance(driver, CheckpointedDriver) and step > options.after and step % options.print_every == 0:
+        if (
+            isinstance(driver, CheckpointedDriver)
+            and step > options.after
+            and step % options.print_every == 0
+        ):
             print(driver.cps, flush=True)
         if observation["over"] and step < options.steps:
             games += 1

@@ -99,8 +99,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="server.py", description="Serve CarRacing over HTTP, on this machine.")
-    parser.add_argument("--port", type=int, default=PORT, help="0 for any that is free (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="server.py", description="Serve CarRacing over HTTP, on this machine."
+    )
+    parser.add_argument(
+        "--port", type=int, default=PORT, help="0 for any that is free (default: %(default)s)"
+    )
     parser.add_argument("--or-any-port", action="store_true", help="take another port if that one is taken")
     parser.add_argument(
         "--no-server-timing",
@@ -108,7 +112,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_false",
         help="say nothing of what took how long in the answers",
     )
-    parser.add_argument("--until-stdin-ends", action="store_true", help="end with whoever holds standard input")
+    parser.add_argument(
+        "--until-stdin-ends", action="store_true", help="end with whoever holds standard input"
+    )
     return parser
 
 
