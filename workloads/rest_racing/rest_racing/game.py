@@ -47,7 +47,7 @@ class Game(CarRacing):
         controls = self._controls(action)
         for frame in range(1, self._frames + 1):
             with ticktree.section("simulate"):
-                _, reward, self.over, _, _ = self.step(controls)  # type: ignore[no-untyped-call]
+                _, reward, self.over, _, _ = self.step(controls)
             self.total_reward += float(reward)
             if self._draw_all or self.over or frame == self._frames:
                 self._look()
@@ -56,7 +56,9 @@ class Game(CarRacing):
 
     def observation(self) -> dict[str, Any]:
         """Return what the game tells of itself, beside the picture, as JSON can say it."""
-        car, hull = self.car, self.car.hull
+        car = self.car
+        assert car is not None
+        hull = car.hull
         return {
             "position": [*hull.position],
             "velocity": [*hull.linearVelocity],

@@ -26,8 +26,8 @@ class Perception:
 
     def add(self, derived: Vector, image: NDArray[np.uint8]) -> None:
         """See something new. What was seen first was there before, as far as anybody knows."""
-        for seen, new in ((self._derived, derived), (self._pictures, small(image))):
-            seen.extend([new] * (1 if seen else seen.maxlen or 1))  # type: ignore[attr-defined]
+        self._derived.extend([derived] * (1 if self._derived else HISTORY))
+        self._pictures.extend([small(image)] * (1 if self._pictures else PICTURES))
 
     @property
     def window(self) -> Vector:

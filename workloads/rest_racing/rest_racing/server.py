@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from typing import Any
 
 from aiohttp import web
 from PIL import Image
@@ -75,6 +76,7 @@ class GameServer:
         return web.Response(body=self._png, content_type="image/png")
 
     def _answer(self, game: Game, **more: object) -> web.Response:
+        assert game.picture is not None  # begin() has drawn one
         file = io.BytesIO()
         Image.fromarray(game.picture).save(file, "PNG", compress_level=1)
         self._png = file.getvalue()
@@ -87,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     ticktree.focus()  # what is in focus in the driver's process is not in this one: nothing to look for at every call
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    middlewares = [ticktree.remote.aiohttp.server_timing()] if options.server_timing else []
+    middlewares: list[Any] = [ticktree.remote.aiohttp.server_timing()] if options.server_timing else []
     app = web.Application(middlewares=middlewares)
     app.add_routes(GameServer().routes())
     if options.until_stdin_ends:
