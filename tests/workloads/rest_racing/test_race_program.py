@@ -58,7 +58,7 @@ def policies(tmp_path_factory):
     return folder / "policies.pt"
 
 
-@pytest.fixture(scope="module", params=["many", "sliced", "one"])
+@pytest.fixture(scope="module", params=["many", pytest.param("sliced", marks=pytest.mark.slow), "one"])
 def raced(request, tmp_path_factory, policies):
     folder = tmp_path_factory.mktemp("raced")
     asked = ["--policies", str(policies), "--frames", "2", "--steps", str(STEPS), "--variant", request.param]
