@@ -167,6 +167,30 @@ def test_recursion_and_exceptions(recorder: Recorder, sample: Sample) -> None:
     assert tree(recorder) == {"down : focus_sample.py @ L3": (2, 8, {name: (2, 6, {name: (2, 4, {})})})}
 
 
+def test_instances_that_are_made_again_and_again_are_made_where_they_are(
+    recorder: Recorder, sample: Sample
+) -> None:
+    """The interpreter learns to call `__init__` by a short cut, through a frame of its own."""
+    module = sample("""
+        class Made:
+            def __init__(self, amount): advance(amount)
+        def root():
+            Made(1)
+            Made(2)
+    """)
+    begin_focus(recorder, ["focus_sample.root"])
+    for _ in range(100):
+        module.root()
+    made = "Made.__init__ : focus_sample.py @ L4"
+    assert tree(recorder) == {
+        "root : focus_sample.py @ L5": (
+            100,
+            300,
+            {f"Made(1) | {made}": (100, 100, {}), f"Made(2) | {made}": (100, 200, {})},
+        )
+    }
+
+
 def test_a_generator_is_recorded_while_it_runs(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         def numbers():

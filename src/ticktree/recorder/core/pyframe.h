@@ -93,11 +93,13 @@ static inline const void *tt_pyframe_code(const tt_pyframe *frame)
 /* Set by the Cython side: the code of contextlib's `__enter__` and `__aenter__` for generators. */
 static const void *tt_manager_codes[2];
 
+/* Who called, without frames that the interpreter makes for itself: below C code, and from Python 3.13 on between
+ * `__init__` and a call of the class that was specialised. */
 static inline tt_pyframe *tt_pyframe_python_caller(tt_pyframe *frame)
 {
     frame = tt_pyframe_caller(frame);
 #if PY_VERSION_HEX >= 0x030C0000
-    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
+    while (frame && (frame->owner == FRAME_OWNED_BY_CSTACK || _PyFrame_IsIncomplete(frame))) frame = frame->previous;
 #endif
     return frame;
 }
