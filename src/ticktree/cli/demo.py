@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 import ticktree
+from ticktree.cli.recording import Recording
 from ticktree.cli.run import run_program
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
@@ -16,6 +17,9 @@ from ticktree.run.supervision.program import Program
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 # What a workload is run with when nothing is asked for: about a minute.
 _SHORT = ("--quick",)
+# The script that shows a workload, where that is not the one that trains, and what is in focus in it.
+_SCRIPT = {"rest_racing": "eval.py"}
+_FOCUS = {"rest_racing": Recording(focus=("Driver.step",), warmup=100)}
 _ABOUT_A_MINUTE = {"visual_sac": ("--fill", "300", "--updates", "23", "--declare-breakdown")}
 
 
@@ -36,13 +40,14 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
         _BUILT_IN if workload is None else _workload(workload, args or _ABOUT_A_MINUTE.get(workload, _SHORT))
     )
     note(f"Running {program.target}: {_about(program)}")
-    run_program(program, f"demo-{workload or 'control_loop'}", DEFAULT_OUT, quiet=False)
+    asked = _FOCUS.get(workload or "", Recording())
+    run_program(program, f"demo-{workload or 'control_loop'}", DEFAULT_OUT, quiet=False, asked=asked)
 
 
 def _workload(name: str, args: tuple[str, ...]) -> Program:
     places = _places()
     for place in places:
-        script = place / name / "train.py"
+        script = place / name / _SCRIPT.get(name, "train.py")
         if script.is_file():
             return Program(str(_relative(script)), False, args)
     known = sorted(script.parent.name for place in places for script in place.glob("*/train.py"))
