@@ -16,7 +16,10 @@ from ticktree.run.supervision.program import Program
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 # What a workload is run with when nothing is asked for: about a minute.
 _SHORT = ("--quick",)
-_ABOUT_A_MINUTE = {"visual_sac": ("--fill", "300", "--updates", "23", "--declare-breakdown")}
+_ABOUT_A_MINUTE = {
+    "rgb_convlstm": ("--obs-mode", "rgb_image", "--convlstm", "--quick"),
+    "visual_sac": ("--fill", "300", "--updates", "23", "--declare-breakdown"),
+}
 
 
 @click.command(

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+from rgb_convlstm.operations import ENVIRONMENT, MODEL, POLICY, TRAINING
+from ricochet_run import BOARD, SMALL, rows, run_script
+
+import ticktree
+
+
+def results(output):
+    """What a run tells but its speed."""
+    return [line.partition("% of")[0] for line in output.splitlines() if line.startswith(("step ", "episodes"))]
+
+
+def test_every_operation_of_a_training_is_in_the_summary_and_in_the_report(tmp_path):
+    ended = run_script(
+        *("train.py", "--convlstm", "--enable-profiling", "--profiling-report", "my.json", *SMALL), cwd=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr
+    calls = {name: int(numbers[0]) for name, numbers in rows(ended.stderr).items()}
+    assert set(calls) == {*ENVIRONMENT, *MODEL, *POLICY, *TRAINING}
+    assert calls["training_total"] == 1
+    # A step of both environments is one forward pass; training and the values at a rollout's end are more of them.
+    assert calls["recurrent_policy_forward"] == 16
+    assert calls["recurrent_policy_get_hidden_states"] == calls["convlstm_forward_pass"] > 16
+    assert calls["env_rgb_draw_grid"] == calls["env_rgb_observation_generation"] >= 32
+    profile = ticktree.load(tmp_path / "my.json")
+    profile.check()
+    step = profile.root.at("training_total/recurrent_policy_forward")
+    assert step.at("convlstm_forward_pass/convlstm_layers").count == 16
+    assert step.at("recurrent_policy_action_value/recurrent_policy_action_dist").count == 16
+    assert step.memory.count == 16
+    assert "analyzer --input my.json" in ended.stdout
+
+
+def test_a_cached_background_is_drawn_once_an_episode_and_changes_nothing_else(tmp_path):
+    always, once = (
+        run_script("train.py", "--convlstm", "--enable-profiling", *SMALL, *flag, cwd=tmp_path)
+        for flag in ((), ("--cached-background",))
+    )
+    assert results(always.stdout) == results(once.stdout)
+    assert len(results(once.stdout)) >= 2
+    before, after = (
+        {name: int(numbers[0]) for name, numbers in rows(each.stderr).items()} for each in (always, once)
+    )
+    assert after["env_rgb_draw_robots"] == before["env_rgb_draw_robots"] == before["env_rgb_draw_walls"]
+    assert after["env_rgb_draw_walls"] == after["env_rgb_draw_grid"] < before["env_rgb_draw_walls"] / 2
+
+
+def test_summaries_are_printed_on_the_way_as_often_as_is_asked_for(tmp_path):
+    asked = ("--convlstm", "--enable-profiling", "--profiling-summary-freq", "10")
+    ended = run_script("train.py", *asked, *SMALL, cwd=tmp_path)
+    assert ended.stderr.count("PROFILING SUMMARY:") == 3 + 1
+
+
+def test_without_profiling_nothing_is_written_and_the_same_is_learned(tmp_path):
+    plain = run_script("train.py", "--convlstm", *SMALL, cwd=tmp_path)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+    profiled = run_script("train.py", "--convlstm", "--enable-profiling", *SMALL, cwd=tmp_path)
+    off = run_script("train.py", "--convlstm", "--enable-profiling", *SMALL, cwd=tmp_path, TICKTREE_OFF="1")
+    assert results(plain.stdout) == results(profiled.stdout) == results(off.stdout)
+    assert off.returncode == 0
+    assert rows(off.stderr) == {}
+
+
+def test_under_ticktree_the_library_s_own_rows_are_around_the_operations(tmp_path):
+    under = ("-m", "ticktree", "run", "--quiet", "--out", "runs")
+    ended = run_script("train.py", "--convlstm", *SMALL, cwd=tmp_path, before=under)
+    assert ended.returncode == 0, ended.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    profile = ticktree.load(run)
+    profile.check()
+    learn = profile.root.at("training_total/learn")
+    rollout = learn.at("iteration/collect_rollouts")
+    assert rollout.at("VecEnv step").count == 16
+    paths = {path for path, _, _ in rollout.walk()}
+    for end in ("recurrent_policy_forward", "env_rgb_rendering/env_rgb_draw_walls"):
+        assert any(path.endswith(end) for path in paths)
+    assert learn.at("iteration/train/policy evaluate_actions").count > 0
+
+
+@pytest.mark.parametrize("mode", ["rgb_image", "planes"])
+def test_the_library_s_own_policies_learn_on_the_same_board(mode, tmp_path):
+    ended = run_script("train.py", "--obs-mode", mode, *SMALL, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "trained: 32 steps" in ended.stdout
+
+
+def test_what_was_trained_is_evaluated_on_its_own_board_only(tmp_path):
+    trained = run_script("train.py", "--convlstm", "--save", "model.zip", *SMALL, cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    ended = run_script("eval.py", "model.zip", "--episodes", 3, *BOARD, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("solved ")
+    assert " of 3" in ended.stdout
+    other = run_script("eval.py", "model.zip", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "trained on another board" in other.stderr
+    missing = run_script("eval.py", "none.zip", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "none.zip: there is no such file" in missing.stderr
