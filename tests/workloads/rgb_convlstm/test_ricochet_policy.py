@@ -1,4 +1,4 @@
-"""The policy's state is truly recurrent: what was seen before decides, and what belongs to another episode does not."""
+"""The policy's state is truly recurrent: what was seen before decides, what belongs to another episode does not."""
 
 from __future__ import annotations
 

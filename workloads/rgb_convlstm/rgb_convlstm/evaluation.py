@@ -32,8 +32,13 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"{path}: there is no such file")
     model = RecurrentPPO.load(path, device=on)
     environment = RicochetEnv(rules)
-    if environment.observation_space != model.observation_space or environment.action_space != model.action_space:
-        print("eval.py: the model was trained on another board: say --size, --robots and so on", file=sys.stderr)
+    if (
+        environment.observation_space != model.observation_space
+        or environment.action_space != model.action_space
+    ):
+        print(
+            "eval.py: the model was trained on another board: say --size, --robots and so on", file=sys.stderr
+        )
         return 2
     moves = [
         _solve(model, environment, chosen["seed"] + episode, chosen["deterministic"])
@@ -59,7 +64,8 @@ def _solve(model: RecurrentPPO, environment: RicochetEnv, seed: int, determinist
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="eval.py", description="Let a model that train.py saved solve puzzles, and see how fast it moves."
+        prog="eval.py",
+        description="Let a model that train.py saved solve puzzles, and see how fast it moves.",
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="what train.py --save wrote")
     number(parser, "episodes", "puzzles (default: %(default)s)", 1, 20)
@@ -67,5 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add_rules(parser)
     number(parser, "threads", "torch threads (default: %(default)s)", 1, 1)
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N (default: %(default)s)")
-    number(parser, "seed", "of the first puzzle, and of actions that are drawn (default: %(default)s)", 0, 10_000)
+    number(
+        parser, "seed", "of the first puzzle, and of actions that are drawn (default: %(default)s)", 0, 10_000
+    )
     return parser

@@ -121,7 +121,9 @@ def _check(options: Options) -> None:
     if options.convlstm and side % 4:
         raise ValueError(f"{flag} {side} is no multiple of 4, as --convlstm wants it")
     if not options.convlstm and rules.obs_mode == "rgb_image" and side < 36:
-        raise ValueError(f"{flag} {side} is too little for the convolutions that there are without --convlstm")
+        raise ValueError(
+            f"{flag} {side} is too little for the convolutions that there are without --convlstm"
+        )
     if options.learning_rate <= 0:
         raise ValueError(f"--learning-rate {options.learning_rate} is not above 0")
     check_folder("--save", options.save)

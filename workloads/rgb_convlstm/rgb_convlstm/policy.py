@@ -40,6 +40,7 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
         shape: Shape = Shape(),  # noqa: B008 - immutable
         **others: Any,
     ) -> None:
+        shape = Shape(*shape)  # a saved model has it as a list
         # The library makes an LSTM of this size, which the heads take their input's size from, and which goes away.
         given = {"lstm_hidden_size": shape.features, "shared_lstm": True, "enable_critic_lstm": False}
         super().__init__(observation_space, action_space, lr_schedule, **given, **others)

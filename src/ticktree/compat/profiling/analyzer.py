@@ -23,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     asked = _parser().parse_args(arguments)
     try:
-        _analyze(asked.input, ((asked.output, as_text), (asked.charts, _as_charts), (asked.detailed, as_details)))
+        _analyze(
+            asked.input, ((asked.output, as_text), (asked.charts, _as_charts), (asked.detailed, as_details))
+        )
     except TicktreeError as error:
         print(f"analyzer: {error}", file=sys.stderr)
         return 2

@@ -79,4 +79,3 @@ class Profiler:
             OSError: It cannot be written; what was there before is as it was.
         """
         write_atomically(Path(path), report(current.snapshot(), self._names).to_json().encode())
-
