@@ -89,7 +89,7 @@ class ConvLstmNetwork(nn.Module):
 
     def unfold(self, states: tuple[Tensor, ...]) -> Memory:
         """Return flat states as the ConvLSTM has them."""
-        hidden, cell = (state.unflatten(2, self.maps) for state in states)
+        hidden, cell = (state.reshape(*state.shape[:2], *self.maps) for state in states)
         return Memory(hidden, cell)
 
     @staticmethod

@@ -42,7 +42,11 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
     ) -> None:
         shape = Shape(*shape)  # a saved model has it as a list
         # The library makes an LSTM of this size, which the heads take their input's size from, and which goes away.
-        given = {"lstm_hidden_size": shape.features, "shared_lstm": True, "enable_critic_lstm": False}
+        given: dict[str, Any] = {
+            "lstm_hidden_size": shape.features,
+            "shared_lstm": True,
+            "enable_critic_lstm": False,
+        }
         super().__init__(observation_space, action_space, lr_schedule, **given, **others)
         colours, height, width = observation_space.shape
         self.lstm_actor = ConvLstmNetwork((colours, height, width), shape)
@@ -67,6 +71,7 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
         """Return actions, their values and log-probabilities, and the states after this step."""
         pictures = self.extract_features(obs)
+        assert isinstance(pictures, Tensor)  # actor and critic share them
         latent, after = self._process_sequence(pictures, lstm_states.pi, episode_starts, self.lstm_actor)
         with profile("recurrent_policy_action_value"):
             values: Tensor = self.value_net(self.mlp_extractor.forward_critic(latent))
