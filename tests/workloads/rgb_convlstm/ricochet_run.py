@@ -17,10 +17,10 @@ SMALL = (
 )
 
 
-def run_script(name, *arguments, cwd, before=(), **environment):
+def run_script(name, *arguments, cwd, before=(), seconds=100, **environment):
     command = [sys.executable, *before, str(WORKLOAD / name), *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=seconds
     )
 
 

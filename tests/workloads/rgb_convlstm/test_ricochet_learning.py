@@ -23,6 +23,7 @@ def test_it_learns_to_send_a_robot_to_the_target(seed, tmp_path):
         trained = run_script(
             *("train.py", *EASY, *LEARNING, "--seed", seed, "--save", "model.zip", *training),
             cwd=tmp_path,
+            seconds=600,
             TICKTREE_OFF="1",
         )
         assert trained.returncode == 0, trained.stderr
