@@ -108,9 +108,20 @@ def test_what_was_trained_is_evaluated_on_its_own_board_only(tmp_path, capsys):
     capsys.readouterr()
     assert evaluate([model, "--episodes", "3", *BOARD]) == 0
     assert re.fullmatch(r"solved \d of 3.*\n", capsys.readouterr().out)
-    assert evaluate([model]) == 2
-    assert "trained on another board" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as ended:
-        evaluate([str(tmp_path / "none.zip")])
-    assert ended.value.code == 2
-    assert "none.zip: there is no such file" in capsys.readouterr().err
+    for arguments, complaint in (
+        ([model], "trained on another board"),
+        ([str(tmp_path / "none.zip")], "none.zip: there is no such file"),
+        ([], "either a MODEL or --random"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            evaluate(arguments)
+        assert ended.value.code == 2
+        assert complaint in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_chance_solves_some_puzzles_and_the_same_ones_each_time(capsys):
+    assert evaluate(["--random", "--episodes", "20", "--size", "6", "--robots", "1", "--moves", "1"]) == 0
+    assert evaluate(["--random", "--episodes", "20", "--size", "6", "--robots", "1", "--moves", "1"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+    assert not first.startswith("solved 0 ")
