@@ -18,7 +18,6 @@ from .arguments import add_rules, device, number, take_rules
 from .environment import RicochetEnv
 from .painter import Picture
 
-
 # Chooses an action from what is seen, and whether it is the first of an episode.
 Player: TypeAlias = Callable[[Picture, bool], int]
 
