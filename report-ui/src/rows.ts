@@ -125,7 +125,8 @@ function section(
   const { node } = place;
   const stats = statsOf(node, asked.phase);
   // What went on after its parent's end is no part of the parent's time.
-  const hasShare = parentNs > 0 && !(isOutlived && node.concurrent_ns !== 0);
+  const wentOn = (isOutlived && node.concurrent_ns !== 0) || (node.clock !== undefined && node.total_ns > parentNs);
+  const hasShare = parentNs > 0 && !wentOn;
   const opens = place.end > index + 1;
   return {
     kind: "section",

@@ -68,6 +68,15 @@ test("shares and own time of a section add up to it", () => {
   expect(rows.reduce((sum, row) => sum + row.totalNs, 0)).toBe(15);
 });
 
+test("what a device did for longer than the call is no part of it", () => {
+  const kernels = { ...node("kernels", 30), clock: "device", concurrent_ns: 30 };
+  const copies = { ...node("copies", 5), clock: "device", concurrent_ns: 5 };
+  const update = { ...node("update", 10, [kernels, copies]), total_ns: 10 };
+  const found = tree(update);
+  const shares = rowsOf(found, FACTS, asked(found)).map((row) => row.share);
+  expect(shares.slice(1, 3)).toEqual([null, 0.5]);
+});
+
 test("what is folded is not shown", () => {
   const train = TRAIN();
   expect(said(train, rowsOf(train, FACTS, asked(train, { open: new Set([1]) })))).toEqual([

@@ -78,6 +78,20 @@ def test_other_usual_names(name, category):
     assert Categories({}).of(name) == category
 
 
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("self.net.forward(batch) | Net.forward : train.py @ L3", "model"),
+        ("helper(replay) | helper : train.py @ L9", None),
+        ("Policy.act : env/replay.py @ L12", "policy"),
+        ("sorted(batch) | sorted @ L7", None),
+        ("policy @ L", "policy"),
+    ],
+)
+def test_of_a_call_under_focus_the_function_counts_and_not_its_arguments_or_its_file(name, category):
+    assert Categories({}).of(name) == category
+
+
 def test_words_are_told_apart_however_they_are_joined():
     assert (
         words("env_step2")

@@ -4,11 +4,13 @@ from hypothesis import given, settings
 from invented_crews import crew, ids, seen, stepping
 from invented_trainers import MS, node, straggling_trainer
 from profile_strategies import profiles
+from virtual_programs import Program
 
 from ticktree.analysis.crews.roles import roles
 from ticktree.analysis.places import in_sections_ns, places
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Node
+from ticktree.recorder import Calling
 
 
 def test_waits_are_told_apart_from_work_also_further_down():
@@ -41,10 +43,27 @@ def test_a_place_knows_only_those_who_were_there():
 @given(profiles())
 def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
     found = places(profile.root)
-    nodes = [node for path, _, node in profile.root.walk() if path and node.by_writer]
+    nodes = [place.node for place in found[1:] if place.node.by_writer and not place.is_elsewhere]
     assert sum(in_sections_ns(found).values()) == sum(node.own_ns for node in nodes)
     assert [place.path for place in found].count("") == 1
     assert {place.path for place in found} == {path for path, _, _ in profile.root.walk()}
+
+
+def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
+    program = Program()
+    for _ in range(20):
+        with program.section("update"):
+            program.take(5)
+            program.recorder.book(program.recorder.place(), ("cuda:0",), 40 * MS, "device")
+        with program.section("ask", wait=True):
+            calling = Calling(program.recorder)
+            program.take(5)
+            calling.graft("server", 4 * MS)
+    found = Survey(program.profile())
+    assert [place.path for place in found.found if place.is_elsewhere] == ["update/cuda:0@device"]
+    (unit,) = (unit for role in found.threads for unit in role.units)
+    assert (found.present_ns(unit), found.waited_ns(unit)) == (200 * MS, 100 * MS)
+    assert [cycle.path for cycle in found.cycles] == ["update", "ask"]
 
 
 @settings(max_examples=40)

@@ -249,8 +249,9 @@ def test_the_page_gives_the_json_back(open_report, tmp_path):
 
 
 def test_what_another_clock_measured_is_labelled_with_it(open_report):
-    kernel = node("kernel", [MS], clock="device")
+    kernel = replace(node("kernel", [MS], clock="device"), concurrent_ns=MS)
     profile = replace(Profile.empty(), root=Node(name="root", children={kernel.key: kernel}))
     page = open_report(profile).page
     assert page.locator(".line bdi").first.inner_text() == "kernel"
-    assert page.locator(".line em").all_inner_texts() == ["device"]
+    assert page.locator(".line em").all_inner_texts() == ["device clock"]  # once, as in every output
+    assert page.locator(".line .notes").count() == 0

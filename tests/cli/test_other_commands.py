@@ -49,6 +49,7 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
         "cores",
         "noise",
         "ceilings",
+        "devices",
         "recording",
         "libraries",
         "run",

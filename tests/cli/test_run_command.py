@@ -161,6 +161,27 @@ with ticktree.section("parent"):
     assert ticktree.load(here.runs()[-1]).root.at("parent").memory is None
 
 
+def test_whatever_is_asked_of_a_run_is_asked_of_a_child_with_an_environment_of_its_own(
+    here: CommandLine,
+) -> None:
+    source = """
+import json, os, subprocess, sys
+child = "import json, os; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('TICKTREE_')}))"
+bare = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+for given in (None, bare):
+    subprocess.run([sys.executable, "-c", child], check=True, env=given)
+"""
+    here.write("script.py", source)
+    asked = ["--memory", "--device-sync", "--timeline", "--auto", "waits,trace-context"]
+    asked += ["--focus", "nobody.step", "--depth", "2", "--focus-c"]
+    done = here.ticktree("run", "--quiet", *asked, "script.py")
+    inherited, led = (json.loads(line) for line in done.stdout.splitlines())
+    # Where memory files are kept is this test's own word, and no option's.
+    inherited.pop("TICKTREE_MEMORY_DIR", None)
+    assert set(led) >= {"TICKTREE_DEVICE_SYNC", "TICKTREE_TRACE", "TICKTREE_FOCUS_C", "TICKTREE_TIMELINE"}
+    assert led == inherited
+
+
 def test_a_run_can_be_named_and_kept_elsewhere(here: CommandLine) -> None:
     here.write("train.py")
     here.ticktree("run", "--name", "first try", "--out", "kept/here", "train.py")

@@ -104,6 +104,19 @@ def test_a_section_that_has_been_open_longer_than_the_window_says_so():
     assert row.recent_ns == S
 
 
+def test_what_a_device_did_for_longer_than_the_call_is_no_part_of_it():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for took_ns in (30, 5):
+        with recorder.section("update"):
+            recorder.advance(10)
+            recorder.book(recorder.place(), ("cuda:0",), took_ns, "device")
+            recorder.book(recorder.place(), ("cuda:1",), 5, "device")
+    rows = {row.path: row for row in rows_of(recorder.snapshot(), None, View())}
+    assert rows["update/cuda:0@device"].parent_ns == 0
+    assert rows["update/cuda:1@device"].parent_ns == 20
+    assert rows["update/cuda:1@device"].mark == "device clock"
+
+
 def test_nothing_recorded_has_no_rows():
     assert rows_of(Profile(), None, View()) == []
 

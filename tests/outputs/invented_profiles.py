@@ -55,7 +55,7 @@ def node(
         warmup=Stats.of(durations[:warmup]) if warmup else None,
         windows=Windows(width_ns, counts, totals),
         per_run={"20260704-101500-train": (len(durations), sum(durations))},
-        children={child.name: child for child in children},
+        children={child.key: child for child in children},
         **fields,
     )
 

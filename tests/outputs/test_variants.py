@@ -101,3 +101,11 @@ def test_nothing_recorded_lost_or_hostile_is_in_the_way(form):
 @pytest.mark.parametrize("form", list(VARIANTS))
 def test_the_same_runs_give_the_same_bytes(form):
     assert shown(variants_of_it(), form) == shown(variants_of_it(), form)
+
+
+def test_what_a_device_did_for_longer_than_the_call_is_no_part_of_it():
+    kernels = replace(node("cuda:0", [30], clock="device"), concurrent_ns=30)
+    copies = replace(node("cuda:1", [5], clock="device"), concurrent_ns=5)
+    found = {row.path: row.share(0) for row in rows([of(node("update", [10], kernels, copies))])}
+    assert found["update/cuda:0@device"] is None
+    assert found["update/cuda:1@device"] == 0.5

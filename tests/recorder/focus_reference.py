@@ -1,16 +1,25 @@
-"""A slow tracer to compare with: `sys.setprofile` in Python, which keeps a tree of what it is told."""
+"""A slow tracer to compare with: `sys.setprofile` in Python, which keeps a tree of what it is told.
+
+Ticktree's own functions are not in it, as they are not in a tree of focus: the recorders that the tests make hear of
+each garbage collection by one of them, and the interpreter calls it wherever a collection happens to run.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import ticktree
+
 # Before Python 3.11 no place is known of instructions other than calls: there functions are told apart, not calls.
 SITES = sys.version_info >= (3, 11)
+_OWN = f"{Path(ticktree.__file__).resolve().parent}{os.sep}"
 _SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
 
 
@@ -61,6 +70,8 @@ class Reference:
         if frame in self._open:  # a coroutine goes on
             return
         code = frame.f_code
+        if code.co_filename.startswith(_OWN):
+            return
         caller = frame.f_back
         around = self._open.get(caller) if caller is not None else None
         if around is None:

@@ -36,6 +36,7 @@ found = {
 }
 
 
+@pytest.mark.timeout(600)  # hundreds of programs: on a busy machine they take minutes
 @pytest.mark.parametrize("kind", kinds)
 def test_random_programs_give_the_accounts_of_the_reference(kind):
     @few

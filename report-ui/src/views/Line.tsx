@@ -3,6 +3,7 @@ import { colorOf } from "../palette";
 import type { Row } from "../rows";
 import type { State } from "../state";
 import { theme } from "../theme";
+import type { TreeNode } from "../types";
 import { visible } from "../visible";
 import { Units } from "./Units";
 
@@ -58,11 +59,11 @@ function Times({ row }: { row: Row }) {
 function Name({ state, row }: { state: State; row: Row }) {
   if (row.kind !== "section") return <span class="own">{row.kind === "itself" ? "ticktree itself" : "unaccounted"}</span>;
   const { node, name } = state.tree.places[row.index]!;
-  const mark = node.wait ? "wait" : node.concurrent_ns ? "parallel" : "";
   const fold = (event: Event) => {
     event.stopPropagation();
     state.toggle(row.index);
   };
+  const mark = markOf(node);
   const notes = state.view.notes[row.index];
   return (
     <>
@@ -75,10 +76,15 @@ function Name({ state, row }: { state: State; row: Row }) {
       )}
       <bdi>{name}</bdi>
       {mark && <em>{mark}</em>}
-      {node.clock && <em>{visible(node.clock)}</em>}
       {notes && <span class="notes">{notes.join(" · ")}</span>}
     </>
   );
+}
+
+/** What sort of section it is, as every output says it (outputs/rows.py). */
+function markOf(node: TreeNode): string {
+  if (node.wait) return "wait";
+  return node.clock ? `${visible(node.clock)} clock` : node.concurrent_ns ? "parallel" : "";
 }
 
 /** The share and its bar in one element: of a thousand lines, each element less is a frame sooner. */

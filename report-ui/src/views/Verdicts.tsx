@@ -2,7 +2,7 @@ import * as format from "../format";
 import { colorOf } from "../palette";
 import type { State } from "../state";
 import { theme } from "../theme";
-import type { Frame, Loop, Section } from "../types";
+import type { Frame, Loop, Section, TreeNode } from "../types";
 import { NodeLink } from "./NodeLink";
 import { TickBar } from "./TickBar";
 
@@ -145,9 +145,14 @@ function ceiling(section: Section): string {
   return section.speedup === null ? "" : `${format.significant(section.speedup)} x as fast`;
 }
 
+/** Whether anything is a part of its time: what a device did beside it is none (analysis/bottlenecks/steps.py). */
+function hasSections(node: TreeNode): boolean {
+  return node.children.some((child) => !child.clock || child.concurrent_ns < child.total_ns);
+}
+
 /** Seen from the loop; of a section that others are in, only its own time is meant. */
 function called(state: State, path: string, above: string | null): string {
   const tail = above !== null && path.startsWith(`${above}/`) ? path.slice(above.length + 1) : path;
-  const place = state.tree.places[state.tree.at.get(path) ?? 0]!;
-  return path && place.end > place.index + 1 ? `${tail} (own)` : tail;
+  const { node } = state.tree.places[state.tree.at.get(path) ?? 0]!;
+  return path && hasSections(node) ? `${tail} (own)` : tail;
 }

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from ticktree.profile.called import does
+
 WAITING = "waiting"
 
 Patterns: TypeAlias = Iterable[tuple[str, tuple[str, ...]]]
@@ -63,7 +65,7 @@ class Categories:
     def of(self, name: str) -> str | None:
         """Return the category of a node called `name`; None where no pattern matches."""
         if name not in self._known:
-            text = f" {' '.join(words(name))} "
+            text = f" {' '.join(words(does(name)))} "
             found = (category for category, pattern in self._patterns if pattern.search(text))
             self._known[name] = next(found, None)
         return self._known[name]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ticktree.analysis.crews.roles import Unit, amount
 from ticktree.profile import Node, Waker, Wakes
 from ticktree.profile import path as paths
+from ticktree.profile.clock import HOST
 from ticktree.profile.summing import sums_of
 
 # Of two, one in the other, the inner one tells better where something is if it has so much of it. Our own choice.
@@ -22,6 +23,8 @@ class Place:
         path: of the node.
         node: the node.
         is_in_wait: whether a node above it waits: its time is then part of that one's.
+        is_elsewhere: whether it, or a node above it, is what a device or another program did beside whoever asked for
+            it: its time is nobody's here.
         waited_ns: of the node's total, what it and the nodes below it waited, by writer.
         below: the places below it.
     """
@@ -29,6 +32,7 @@ class Place:
     path: str
     node: Node
     is_in_wait: bool
+    is_elsewhere: bool = False
     waited_ns: dict[str, int] = field(default_factory=dict)
     below: list[Place] = field(default_factory=list)
 
@@ -66,7 +70,8 @@ def places(root: Node) -> list[Place]:
     for place in found:  # the list grows while it is walked: trees may be deeper than functions can call
         for name, node in place.node.children.items():
             is_in_wait = place.is_in_wait or place.node.wait
-            child = Place(paths.child(place.path, name), node, is_in_wait)
+            is_elsewhere = place.is_elsewhere or _is_elsewhere(node)
+            child = Place(paths.child(place.path, name), node, is_in_wait, is_elsewhere)
             place.below.append(child)
             found.append(child)
     for place in reversed(found):
@@ -77,8 +82,15 @@ def places(root: Node) -> list[Place]:
 def in_sections_ns(found: Sequence[Place]) -> dict[str, int]:
     """Return how long each writer was in any section, by its id. What went on outside them all is not in it."""
     return sums_of(
-        {writer: share.own_ns for writer, share in place.node.by_writer.items()} for place in found[1:]
+        {writer: share.own_ns for writer, share in place.node.by_writer.items()}
+        for place in found[1:]
+        if not place.is_elsewhere
     )
+
+
+def _is_elsewhere(node: Node) -> bool:
+    # What a server did while it was waited for is a part of the wait, and of it more counts than not.
+    return node.clock != HOST and 2 * node.concurrent_ns > node.total_ns
 
 
 def _waited_ns(place: Place) -> dict[str, int]:

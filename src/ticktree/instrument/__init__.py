@@ -14,7 +14,7 @@ from ticktree.instrument import third_parties
 from ticktree.instrument.choice import DEFAULT, chosen, known, refused
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.registry import BUILT_IN, Instrument, Library
-from ticktree.recorder import OWN, Recorder
+from ticktree.recorder import AUTO_VARIABLE, OWN, Recorder
 
 __all__ = [
     "AUTO_VARIABLE",
@@ -32,9 +32,6 @@ __all__ = [
     "refused",
     "uninstall",
 ]
-
-# What processes that are started under `ticktree run` are to install.
-AUTO_VARIABLE = "TICKTREE_AUTO"
 
 _LONGEST_REASON = 200  # characters: an exception may quote a whole file
 

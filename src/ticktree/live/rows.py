@@ -10,7 +10,7 @@ from ticktree.live.recent import Span
 from ticktree.live.view import Order, Place, View
 from ticktree.outputs import formatting
 from ticktree.outputs.notes import outlived
-from ticktree.outputs.rows import Kind, mark_of
+from ticktree.outputs.rows import Kind, mark_of, share_of
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
@@ -115,7 +115,8 @@ class _Tree:
         return result
 
     def _section(self, node: Node, recent: Node | None, path: str, parent: Below, guide: str) -> Row:
-        parent_ns, recent_parent_ns = (_whole_for(above, node) for above in parent[:2])
+        parent_ns = _whole_for(parent[0], node, node)
+        recent_parent_ns = _whole_for(parent[1], node, recent or NOTHING)
         return Row(
             kind="wait" if node.wait else "section",
             path=path,
@@ -170,9 +171,9 @@ def _filtered(root: Node, letters: str) -> tuple[set[str], set[str]]:
     return shown, matching
 
 
-def _whole_for(above: Node | None, node: Node) -> int:
-    """Return the time that a node's is a part of; 0 where it went on after its parent, as processes do."""
-    if above is None or (node.concurrent_ns and outlived(above)):
+def _whole_for(above: Node | None, node: Node, part: Node) -> int:
+    """Return the time that a node's is a part of; 0 where it went on after its parent, as processes and devices do."""
+    if above is None or (node.concurrent_ns and outlived(above)) or share_of(part, above) is None:
         return 0
     return above.total_ns
 

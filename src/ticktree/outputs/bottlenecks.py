@@ -81,7 +81,7 @@ def _mark(one: Bottleneck) -> str:
         return "wait"
     if one.step.is_loop:
         return "loop"
-    return "own" if one.step.node.children and one.step.path else ""
+    return "own" if one.step.has_sections and one.step.path else ""
 
 
 def _folded(rest: Sequence[Bottleneck]) -> Entry:

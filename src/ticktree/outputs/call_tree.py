@@ -1,48 +1,15 @@
-"""Call trees, as a lab book keeps them: `expression` | `Qualname` : `file` @ Lnnn, each call below its caller.
-
-The names are those that the recorder gives to calls under focus (recorder/focus/naming.py).
-"""
+"""Call trees, as a lab book keeps them: `expression` | `Qualname` : `file` @ Lnnn, each call below its caller."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ticktree.outputs.formatting import count, counted, time
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.rows import Row, tree_rows
 from ticktree.profile import Node, Profile
-
-# With the line of a call only where a function makes calls of the same text in several places.
-_CALL = re.compile(
-    r"(?:(?P<expression>.+) \| )?(?P<function>.+?)(?: : (?P<file>.+))? @ L(?P<line>\d+)", re.DOTALL
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """What the name of a call under focus says.
-
-    Attributes:
-        expression: the call as it is written; "" of a function that nothing in focus calls.
-        function: the qualified name of what is called.
-        file: where it is defined; "" where that is no file: a C function's.
-        line: where it is defined, or of a C function where it is called.
-    """
-
-    expression: str
-    function: str
-    file: str
-    line: int
-
-    @classmethod
-    def of(cls, name: str) -> Called | None:
-        """Read a name; None where it is no call's."""
-        match = _CALL.fullmatch(name)
-        if match is None or not (match["expression"] or match["file"]):
-            return None
-        return cls(match["expression"] or "", match["function"], match["file"] or "", int(match["line"]))
+from ticktree.profile.called import Called
 
 
 def focus_roots(profile: Profile) -> Iterator[tuple[Called, Node]]:

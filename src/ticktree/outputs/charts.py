@@ -260,7 +260,7 @@ def _name(frame: Frame, one: Bottleneck, *, own: bool = False) -> str:
     """Return what a bar is called; `own` says of sections with others below them that it is without those."""
     if not one.step.path:
         return "outside all sections"
-    mark = " (own)" if own and one.step.node.children else ""
+    mark = " (own)" if own and one.step.has_sections else ""
     return cut(visible(frame.name_of(one.step)), _NAME_CELLS - len(mark)) + mark
 
 

@@ -44,14 +44,14 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
     """Return the timeline as a trace; gauges as counters, and what was lost as an event of its own."""
     tracks = list(tracks_of(timeline))
     parts = [b"".join(_packet(piece) for piece in _main(profile, timeline, tracks))]
-    names = [spot.name for spot in timeline.spots]
+    labels = [spot.label for spot in timeline.spots]
     categories = Categories(options.settings.categories)
     kinds = [
-        (WAITING if spot.wait else categories.of(name)) or ("ticks" if spot.tick else "")
-        for spot, name in zip(timeline.spots, names, strict=True)
+        (WAITING if spot.wait else categories.of(spot.name)) or ("ticks" if spot.tick else "")
+        for spot in timeline.spots
     ]
     for at, track in enumerate(tracks):
-        parts += _sequence(timeline, track, _track_id(at), names, kinds)
+        parts += _sequence(timeline, track, _track_id(at), labels, kinds)
     return b"".join(parts)
 
 
@@ -137,7 +137,7 @@ def _packet(body: bytes) -> bytes:
 
 
 def _sequence(
-    timeline: Timeline, track: Track, track_id: int, names: list[str], kinds: list[str]
+    timeline: Timeline, track: Track, track_id: int, labels: list[str], kinds: list[str]
 ) -> Iterator[bytes]:
     """Yield the packets of one track: first what they have in common, then a packet a moment."""
     spots = timeline.spot[track.calls]
@@ -154,7 +154,7 @@ def _sequence(
         message(
             _INTERNED,
             *(message(1, integer(1, at), text(2, kind)) for kind, at in categories.items()),
-            *(message(2, integer(1, at + 1), text(2, names[at])) for at in used),
+            *(message(2, integer(1, at + 1), text(2, labels[at])) for at in used),
         ),
     )
     count = len(track.calls)

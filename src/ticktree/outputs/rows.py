@@ -113,6 +113,13 @@ def mark_of(node: Node) -> str:
     return f"{node.clock} clock" if node.clock != HOST else "parallel" if node.concurrent_ns else ""
 
 
+def share_of(node: Node, parent: Node) -> float | None:
+    """Return what part of the parent's time `node` is; None where that has no meaning."""
+    # What a device or another program did may go on long after the call that asked for it.
+    is_within = node.clock == HOST or node.total_ns <= parent.total_ns
+    return _share(node.total_ns, parent) if is_within else None
+
+
 def _share(total_ns: int, parent: Node) -> float | None:
     return total_ns / parent.total_ns if parent.total_ns > 0 else None
 
@@ -123,10 +130,7 @@ def _section(node: Node, parent: Node, options: ViewOptions, here: Ceilings | No
         kind="wait" if node.wait else "section",
         name=visible(node.name) or '""',
         total_ns=node.total_ns,
-        # What a device or another program did may go on long after the call that asked for it.
-        share=_share(node.total_ns, parent)
-        if node.clock == HOST or node.total_ns <= parent.total_ns
-        else None,
+        share=share_of(node, parent),
         mark=mark_of(node),
         stats=stats,
         mean_ns=stats.mean_ns,

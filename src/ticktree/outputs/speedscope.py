@@ -77,7 +77,7 @@ def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[st
         return
     begin, end = int(timeline.start_ns[0]), int(timeline.end_ns.max())
     several = len({lane.process for lane in timeline.lanes}) > 1
-    places = [frames.place(spot.name, _node(profile, spot.path)) for spot in timeline.spots]
+    places = [frames.place(spot.label, _node(profile, spot.path)) for spot in timeline.spots]
     for track in tracks_of(timeline):
         process = f"{track.lane.process_title} {track.lane.pid}, " if several else ""
         head = {

@@ -6,11 +6,12 @@ The library that usually writes such files is not needed: an event is a small me
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.headline import headline, losses, title
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.series import series_of
 from ticktree.outputs.tfrecord import record
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile, Stats
@@ -21,56 +22,30 @@ _SECOND = 1_000_000_000
 _VERSION = "brain.Event:2"
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """What a node did in one stretch of the run.
-
-    Attributes:
-        end_ns: when it ended, since the run began.
-        width_ns: how long it was.
-        path: of the node, safe to show.
-        count: calls that ended in it.
-        total_ns: what they took.
-    """
-
-    end_ns: int
-    width_ns: int
-    path: str
-    count: int
-    total_ns: int
-
-
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the events in the order of time: the windows of all nodes, then what is known of the whole run only."""
     events = [_event(0, pb.text(3, _VERSION))]
     nodes = sorted((visible(path), node) for path, _, node in profile.root.walk() if path)
     last_ns = 0
-    for end_ns, windows in _by_end(nodes):
-        values = b"".join(value for window in windows for value in _scalars(window))
-        events.append(_event(end_ns, pb.message(5, values)))
+    for end_ns, windows in _by_end(profile):
+        events.append(_event(end_ns, pb.message(5, b"".join(windows))))
         last_ns = end_ns
     values = b"".join([*_histograms(nodes), _words(profile, options)])
     events.append(_event(last_ns, pb.message(5, values)))
     return b"".join(map(record, events))
 
 
-def _by_end(nodes: list[tuple[str, Node]]) -> Iterator[tuple[int, list[_Window]]]:
-    """Yield the windows that end at the same time together, in the order of time."""
-    together: dict[int, list[_Window]] = {}
-    for path, node in nodes:
-        width_ns = node.windows.width_ns
-        for index, count in node.windows.counts.items():
-            end_ns = (index + 1) * width_ns
-            window = _Window(end_ns, width_ns, path, count, node.windows.totals.get(index, 0))
-            together.setdefault(end_ns, []).append(window)
+def _by_end(profile: Profile) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield what sections did in the windows that end at the same time together, in the order of time."""
+    together: dict[int, list[bytes]] = {}
+    for series in sorted(series_of(profile), key=lambda one: visible(one.path)):
+        path = visible(series.path)
+        for end_ns, count, mean_ms in zip(series.ends_ns, series.counts, series.means_ms, strict=True):
+            calls_per_s = count * _SECOND / series.width_ns
+            values = together.setdefault(end_ns, [])
+            values.append(_value(f"mean ms/{path}", pb.single(2, mean_ms)))
+            values.append(_value(f"calls per s/{path}", pb.single(2, calls_per_s)))
     yield from sorted(together.items())
-
-
-def _scalars(window: _Window) -> Iterator[bytes]:
-    mean_ms = window.total_ns / window.count / _MS
-    calls_per_s = window.count * _SECOND / window.width_ns
-    for kind, number in (("mean ms", mean_ms), ("calls per s", calls_per_s)):
-        yield _value(f"{kind}/{window.path}", pb.single(2, number))
 
 
 def _histograms(nodes: list[tuple[str, Node]]) -> Iterator[bytes]:

@@ -8,7 +8,11 @@ from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.bottlenecks.unworthy import MOST, Unworthy, not_worth_doing
 from ticktree.outputs.bottlenecks import of
 from ticktree.outputs.document import Dismissed
+from ticktree.outputs.grid import cut
 from ticktree.outputs.visible import visible
+
+# Of a line of text: call trees name sections by expressions, one below the other.
+NAME_CELLS = 80
 
 
 def unworthy(frames: Sequence[Frame]) -> Dismissed:
@@ -18,5 +22,5 @@ def unworthy(frames: Sequence[Frame]) -> Dismissed:
 
 
 def _said(one: Unworthy) -> str:
-    name = visible(one.frame.name_of(one.step))
+    name = cut(visible(one.frame.name_of(one.step)), NAME_CELLS)
     return f"{name}: even if it were free, {of(one.frame)} would be {one.ceiling.speedup:.3f} x as fast"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.profile import path as paths
-from ticktree.profile.clock import named_by
+from ticktree.profile.clock import HOST, Clock, named_by
 from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]
@@ -77,6 +77,16 @@ class Spot(NamedTuple):
     def name(self) -> str:
         """What it is called; of the root, as in the tree."""
         return named_by(paths.name_of(self.path))[0] if self.path else ROOT_NAME
+
+    @property
+    def clock(self) -> Clock:
+        """What its calls were measured with: of traces that others wrote, also a device's."""
+        return named_by(paths.name_of(self.path))[1] if self.path else HOST
+
+    @property
+    def label(self) -> str:
+        """What to show it as: its name and, where it is not the host's, its clock."""
+        return self.name if self.clock == HOST else f"{self.name}@{self.clock}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,10 +27,12 @@ from ticktree.recorder._native import (
 )
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
+    AUTO_VARIABLE,
     MEMORY_VARIABLE,
     PARENT_VARIABLE,
     RUN_VARIABLE,
     TIMELINE_VARIABLE,
+    TRACE_VARIABLE,
     lead_children,
     leave_children,
 )
@@ -40,6 +42,7 @@ from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 
 __all__ = [
+    "AUTO_VARIABLE",
     "MEMORY_VARIABLE",
     "OFF_FOR_GOOD",
     "OWN",
@@ -47,6 +50,7 @@ __all__ = [
     "RUN_VARIABLE",
     "SYNC_VARIABLE",
     "TIMELINE_VARIABLE",
+    "TRACE_VARIABLE",
     "Block",
     "Boundary",
     "Calling",

@@ -21,6 +21,7 @@ from typing import Any
 
 from ticktree.recorder._native import Recorder, environment, forget_fork, note_fork
 from ticktree.recorder.imports import when_imported
+from ticktree.recorder.later import SYNC_VARIABLE
 from ticktree.recorder.process_names import name_of
 
 RUN_VARIABLE = "TICKTREE_RUN"
@@ -28,8 +29,18 @@ PARENT_VARIABLE = "TICKTREE_PARENT"
 AUTO_VARIABLE = "TICKTREE_AUTO"  # libraries that are recorded by themselves: instrument/ reads it
 MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every section
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
+TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
 # Functions whose calls are recorded: recorder/focus reads them.
 FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C")
+# What is recorded, and how, in every process of a run.
+_ASKED_FOR = (
+    AUTO_VARIABLE,
+    MEMORY_VARIABLE,
+    SYNC_VARIABLE,
+    TIMELINE_VARIABLE,
+    TRACE_VARIABLE,
+    *FOCUS_VARIABLES,
+)
 _RUN = os.fsencode(f"{RUN_VARIABLE}=")
 _PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
 _PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
@@ -138,7 +149,7 @@ def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
 def _asked_for(entries: Sequence[bytes]) -> list[bytes]:
     """What is recorded by itself here is in a child with an environment of its own, too."""
     found = []
-    for variable in (AUTO_VARIABLE, MEMORY_VARIABLE, TIMELINE_VARIABLE, *FOCUS_VARIABLES):
+    for variable in _ASKED_FOR:
         asked, name = os.environ.get(variable), os.fsencode(f"{variable}=")
         if asked and not any(entry.startswith(name) for entry in entries):
             found.append(name + os.fsencode(asked))

@@ -6,7 +6,6 @@ else through: arguments, results and exceptions are the program's own.
 
 from __future__ import annotations
 
-import functools
 import gc
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any
 from ticktree.recorder import devices, later
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
 from ticktree.recorder.imports import forget_import, when_imported
+from ticktree.recorder.wrapping import wrap
 
 _users: list[Recorder] = []
 _undo: list[Callable[[], None]] = []
@@ -55,19 +55,7 @@ def _watch(name: str, done: Callable[[ModuleType], None]) -> None:
 
 
 def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return hook(original, *args, **kwargs)
-
-    def undo() -> None:
-        # Somebody may have wrapped it again meanwhile; theirs then stays, and ours under it finds nothing to carry.
-        if getattr(owner, name) is wrapper:
-            setattr(owner, name, original)
-
-    setattr(owner, name, wrapper)
-    _undo.append(undo)
+    _undo.append(wrap(owner, name, hook))
 
 
 def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from ticktree.recorder import TRACE_VARIABLE
+
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
-# The trace of this run, for the processes that it starts.
-TRACE_VARIABLE = "TICKTREE_TRACE"
 
 _TRACEPARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"

@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from profile_strategies import profiles
 from virtual_programs import MS, Program
 
+from ticktree.analysis.bottlenecks.wording import step_name
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
+from ticktree.recorder import Calling
 
 
 def frame_of(profile):
@@ -180,3 +182,23 @@ def test_own_times_waits_and_what_ticktree_cost_are_the_tick_to_the_last(profile
         assert all(step.beside_ns >= 0 for step in frame.steps)
         assert len({step.path for step in frame.steps}) == len(frame.steps)
         assert 0 < frame.weight <= 1
+
+
+def test_what_a_device_did_beside_a_section_is_no_section_in_it_and_what_a_server_did_meanwhile_is():
+    program = Program()
+    for _ in program.loop("train", range(10)):
+        with program.section("update"):
+            program.take(5)
+            program.recorder.book(program.recorder.place(), ("cuda:0",), 4 * MS, "device")
+        with program.section("ask", wait=True):
+            calling = Calling(program.recorder)
+            program.take(5)
+            calling.graft("server", 4 * MS)
+    frame = frame_of(program.profile())
+    steps = {step.path: step for step in frame.steps}
+    assert [step_name(frame, steps[path]) for path in ("train/update", "train/ask")] == [
+        "update",
+        "ask, outside its sections",
+    ]
+    assert steps["train"].has_sections
+    assert not steps["train/ask/server@remote"].has_sections

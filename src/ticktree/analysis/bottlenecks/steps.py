@@ -10,6 +10,7 @@ from ticktree.analysis.categories import WAITING
 from ticktree.analysis.places import TELLING_SHARE
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
+from ticktree.profile.clock import HOST
 
 # A step of which less is on the loop's path than runs beside it is not what the loop waits for.
 BESIDE_SHARE = 0.5
@@ -59,6 +60,12 @@ class Step:
     def is_parallel(self) -> bool:
         """Whether more of it runs beside the loop than on its path."""
         return self.beside_ns > 0 and self.own_ns < BESIDE_SHARE * (self.own_ns + self.beside_ns)
+
+    @property
+    def has_sections(self) -> bool:
+        """Whether anything is a part of its time: what a device or another program did beside it is none."""
+        below = self.node.children.values()
+        return any(child.clock == HOST or child.concurrent_ns < child.total_ns for child in below)
 
     @property
     def is_slack(self) -> bool:

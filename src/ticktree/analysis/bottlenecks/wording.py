@@ -13,7 +13,7 @@ def step_name(frame: Frame, step: Step) -> str:
     if step.path == paths.ROOT:
         return "outside all sections"
     name = frame.name_of(step)
-    return f"{name}, outside its sections" if step.node.children and not step.is_loop else name
+    return f"{name}, outside its sections" if step.has_sections and not step.is_loop else name
 
 
 def tick_name(frame: Frame) -> str:

@@ -85,7 +85,7 @@ def stragglers(role: Role, found: Sequence[Place]) -> list[Straggler]:
     worst: dict[Unit, tuple[Straggler, Place]] = {}
     for crew in crews(role):
         for place in found[1:]:
-            if place.is_in_wait or place.node.wait:
+            if place.is_in_wait or place.node.wait or place.is_elsewhere:
                 continue
             for one in (*_slow_calls(place, crew), *_long_totals(place, crew)):
                 if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):

@@ -171,6 +171,8 @@ def cycles(profile: Profile, found: Sequence[Place]) -> list[Cycle]:
         around,
     ) in waiting:  # the list grows while it is walked: trees may be deeper than functions can call
         here: Spot | Cycle | None = around
+        if place.is_elsewhere:  # no part of what the program does
+            continue
         if place.path:
             if place.node.concurrent_ns:  # it counts against nothing around it
                 here = None

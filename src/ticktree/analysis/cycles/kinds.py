@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.cycles.cycle import Cycle, Spot
 from ticktree.analysis.survey import Survey
+from ticktree.profile.called import does
 
 INFERENCE = "inference"
 PREPROCESSING = "preprocessing"
@@ -132,6 +133,7 @@ def together_ns(spots: Sequence[Spot]) -> int:
 
 
 def _told(name: str, category: Callable[[str], str | None]) -> str | None:
+    name = does(name)
     return category(name.rpartition(".")[2]) or category(name)
 
 

@@ -37,7 +37,7 @@ def told(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
         "from_ns": int(timeline.start_ns.min()),
         "to_ns": int(timeline.end_ns.max()),
         "tracks": [_track(track) for track in tracks],
-        "spots": [[spot.path, visible(spot.name) or '""', int(spot.recorded)] for spot in timeline.spots],
+        "spots": [[spot.path, visible(spot.label) or '""', int(spot.recorded)] for spot in timeline.spots],
         "planes": [len(planes) // len(timeline) for planes in packed],
     }
     return facts, b"".join(packed)

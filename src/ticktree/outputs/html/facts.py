@@ -22,7 +22,6 @@ from ticktree.outputs.pace import pace
 from ticktree.outputs.unworthy import unworthy
 from ticktree.outputs.visible import visible
 from ticktree.profile import Loop, Node, Profile
-from ticktree.profile.clock import HOST
 from ticktree.profile.machine import programs_own
 
 
@@ -90,15 +89,8 @@ def _present(root: Node, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
 
 def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:
     here = fastest_machine(profile)
-    every = (
-        (place, (*_clock(node), *notes_of(node, ViewOptions(), here))) for place, node in enumerate(nodes)
-    )
+    every = ((place, tuple(notes_of(node, ViewOptions(), here))) for place, node in enumerate(nodes))
     return {place: notes for place, notes in every if notes}
-
-
-def _clock(node: Node) -> Iterator[str]:
-    if node.clock != HOST:
-        yield f"{node.clock} clock"
 
 
 def _in_order(root: Node) -> Iterator[tuple[int, Node]]:

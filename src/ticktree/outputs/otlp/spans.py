@@ -18,6 +18,7 @@ from ticktree.outputs.literal import encodable
 from ticktree.outputs.losses import lost
 from ticktree.outputs.otlp.resource import SCOPE, Fields, attribute, counts, facts
 from ticktree.profile import Profile
+from ticktree.profile.clock import HOST
 from ticktree.profile.metadata import Value
 from ticktree.profile.timeline import Column, Lane, Spot, Timeline
 
@@ -99,6 +100,8 @@ def _head(spot: Spot) -> str:
 
 def _about(spot: Spot) -> Iterator[tuple[str, Value]]:
     yield "path", spot.path
+    if spot.clock != HOST:
+        yield "clock", spot.clock
     if spot.wait:
         yield "wait", True
     if spot.tick:

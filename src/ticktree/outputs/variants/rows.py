@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ticktree.outputs.rows import share_of
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.stats import rounded_ratio
@@ -47,8 +48,9 @@ class Row:
         node, parent = self.nodes[place], self.parents[place]
         if node is None or parent is None or parent.total_ns <= 0:
             return None
-        ns = node.own_ns - node.recorder_ns if self.kind == "unaccounted" else node.total_ns
-        return ns / parent.total_ns
+        if self.kind == "section":
+            return share_of(node, parent)
+        return (node.own_ns - node.recorder_ns) / parent.total_ns
 
 
 def rows(profiles: Sequence[Profile]) -> list[Row]:

@@ -16,6 +16,7 @@ from ticktree.recorder._native import Place
 from ticktree.recorder.device_time.attendant import Attendant
 from ticktree.recorder.device_time.pending import AT_ONCE, Call, capturing, lane_of
 from ticktree.recorder.device_time.pool import Event, Pool
+from ticktree.recorder.wrapping import wrap
 
 # By the device's number; made when it is first used, and by forked children anew.
 _pools: dict[int, Pool] = {}
@@ -146,23 +147,8 @@ def _watch_captures(cuda: Any) -> None:
         finally:
             capturing.open = max(0, capturing.open - 1)  # it may have begun before it was watched
 
-    _wrap(graph, "capture_begin", begin)
-    _wrap(graph, "capture_end", end)
-
-
-def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
-    original: Callable[..., Any] = getattr(owner, name)
-
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return hook(original, *args, **kwargs)
-
-    def undo() -> None:
-        if getattr(owner, name) is wrapper:  # else somebody has wrapped it again, and ours stays under theirs
-            setattr(owner, name, original)
-
-    setattr(owner, name, wrapper)
-    _undo.append(undo)
+    _undo.append(wrap(graph, "capture_begin", begin))
+    _undo.append(wrap(graph, "capture_end", end))
 
 
 def unwatch() -> None:
