@@ -48,9 +48,10 @@ def _corners(size: int, random: np.random.Generator) -> set[Wall]:
     """Return walls in pairs that meet in a corner: what a robot can stop at in the middle of the board."""
     walls = set()
     for _ in range(size * size // CELLS_A_CORNER):
-        row, column = (int(at) for at in random.integers(0, size - 1, 2))
+        row, column = (int(at) for at in random.integers(1, size - 1, 2))
+        up, right = (int(at) for at in random.integers(0, 2, 2))
         walls.add(Wall(Cell(row, column), below=False))
-        walls.add(Wall(Cell(row, column + int(random.integers(2))), below=True))
+        walls.add(Wall(Cell(row - up, column + right), below=True))
     return walls
 
 
