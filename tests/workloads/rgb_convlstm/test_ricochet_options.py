@@ -55,6 +55,7 @@ def test_help_names_every_option(capsys):
         (["--robots", "4", "--size", "2"], "do not fit on a board of 2 x 2"),
         (["--convlstm", "--picture-pixels", "50"], "--picture-pixels 50 is no multiple of 4"),
         (["--convlstm", "--obs-mode", "planes", "--size", "10"], "--size 10 is no multiple of 4"),
+        (["--obs-mode", "planes", "--size", "5"], "--size 5 is too little for --obs-mode planes: at least 6"),
         (["--picture-pixels", "32"], "--picture-pixels 32 is too little"),
         (["--learning-rate", "0"], "--learning-rate 0.0 is not above 0"),
         (["--device", "toaster"], "no such device: toaster"),

@@ -11,6 +11,7 @@ import torch
 from .arguments import add_rules, check_folder, device, number, take_rules
 from .environment import Rules
 from .network import Shape
+from .planes import CHANNELS
 
 QUICK = {"timesteps": 512, "envs": 2, "rollout_steps": 64}
 FULL = {"timesteps": 10_000, "envs": 4, "rollout_steps": 128}
@@ -124,6 +125,9 @@ def _check(options: Options) -> None:
         raise ValueError(
             f"{flag} {side} is too little for the convolutions that there are without --convlstm"
         )
+    if rules.obs_mode == "planes" and side <= CHANNELS:
+        # Of three sides the library takes the shortest for the channels, and would turn the planes round.
+        raise ValueError(f"--size {side} is too little for --obs-mode planes: at least {CHANNELS + 1}")
     if options.learning_rate <= 0:
         raise ValueError(f"--learning-rate {options.learning_rate} is not above 0")
     check_folder("--save", options.save)
