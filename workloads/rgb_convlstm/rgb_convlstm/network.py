@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -61,6 +62,8 @@ class ConvLstmNetwork(nn.Module):
         self._around = nn.Conv2d(shape.channels, shape.channels, 1)
         self._layers = ConvLstm(shape.channels, shape.layers)
         self._projection = nn.Linear(shape.channels, shape.features)
+        for layer in (*self._encoder, self._around, self._projection):
+            _begin(layer)
 
     @profile_function("convlstm_forward_pass", track_memory=True)
     def forward(self, pictures: Tensor, memory: Memory, starts: Tensor) -> tuple[Tensor, Memory]:
@@ -96,6 +99,14 @@ class ConvLstmNetwork(nn.Module):
     def fold(memory: Memory) -> tuple[Tensor, Tensor]:
         """Return the state laid flat, as the rollout buffer keeps it."""
         return memory.hidden.flatten(2), memory.cell.flatten(2)
+
+
+def _begin(layer: nn.Module) -> None:
+    """Give a layer weights as the library gives them to its own networks."""
+    if isinstance(layer, (nn.Conv2d, nn.Linear)):
+        nn.init.orthogonal_(layer.weight, gain=math.sqrt(2))
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
 
 
 def _with_boundary(pictures: Tensor) -> Tensor:
