@@ -1,0 +1,42 @@
+"""Real-time chunking's guidance with its own row in the tree: lerobot's processor, called as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from lerobot.policies.rtc.modeling_rtc import RTCProcessor
+
+import ticktree
+
+Denoise = Callable[[torch.Tensor], torch.Tensor]
+
+
+class TimedGuidance(RTCProcessor):  # type: ignore[misc,unused-ignore]
+    """Names each guided step `rtc.guidance_computation`, and in it the network's own step `rtc.denoise`.
+
+    A step that has no chunk before it is not guided, and is only the network's.
+    """
+
+    def denoise_step(  # noqa: PLR0913 - lerobot's signature
+        self,
+        x_t: torch.Tensor,
+        prev_chunk_left_over: torch.Tensor | None,
+        inference_delay: int,
+        time: float,
+        original_denoise_step_partial: Denoise,
+        execution_horizon: int | None = None,
+    ) -> Any:
+        """Call the network's step, and bend its result towards what is left of the chunk before."""
+
+        def denoise(noisy: torch.Tensor) -> torch.Tensor:
+            with ticktree.section("rtc.denoise"):
+                return original_denoise_step_partial(noisy)
+
+        if prev_chunk_left_over is None:
+            return denoise(x_t)
+        with ticktree.section("rtc.guidance_computation"):
+            return super().denoise_step(
+                x_t, prev_chunk_left_over, inference_delay, time, denoise, execution_horizon
+            )
