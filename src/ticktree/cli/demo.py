@@ -14,6 +14,8 @@ from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.supervision.program import Program
 
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
+# The script of a workload that is demonstrated: the first of these that it has.
+_SCRIPTS = ("train.py", "eval.py", "eval_with_robot.py")
 # What a workload is run with when nothing is asked for: about a minute.
 _SHORT = ("--quick",)
 _ABOUT_A_MINUTE = {"visual_sac": ("--fill", "300", "--updates", "23", "--declare-breakdown")}
@@ -42,13 +44,17 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
 def _workload(name: str, args: tuple[str, ...]) -> Program:
     places = _places()
     for place in places:
-        script = place / name / "train.py"
-        if script.is_file():
+        script = _script(place / name)
+        if script is not None:
             return Program(str(_relative(script)), False, args)
-    known = sorted(script.parent.name for place in places for script in place.glob("*/train.py"))
+    known = sorted(folder.name for place in places for folder in place.iterdir() if _script(folder))
     if not known:
         raise TicktreeError(f"no workload {name!r}: they are in a checkout of ticktree, and this is none")
     raise TicktreeError(f"no workload {name!r} here; there is {', '.join(known)}")
+
+
+def _script(folder: Path) -> Path | None:
+    return next((folder / name for name in _SCRIPTS if (folder / name).is_file()), None)
 
 
 def _places() -> list[Path]:
