@@ -22,17 +22,18 @@ class Answer:
     """One line of the checklist.
 
     Attributes:
-        is_well: whether nothing is to be done about it.
+        is_well: whether nothing is to be done about it; None where this run cannot tell.
         question: as users ask it.
         text: the answer, of this run's numbers.
     """
 
-    is_well: bool
+    is_well: bool | None
     question: str
     text: str
 
     def __str__(self) -> str:
-        return f"[{'x' if self.is_well else ' '}] {self.question} {self.text}"
+        mark = {True: "x", False: " ", None: "?"}[self.is_well]
+        return f"[{mark}] {self.question} {self.text}"
 
 
 def answers(profile: Profile, options: CompareOptions, verdict: Verdict | None, ways: tuple[str, str]) -> list[Answer]:
@@ -49,9 +50,12 @@ def answers(profile: Profile, options: CompareOptions, verdict: Verdict | None, 
 
 def _inference(verdict: Verdict | None) -> Iterator[Answer]:
     if verdict is not None:
-        is_higher = verdict.word == "slower"
-        said = {"slower": "yes", "faster": "no", "cannot tell": "cannot tell"}[verdict.word]
-        yield Answer(not is_higher, "Is policy_inference higher with RTC?", f"{said}: {verdict.ratio:.2f} times")
+        well, said = {
+            "slower": (False, "yes"),
+            "faster": (True, "no"),
+            "cannot tell": (None, "cannot tell"),
+        }[verdict.word]
+        yield Answer(well, "Is policy_inference higher with RTC?", f"{said}: {verdict.ratio:.2f} times")
 
 
 def _merge(profile: Profile, way: str) -> Iterator[Answer]:
