@@ -10,7 +10,7 @@ from ticktree.analysis import findings
 MS = 1_000_000
 
 
-def _chunks(*, observe=12.0, preprocess=4.0, infer=60.0, guide=0.0, merge=0.1, number=40, depth=20):
+def _chunks(*, observe=12.0, preprocess=4.0, infer=60.0, guide=0.0, merge=0.1, number=40, depths=(20,)):
     """The loop that fills the queue, on a clock that only this moves, and the queue as control finds it."""
     recorder = ticktree.Recorder(virtual_clock=True)
 
@@ -18,8 +18,9 @@ def _chunks(*, observe=12.0, preprocess=4.0, infer=60.0, guide=0.0, merge=0.1, n
         with recorder.section(name):
             recorder.advance(round(ms * MS))
 
-    for _ in recorder.loop("get_actions", range(number), warmup=0):
-        step("robot.get_observation", observe)
+    for chunk in recorder.loop("get_actions", range(number), warmup=0):
+        with recorder.section("robot.get_observation"), recorder.section("camera read", wait=True):
+            recorder.advance(round(observe * MS))  # a robot's: it is waited for
         step("get_actions.preprocessing", preprocess)
         with recorder.section("get_actions.policy_inference"):
             recorder.advance(round(infer * MS))
@@ -27,7 +28,7 @@ def _chunks(*, observe=12.0, preprocess=4.0, infer=60.0, guide=0.0, merge=0.1, n
                 step("rtc.guidance_computation", guide)
         step("get_actions.postprocessing", 0.2)
         step("get_actions.action_queue_merge", merge)
-        recorder.gauge("ActionQueue depth", depth)
+        recorder.gauge("ActionQueue depth", depths[chunk % len(depths)])
     return recorder.snapshot()
 
 
@@ -47,7 +48,7 @@ def test_a_sound_loop_has_none_of_them():
     [
         ({"preprocess": 40.0}, "preprocessing"),
         ({"merge": 12.0}, "queue-merge"),
-        ({"infer": 40.0, "guide": 45.0, "depth": 0}, "guidance"),
+        ({"infer": 40.0, "guide": 45.0, "depths": (0, 20)}, "guidance"),
         ({"observe": 200.0}, "round-trip"),
     ],
 )
@@ -56,7 +57,7 @@ def test_each_bottleneck_of_the_guide_is_found(trouble, rule):
 
 
 def test_a_queue_that_runs_dry_is_found():
-    assert "starved" in _rules(_chunks(depth=0))
+    assert "starved" in _rules(_chunks(depths=(0, 20)))
 
 
 def test_too_few_chunks_to_say_anything_are_found():
