@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from rtc_robot.aloha_camera import AlohaCamera
-from rtc_robot.aloha_robot import CAMERA, AlohaRobot, AlohaRobotConfig
+from rtc_robot.aloha_robot import CAMERA, AlohaRobot
 from rtc_robot.aloha_world import JOINTS, AlohaWorld
+from rtc_robot.config_aloha_robot import AlohaRobotConfig
 
 
 def test_the_arms_go_where_they_are_sent():

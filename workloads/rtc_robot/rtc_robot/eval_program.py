@@ -11,8 +11,9 @@ from lerobot.policies.rtc.action_queue import ActionQueue
 
 import ticktree
 
-from .aloha_robot import AlohaRobot, AlohaRobotConfig
+from .aloha_robot import AlohaRobot
 from .chunks import ChunkSource, all_time_maximum, predict, recent_p95
+from .config_aloha_robot import AlohaRobotConfig
 from .control import Course, control
 from .deadlines import describe
 from .eval_options import EvalOptions, parse
