@@ -10,7 +10,13 @@ from rtc_workload import WORKLOAD
 
 def test_the_robots_options_have_the_names_that_the_guide_has():
     options = eval_options.parse(
-        ["--policy.device=cpu", "--rtc.enabled=false", "--rtc.execution_horizon=30", "--duration=2", "--task=hold"]
+        [
+            "--policy.device=cpu",
+            "--rtc.enabled=false",
+            "--rtc.execution_horizon=30",
+            "--duration=2",
+            "--task=hold",
+        ]
     )
     assert (options.device, options.rtc_enabled, options.execution_horizon) == ("cpu", False, 30)
     assert (options.duration, options.task, options.ticks) == (2.0, "hold", 60)
@@ -18,8 +24,8 @@ def test_the_robots_options_have_the_names_that_the_guide_has():
 
 def test_the_comparisons_options_have_the_names_that_the_guide_has():
     options = compare_options.parse(
-        ["--device=cpu", "--num_iterations=100", "--execution_horizon=10", "--enable_detailed_profiling"]
-        + ["--use_torch_compile", "--warmup=7"]
+        "--device=cpu --num_iterations=100 --warmup=7 --execution_horizon=10 --enable_detailed_profiling "
+        "--use_torch_compile".split()
     )
     assert (options.num_iterations, options.warmup, options.execution_horizon) == (100, 7, 10)
     assert options.enable_detailed_profiling

@@ -28,9 +28,7 @@ class AlohaRobot(Robot):  # type: ignore[misc,unused-ignore]
         self.config = config
         self.world = AlohaWorld(fast_drawing=config.fast_drawing)
         self.sensed_at = 0.0
-        self._camera = AlohaCamera(
-            self.world, config.width, config.height, fast_drawing=config.fast_drawing
-        )
+        self._camera = AlohaCamera(self.world, config.width, config.height, fast_drawing=config.fast_drawing)
         self._connected = False
 
     @property

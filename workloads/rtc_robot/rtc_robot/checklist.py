@@ -36,7 +36,9 @@ class Answer:
         return f"[{mark}] {self.question} {self.text}"
 
 
-def answers(profile: Profile, options: CompareOptions, verdict: Verdict | None, ways: tuple[str, str]) -> list[Answer]:
+def answers(
+    profile: Profile, options: CompareOptions, verdict: Verdict | None, ways: tuple[str, str]
+) -> list[Answer]:
     """Return the checklist's answers, in its order."""
     return [
         *_inference(verdict),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import threading
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the program with this command line and return its exit status."""
     options = parse_client(arguments)
     torch.set_num_threads(options.threads)
+    logging.disable(logging.INFO)  # lerobot tells of each observation
     record_anyway()
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(options.checkpoint or Path(folder, "checkpoint")).resolve()
@@ -55,9 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _drive(options: ClientOptions, checkpoint: Path, port: int) -> int:
     # Imported where it stands: its import opens the log.
-    from lerobot.async_inference import robot_client
+    from .dated_client import DatedClient
 
-    client = robot_client.RobotClient(_config(options, checkpoint, port))
+    client = DatedClient(_config(options, checkpoint, port))
     if not client.start():
         client.stop()
         raise ConnectionError(f"no policy server at {options.host}:{port}")
@@ -68,6 +70,7 @@ def _drive(options: ClientOptions, checkpoint: Path, port: int) -> int:
         return _control(options, client)
     finally:
         client.robot.close_camera()
+        logging.disable(logging.ERROR)  # ending closes the channel on which the receiver waits, which it logs
         client.stop()
         receiver.join()
 
@@ -78,29 +81,29 @@ def _receive(client: Any) -> None:
 
 
 def _control(options: ClientOptions, client: Any) -> int:
-    """lerobot's loop, tick by tick: act, and send what is seen where the server should think again."""
+    """Lerobot's loop, tick by tick: act, and send what is seen where the server should think again."""
     starved = 0
-    sensed_at: float | None = None
     for _ in (loop := ticktree.loop(LOOP, range(options.ticks), hz=options.fps, pace=True)):
         ticktree.stage("act")
         ticktree.gauge(DEPTH, client.action_queue.qsize())
         if client.actions_available():
             client.control_loop_action()
-            if sensed_at is not None:
-                loop.origin(sensed_at)
+            if client.sensed_at is not None:
+                loop.origin(client.sensed_at)
                 loop.acted()
         elif client.action_chunk_size > 0:
             starved += 1
         ticktree.stage("observe")
         if client._ready_to_send_observation():
             client.control_loop_observation(options.task)
-            sensed_at = client.robot.sensed_at
     return starved
 
 
 def _save(options: ClientOptions, checkpoint: Path) -> None:
     """Write what the server loads: weights and both processors, as lerobot's training would."""
-    policy = build_policy(checkpoint / "vlm", PolicySettings(device=options.device, rtc=False, seed=options.seed))
+    policy = build_policy(
+        checkpoint / "vlm", PolicySettings(device=options.device, rtc=False, seed=options.seed)
+    )
     for part in (policy.model, policy.preprocessor, policy.postprocessor):
         part.save_pretrained(checkpoint)
 

@@ -58,7 +58,9 @@ def _predict_in_turn(options: CompareOptions, policies: dict[str, Policy]) -> No
     """One chunk in each way an iteration: what disturbs the machine for a while disturbs both."""
     observation = _observation(options.seed)
     sources = {way: _source(policy) for way, policy in policies.items()}
-    for _ in ticktree.loop("iteration", range(options.warmup + options.num_iterations), warmup=options.warmup):
+    for _ in ticktree.loop(
+        "iteration", range(options.warmup + options.num_iterations), warmup=options.warmup
+    ):
         for way, source in sources.items():
             with ticktree.section(way):
                 source.next_chunk(observation, time.perf_counter())
@@ -92,9 +94,7 @@ def _observation(seed: int) -> dict[str, Any]:
 
 
 def _verdict(profile: ticktree.Profile) -> Verdict | None:
-    plain, guided = (
-        profile.root.at(f"iteration/{way}/get_actions.policy_inference").steady for way in WAYS
-    )
+    plain, guided = (profile.root.at(f"iteration/{way}/get_actions.policy_inference").steady for way in WAYS)
     return judge(plain, guided)
 
 

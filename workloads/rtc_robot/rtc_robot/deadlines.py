@@ -26,7 +26,8 @@ def _ticks(profile: Profile, course: Course, fps: float) -> Iterator[str]:
     yield f"ticks of {1000 / fps:.1f} ms   {loop.ticks}, of which {loop.missed} missed their deadline"
     possible = course.ticks - course.before_first
     share = course.starved / possible if possible else 0.0
-    yield f"starved ticks      {course.starved} of {possible} ({share:.1%}), and {course.before_first} before the first chunk"
+    starved = f"{course.starved} of {possible} ({share:.1%})"
+    yield f"starved ticks      {starved}, and {course.before_first} before the first chunk"
 
 
 def _queue(profile: Profile) -> Iterator[str]:

@@ -92,7 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--fps", type=positive, default=30.0, metavar="HZ", help=HELP["fps"])
     add("--task", default=TASK, help=HELP["task"])
     add(
-        "--rtc.enabled", dest="rtc_enabled", type=yes_or_no, default=True, metavar="BOOL", help=HELP["rtc.enabled"]
+        "--rtc.enabled",
+        dest="rtc_enabled",
+        type=yes_or_no,
+        default=True,
+        metavar="BOOL",
+        help=HELP["rtc.enabled"],
     )
     _add_number(parser, "rtc.execution_horizon", "execution_horizon", 1, 20)
     add(

@@ -91,7 +91,9 @@ def _settings(options: EvalOptions) -> PolicySettings:
 
 
 def _describe(options: EvalOptions, policy: Policy) -> str:
-    rtc = f"with real-time chunking, horizon {options.execution_horizon}" if options.rtc_enabled else "without"
+    rtc = (
+        f"with real-time chunking, horizon {options.execution_horizon}" if options.rtc_enabled else "without"
+    )
     return (
         f"ALOHA in MuJoCo at {options.fps:g} Hz for {options.duration:g} s, camera {options.camera_width} x "
         f"{options.camera_height}; SmolVLA of {parameters(policy.model) / 1e6:.1f} M random parameters on "

@@ -19,7 +19,7 @@ class TimedGuidance(RTCProcessor):  # type: ignore[misc,unused-ignore]
     A step that has no chunk before it is not guided, and is only the network's.
     """
 
-    def denoise_step(  # noqa: PLR0913 - lerobot's signature
+    def denoise_step(
         self,
         x_t: torch.Tensor,
         prev_chunk_left_over: torch.Tensor | None,

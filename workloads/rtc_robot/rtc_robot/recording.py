@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ticktree
 
+# What these programs' tables need of ticktree's own instruments: the queue's depth, and the calls over gRPC.
+INSTRUMENTS = ("lerobot", "grpc")
+
 
 def record_anyway() -> None:
-    """Record even without `ticktree run`: these programs end with a table of what they recorded.
-
-    lerobot's queue tells its depth through ticktree's own instrument, which `ticktree run` installs by itself.
-    """
+    """Record even without `ticktree run`, which would do this by itself: the programs tell what they recorded."""
     ticktree.enable()
-    if "lerobot" not in ticktree.instrument.installed():
-        ticktree.instrument.install("lerobot")
+    ticktree.instrument.install(*INSTRUMENTS)

@@ -21,8 +21,8 @@ HELP = {
     "chunk_size_threshold": "an observation is sent when so large a part of a chunk is left, or less "
     "(default: %(default)g)",
     "actions_per_chunk": "asked of the server (default: %(default)s)",
-    "similar_within": "remedy: observations whose joints are nearer to those of the last chunk's are not looked at while "
-    "actions are left; lerobot's 1 is meant for degrees, and these joints are in radians (default: %(default)g)",
+    "similar_within": "remedy: an observation whose joints are nearer than that to those of the last chunk is not "
+    "looked at while actions are left; joints here are in radians (default: %(default)g, lerobot's)",
     "start_server": "start policy_server.py as well, as a process of this run",
 }
 
@@ -102,11 +102,30 @@ def _client_parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help=HELP["quick"])
     add("--fps", type=whole_number(1), default=30, metavar="HZ", help=HELP["fps"])
     add("--task", default=TASK, help="what the robot is told to do (default: %(default)s)")
-    add("--policy.device", "--device", dest="device", type=device, default="cpu", help="of the server's policy")
+    add(
+        "--policy.device",
+        "--device",
+        dest="device",
+        type=device,
+        default="cpu",
+        help="of the server's policy",
+    )
     add("--chunk_size_threshold", type=positive, default=0.5, metavar="X", help=HELP["chunk_size_threshold"])
     add("--actions_per_chunk", type=whole_number(1), default=50, metavar="N", help=HELP["actions_per_chunk"])
-    add("--camera_width", type=whole_number(16), default=640, metavar="N", help="in pixels (default: %(default)s)")
-    add("--camera_height", type=whole_number(16), default=480, metavar="N", help="in pixels (default: %(default)s)")
+    add(
+        "--camera_width",
+        type=whole_number(16),
+        default=640,
+        metavar="N",
+        help="in pixels (default: %(default)s)",
+    )
+    add(
+        "--camera_height",
+        type=whole_number(16),
+        default=480,
+        metavar="N",
+        help="in pixels (default: %(default)s)",
+    )
     add("--threads", type=whole_number(1), default=1, metavar="N", help=HELP["threads"])
     _add_similar(parser)
     add("--seed", type=whole_number(0), default=0, metavar="N", help="of the weights (default: %(default)s)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import tempfile
@@ -22,8 +23,6 @@ from .remote_options import ServerOptions, parse_server
 from .server_process import READY
 
 
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the program with this command line and return its exit status."""
     options = parse_server(arguments)
@@ -31,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
+    logging.disable(logging.INFO)  # lerobot tells of each observation
     ticktree.enable()
     ticktree.role("policy server")
     with tempfile.TemporaryDirectory() as folder:

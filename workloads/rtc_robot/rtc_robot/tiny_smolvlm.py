@@ -11,7 +11,9 @@ from transformers import PreTrainedTokenizerFast, SmolVLMConfig, SmolVLMImagePro
 from transformers.models.smolvlm.video_processing_smolvlm import SmolVLMVideoProcessor
 
 PICTURE_PIXELS = 128  # what pictures are shrunk to: 8 x 8 patches of 16, then 4 x 4 tokens
-_WORDS = "pick up move the small red green cube object arm gripper to into on left right other hand it and put"
+_WORDS = (
+    "pick up move the small red green cube object arm gripper to into on left right other hand it and put"
+)
 _SPECIAL = {
     "pad_token": "<pad>",
     "unk_token": "<unk>",

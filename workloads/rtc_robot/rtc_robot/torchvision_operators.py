@@ -19,8 +19,8 @@ def declare_missing_operators() -> None:
     """
     if _DECLARED or torch.version.cuda is not None:
         return
-    library = torch.library.Library("torchvision", "FRAGMENT")
+    library = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
     for name, schema in _SCHEMAS.items():
         if not hasattr(torch.ops.torchvision, name):
-            library.define(schema)
+            library.define(schema)  # type: ignore[no-untyped-call]
     _DECLARED.append(library)
