@@ -23,9 +23,9 @@ def test_the_robots_options_have_the_names_that_the_guide_has():
 
 
 def test_the_comparisons_options_have_the_names_that_the_guide_has():
+    switches = ["--enable_detailed_profiling", "--use_torch_compile"]
     options = compare_options.parse(
-        "--device=cpu --num_iterations=100 --warmup=7 --execution_horizon=10 --enable_detailed_profiling "
-        "--use_torch_compile".split()
+        ["--device=cpu", "--num_iterations=100", "--warmup=7", "--execution_horizon=10", *switches]
     )
     assert (options.num_iterations, options.warmup, options.execution_horizon) == (100, 7, 10)
     assert options.enable_detailed_profiling
