@@ -12,6 +12,7 @@ import torch
 from lerobot.policies.rtc.action_queue import ActionQueue
 
 import ticktree
+from ticktree.profile import Stats
 
 from .aloha_robot import CAMERA
 from .aloha_world import JOINTS, AlohaWorld
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\n{way}, {options.num_iterations} chunks after {options.warmup} of warm-up")
         print("\n".join(table(profile, names, way, steady=True)))
     verdict = _verdict(profile)
-    print(f"\n{_throughput(profile)}\nverdict     {verdict}\n")
+    print(f"\n{_throughput(profile)}\nverdict     {verdict or 'nothing was recorded'}\n")
     print("\n".join(str(answer) for answer in answers(profile, options, verdict, WAYS)), flush=True)
     return 0
 
@@ -94,7 +95,9 @@ def _observation(seed: int) -> dict[str, Any]:
 
 
 def _verdict(profile: ticktree.Profile) -> Verdict | None:
-    plain, guided = (profile.root.at(f"iteration/{way}/get_actions.policy_inference").steady for way in WAYS)
+    nodes = {path: node for path, _, node in profile.root.walk()}
+    inferences = [nodes.get(f"iteration/{way}/get_actions.policy_inference") for way in WAYS]
+    plain, guided = (Stats() if node is None else node.steady for node in inferences)
     return judge(plain, guided)
 
 
