@@ -92,7 +92,9 @@ def _settings(options: EvalOptions) -> PolicySettings:
 
 def _describe(options: EvalOptions, policy: Policy) -> str:
     rtc = (
-        f"with real-time chunking, horizon {options.execution_horizon}" if options.rtc_enabled else "without"
+        f"with real-time chunking, horizon {options.execution_horizon}"
+        if options.rtc_enabled
+        else "without real-time chunking"
     )
     return (
         f"ALOHA in MuJoCo at {options.fps:g} Hz for {options.duration:g} s, camera {options.camera_width} x "
