@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -14,9 +15,10 @@ Denoise = Callable[[torch.Tensor], torch.Tensor]
 
 
 class TimedGuidance(RTCProcessor):  # type: ignore[misc,unused-ignore]
-    """Names each guided step `rtc.guidance_computation`, and in it the network's own step `rtc.denoise`.
+    """Names the network's own step `rtc.denoise`, and what follows it in a guided one `rtc.guidance_computation`.
 
-    A step that has no chunk before it is not guided, and is only the network's.
+    That is the error against the chunk before, its gradient through the network, and the correction. What guidance
+    needs before, a few weights, is in neither. A step that has no chunk before it is not guided.
     """
 
     def denoise_step(
@@ -30,13 +32,15 @@ class TimedGuidance(RTCProcessor):  # type: ignore[misc,unused-ignore]
     ) -> Any:
         """Call the network's step, and bend its result towards what is left of the chunk before."""
 
-        def denoise(noisy: torch.Tensor) -> torch.Tensor:
-            with ticktree.section("rtc.denoise"):
-                return original_denoise_step_partial(noisy)
+        with ExitStack() as guiding:
 
-        if prev_chunk_left_over is None:
-            return denoise(x_t)
-        with ticktree.section("rtc.guidance_computation"):
+            def denoise(noisy: torch.Tensor) -> torch.Tensor:
+                with ticktree.section("rtc.denoise"):
+                    velocity = original_denoise_step_partial(noisy)
+                if prev_chunk_left_over is not None:
+                    guiding.enter_context(ticktree.section("rtc.guidance_computation"))
+                return velocity
+
             return super().denoise_step(
                 x_t, prev_chunk_left_over, inference_delay, time, denoise, execution_horizon
             )
