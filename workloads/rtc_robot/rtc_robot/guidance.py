@@ -31,7 +31,6 @@ class TimedGuidance(RTCProcessor):  # type: ignore[misc,unused-ignore]
         execution_horizon: int | None = None,
     ) -> Any:
         """Call the network's step, and bend its result towards what is left of the chunk before."""
-
         with ExitStack() as guiding:
 
             def denoise(noisy: torch.Tensor) -> torch.Tensor:
