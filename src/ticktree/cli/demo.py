@@ -30,6 +30,7 @@ class _Shown:
 _SHOWN = {
     "rest_racing": _Shown("eval.py", recording=Recording(focus=("Driver.step",), warmup=100)),
     "rgb_convlstm": _Shown(arguments=("--obs-mode", "rgb_image", "--convlstm", "--quick")),
+    "rtc_robot": _Shown("eval_with_robot.py"),
     "visual_sac": _Shown(arguments=("--fill", "300", "--updates", "23", "--declare-breakdown")),
 }
 
