@@ -84,6 +84,9 @@ $(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirement
 	$(PIP) install --constraint constraints.txt --requirement workloads/$*/requirements.txt
 	@touch $@
 
+# What else can only be tested there.
+ALSO_mlagents_trainer := tests/compat/test_mlagents_side_by_side.py
+
 define apart
 $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
 	test -x $(VENV)-$(1)/bin/python || $(PYTHON) -m venv $(VENV)-$(1)
@@ -92,7 +95,7 @@ $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURC
 	@touch $$@
 
 test-apart-$(1): $(VENV)-$(1)/.$(1)
-	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1)
+	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1) $(ALSO_$(1))
 endef
 $(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 

@@ -7,7 +7,7 @@ import sys
 
 # The one import. The toolkit's timers instead, to compare, where a run is asked for with --own-timers.
 if "--own-timers" not in sys.argv:
-    import ticktree.compat.mlagents.everywhere
+    import ticktree.compat.mlagents.everywhere  # noqa: F401
 
 from mlagents_trainer.program import main
 

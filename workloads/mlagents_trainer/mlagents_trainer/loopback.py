@@ -14,8 +14,8 @@ from mlagents_envs.rpc_communicator import RpcCommunicator, UnityToExternalServi
 HOST = "127.0.0.1"
 
 
-class LoopbackCommunicator(RpcCommunicator):
-    """The toolkit's, but for whom it listens to: the toolkit's listens on all interfaces, and asks nobody who they are."""
+class LoopbackCommunicator(RpcCommunicator):  # type: ignore[misc]  # unknown to who checks
+    """The toolkit's, but for whom it listens to: there it is everybody, on all interfaces, unasked who they are."""
 
     def create_server(self) -> None:
         """Listen for the player."""

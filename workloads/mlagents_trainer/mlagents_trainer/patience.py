@@ -9,7 +9,7 @@ from mlagents.trainers.subprocess_env_manager import SubprocessEnvManager
 from mlagents_envs.timers import hierarchical_timer
 
 
-class PatientEnvManager(SubprocessEnvManager):
+class PatientEnvManager(SubprocessEnvManager):  # type: ignore[misc]  # unknown to who checks
     """The toolkit's, which otherwise asks its queue for a step as often as a core lets it, until one is there."""
 
     def _step(self) -> list[EnvironmentStep]:

@@ -13,9 +13,14 @@ PLAYER = Path(__file__).parents[1] / "player.py"
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program with this command line and return its exit status."""
-    options = parse(arguments)
     try:
+        options = parse(arguments)
         _train(options)
+    except ModuleNotFoundError as error:
+        print(
+            f"mlagents_trainer: NOT RUN: {error.name} is not installed; install.sh does it", file=sys.stderr
+        )
+        return 1
     except KeyboardInterrupt:
         print("mlagents_trainer: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -24,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _train(options: Options) -> None:
-    # Here, because --help needs no toolkit, and whoever is without it shall be told what can be asked.
+    # Here, because --help needs no toolkit, and who is without it is told so in one line.
     import torch
     from mlagents.plugins.trainer_type import register_trainer_plugins
     from mlagents.trainers.learn import run_cli
