@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -137,6 +138,27 @@ def test_a_thread_whose_root_is_not_counted_took_what_its_timers_took():
     assert totals(profile) == {"": S, "thread_root": 3 * S, "thread_root/advance": 3 * S}
     assert profile.root.own_ns == S
     assert profile.losses == {"timers_without_a_call": 1}
+
+
+def test_what_the_toolkits_own_trainer_wrote_is_read_with_all_its_traps():
+    """`mlagents` 1.1.0, one worker: the workload mlagents_trainer with its --own-timers."""
+    profile = load(Path(__file__).with_name("toolkit_timers.json"))
+    profile.check()
+    advance = profile.root.at("TrainerController.start_learning/TrainerController.advance")
+    workers = advance.at("env_step/workers")
+    root = workers.children["worker_root"]
+    assert advance.count == workers.count == root.count == 1527
+    # 50.5 s of another process in 0.04 s of this one, which took no time from it.
+    assert root.total_ns > 1000 * workers.total_ns
+    assert (root.concurrent_ns, workers.own_ns) == (root.total_ns, workers.total_ns)
+    # The worker's first step hangs below what its parent was in.
+    inherited = root.children["run_training.setup"]
+    assert (inherited.count, inherited.own_ns) == (0, 0)
+    assert inherited.at("UnityEnvironment.step").count + root.at("UnityEnvironment.step").count == root.count
+    assert inherited.total_ns == sum(child.total_ns for child in inherited.children.values()) > 0
+    assert profile.losses == {"timers_without_a_call": 1}
+    assert profile.metadata["mlagents_version"] == {"1.1.0"}
+    assert len(profile.gauges) == 24
 
 
 def test_timers_without_a_call_inside_of_each_other_are_told_apart_and_end_up_in_one_time():
