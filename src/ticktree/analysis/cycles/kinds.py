@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.cycles.cycle import Cycle, Spot
+from ticktree.analysis.cycles.far_side import tells_of_a_server
 from ticktree.analysis.survey import Survey
 from ticktree.profile.called import does
 
@@ -141,7 +142,9 @@ def _told(name: str, category: Callable[[str], str | None]) -> str | None:
 
 
 def _is(spot: Spot, kind: str, seen: Survey) -> bool:
-    if kind_of(spot.name) != kind and _told(spot.name, seen.category) not in _CATEGORIES.get(kind, ()):
+    named = kind_of(spot.name) == kind or _told(spot.name, seen.category) in _CATEGORIES.get(kind, ())
+    # What a server answered was a trip, whatever its name.
+    if not named and not (kind == ROUND_TRIP and tells_of_a_server(spot)):
         return False
     return not any(seen.category(each.name) == "training" for each in (spot, *spot.above()))
 
