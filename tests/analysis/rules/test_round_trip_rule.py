@@ -118,8 +118,8 @@ def test_a_call_whose_server_told_its_side_is_a_trip_whatever_its_name_and_says_
         "the next observation while this one is worked on"
     )
     assert found.evidence["server_share"] == pytest.approx(0.9)
-    assert found.evidence["server_chief_share"] == pytest.approx(0.7)
-    assert found.evidence["server_chief"].endswith("server@remote/render@remote/rasterize@remote")
+    assert found.evidence["server_section_share"] == pytest.approx(0.7)
+    assert found.evidence["server_section"] == "rasterize"
 
 
 def test_where_no_section_of_the_servers_stands_out_none_is_named(program):

@@ -47,8 +47,8 @@ class RoundTripRule:
         far = far_side(spots)
         if far is not None:
             evidence["server_share"] = far.server_share
-            evidence["server_chief"] = far.chief.path
-            evidence["server_chief_share"] = far.chief_share
+            evidence["server_section"] = far.chief.name
+            evidence["server_section_share"] = far.chief_share
         return Finding(
             rule=self.name,
             severity=severity_of(at_stake),
