@@ -9,7 +9,8 @@ from parallel_trainer.networks import GaussianActor
 
 
 @pytest.fixture
-def weights(tmp_path):
+def weights(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo leaves its log where it is
     path = tmp_path / "weights.pt"
     torch.manual_seed(3)
     torch.save({"actor": GaussianActor(4, 1).state_dict()}, path)  # of an inverted pendulum
