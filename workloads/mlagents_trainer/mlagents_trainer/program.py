@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def _train(options: Options) -> None:
 def _executable(folder: Path) -> Path:
     """Write what the toolkit takes for an executable of its editor: the player under this interpreter."""
     path = folder.resolve() / "player"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PLAYER}" "$@"\n', encoding="utf-8")
+    player = shlex.join([sys.executable, str(PLAYER)])
+    path.write_text(f'#!/bin/sh\nexec {player} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path
