@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ticktree.recorder._native import (
+    MOST_EVENTS,
     Block,
     Boundary,
     Calling,
@@ -44,6 +45,7 @@ from ticktree.recorder.timed import OFF_FOR_GOOD, timed
 __all__ = [
     "AUTO_VARIABLE",
     "MEMORY_VARIABLE",
+    "MOST_EVENTS",
     "OFF_FOR_GOOD",
     "OWN",
     "PARENT_VARIABLE",
