@@ -69,7 +69,7 @@ def test_modules_of_instruments_do_not_import_what_they_wrap():
     for library in BUILT_IN:
         import_module(library.module)
     for library in BUILT_IN:
-        assert not library.package or library.package in before or library.package not in sys.modules
+        assert not {package for package in library.packages if package in sys.modules} - before
 
 
 def test_by_default_all_that_are_not_on_demand_are_meant_in_the_order_of_the_registry():
