@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.race import SEED
 from harness.report import Absent, Figure, Report, options, progress
@@ -28,24 +29,35 @@ NOTHING = "python -c pass"
 # As ticktree.pth does it where ticktree is installed; a second time does nothing.
 ARM = "import ticktree.session as session; session.arm()"
 
-# What is measured, by its name: the program, and whether it is a process of a run.
-PROGRAMS: dict[str, tuple[str, bool]] = {
-    NOTHING: ("pass", False),
-    "import ticktree": ("import ticktree", False),
-    "import ticktree; ticktree.instrument.install()": ("import ticktree; ticktree.instrument.install()", False),
-    "a child of a run": (ARM, True),
-    "a child of a run, nothing recorded by itself": (f"import os; os.environ.pop({AUTO_VARIABLE!r}, 0); {ARM}", True),
+
+class Start(NamedTuple):
+    """What a process does, and which run it is of."""
+
+    program: str
+    is_of_a_run: bool = False
+    auto: str = ""
+
+
+def by_default() -> str:
+    """What `ticktree run` tells the processes of its run to record by themselves."""
+    return as_environment(library for library in BUILT_IN if not library.on_demand)
+
+
+STARTS = {
+    NOTHING: Start("pass"),
+    "import ticktree": Start("import ticktree"),
+    "ticktree.instrument.install()": Start("import ticktree; ticktree.instrument.install()"),
+    "a process of a run": Start(ARM, True, by_default()),
+    "a process of a run with --no-auto": Start(ARM, True),
 }
-# Module by module, what others' start costs: the first are profilers.
-PEERS = ("cProfile", "viztracer", "yappi", "scalene.scalene_profiler", "opentelemetry.sdk.trace", "asyncio", "numpy")
+# The first are profilers, and what they import to begin; the others are what programs import anyway.
+PEERS = ("cProfile", "viztracer", "yappi", "opentelemetry.sdk.trace", "asyncio", "numpy")
 
 
-def environments(folder: Path) -> dict[bool, Mapping[str, str]]:
-    """The environment of a process outside any run, and of one in a run that is under way."""
+def environment(start: Start, run: RunDirectory) -> Mapping[str, str]:
+    """What a process finds in its environment, as if it were started by a process of the run, or by none."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE_")}
-    run = RunDirectory.create("start-up", folder)
-    by_default = as_environment(library for library in BUILT_IN if not library.on_demand)
-    return {False: plain, True: plain | {RUN_VARIABLE: str(run.path), AUTO_VARIABLE: by_default}}
+    return plain | {RUN_VARIABLE: str(run.path), AUTO_VARIABLE: start.auto} if start.is_of_a_run else plain
 
 
 def cpu_ms(program: str, environment: Mapping[str, str], folder: Path) -> float:
@@ -64,19 +76,16 @@ def cpu_ms(program: str, environment: Mapping[str, str], folder: Path) -> float:
 
 def measure(rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each, one a round."""
-    programs = dict(PROGRAMS)
-    programs |= {f"import {name}": (f"import {name}", False) for name in PEERS if is_there(name)}
-    found: dict[str, list[float]] = {name: [] for name in programs}
-    shuffler = random.Random(SEED)
-    order = list(programs)
+    starts = STARTS | {f"import {name}": Start(f"import {name}") for name in PEERS if is_there(name)}
+    found: dict[str, list[float]] = {name: [] for name in starts}
+    order, shuffler = list(starts), random.Random(SEED)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = environments(folder)
+        run = RunDirectory.create("start-up", folder)
         for turn in range(-1, rounds):  # the first compiles what is not compiled yet
             shuffler.shuffle(order)
             for each in order:
-                program, in_a_run = programs[each]
-                took = cpu_ms(program, environment[in_a_run], folder)
+                took = cpu_ms(starts[each].program, environment(starts[each], run), folder)
                 if turn >= 0:
                     found[each].append(took)
     return found
