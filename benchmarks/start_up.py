@@ -57,6 +57,8 @@ PEERS = ("cProfile", "viztracer", "yappi", "opentelemetry.sdk.trace", "asyncio",
 def environment(start: Start, run: RunDirectory) -> Mapping[str, str]:
     """What a process finds in its environment, as if it were started by a process of the run, or by none."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE_")}
+    plain.pop("PYTHONDONTWRITEBYTECODE", None)  # else it is the compiler that is measured
+    plain["PYTHONPYCACHEPREFIX"] = str(run.path.parent / "bytecode")
     return plain | {RUN_VARIABLE: str(run.path), AUTO_VARIABLE: start.auto} if start.is_of_a_run else plain
 
 
