@@ -10,7 +10,7 @@ from itertools import count
 
 from ticktree.instrument.registry import Library
 from ticktree.recorder import OWN, Recorder
-from ticktree.recorder.imports import before_import, forget_import
+from ticktree.recorder.imports import before_import
 
 _LONGEST_REASON = 200  # characters: an exception may quote a whole file
 
@@ -33,6 +33,7 @@ class Installation:
         self.library = library
         self.began = 0
         self._failed = failed
+        self._waiting: list[Callable[[], None]] = []
         self._turn = threading.Lock()  # who takes it wraps the library, or sees to it that nobody will
 
     def begin(self) -> None:
@@ -41,8 +42,7 @@ class Installation:
         if not packages or any(package in sys.modules for package in packages):
             self._wrap()
         else:
-            for package in packages:
-                before_import(package, self._wrap)
+            self._waiting += [before_import(package, self._wrap) for package in packages]
 
     def end(self) -> None:
         """Puts back what it has wrapped."""
@@ -61,8 +61,8 @@ class Installation:
             self._failed(self.library)
 
     def _forget(self) -> None:
-        for package in self.library.packages:
-            forget_import(package, self._wrap)
+        while self._waiting:
+            self._waiting.pop()()
 
     def _does(self, act: str, *args: Recorder) -> bool:
         """Whether it went well; if not, it is said in one line: the program did nothing wrong and goes on."""
@@ -73,6 +73,8 @@ class Installation:
             text = " ".join(str(error).split())[:_LONGEST_REASON]
             whose = f" of {library.distribution}" if library.distribution else ""
             why = f"{type(error).__name__}: {text}" if text else type(error).__name__
-            print(f"ticktree: library {library.name!r}{whose} is not recorded by itself: {why}", file=sys.stderr)
+            print(
+                f"ticktree: library {library.name!r}{whose} is not recorded by itself: {why}", file=sys.stderr
+            )
             return False
         return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -42,12 +43,15 @@ class _Finder:
 
     def _found(self, *asked: Any) -> ModuleSpec | None:
         for finder in sys.meta_path:
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = None if find is None else find(*asked)
+            if finder is self:
+                continue
+            if not hasattr(finder, "find_spec"):  # of a kind that is gone since 3.12
+                if sys.version_info < (3, 12):
+                    return None  # the interpreter knows how to ask it, and those that follow
+                continue
+            spec: ModuleSpec | None = finder.find_spec(*asked)
             if spec is not None:
                 return spec
-            if find is None and finder is not self and sys.version_info < (3, 12):
-                return None  # a finder of the old kind: the interpreter knows how to ask it, and all that follow
         return None
 
     def begins(self, name: str) -> None:
@@ -92,39 +96,49 @@ class _Loader:
 _finder: Any = _Finder()
 
 
-def when_imported(name: str, done: Callable[[ModuleType], None]) -> None:
+def when_imported(name: str, done: Callable[[ModuleType], None]) -> Callable[[], None]:
     """Calls `done` with the module: now, if it is imported, else when it is.
 
     What `done` raises is not the program's affair: another version of the library, say, is left as it is.
+
+    Returns:
+        What takes it back, if it is still waiting.
     """
     module = sys.modules.get(name)
     if module is not None:
         _tell(done, module)
-    else:
-        _awaited(name).after.append(done)
+        return _nothing
+    _awaited(name).after.append(done)
+    return partial(_forget, name, done)
 
 
-def before_import(name: str, done: Callable[[], None]) -> None:
+def before_import(name: str, done: Callable[[], None]) -> Callable[[], None]:
     """Calls `done` before the module is imported: now, if it is already, else once when it is about to be.
 
     So what is called can itself await the module, and its submodules.
+
+    Returns:
+        What takes it back, if it is still waiting.
     """
     if name in sys.modules:
         _tell(done)
-    else:
-        _awaited(name).before.append(done)
+        return _nothing
+    _awaited(name).before.append(done)
+    return partial(_forget, name, done)
 
 
-def forget_import(name: str, done: Callable[..., None]) -> None:
-    """Takes back what was given to `when_imported` or `before_import`, if it is still waiting."""
+def _nothing() -> None:
+    return
+
+
+def _forget(name: str, done: Callable[..., None]) -> None:
     awaited = _finder.awaited.get(name)
-    if awaited is None:
-        return
-    for waiting in (awaited.before, awaited.after):
-        if done in waiting:
-            waiting.remove(done)
-    if not (awaited.before or awaited.after):
-        del _finder.awaited[name]
+    if awaited is not None:
+        for waiting in (awaited.before, awaited.after):
+            if done in waiting:
+                waiting.remove(done)
+        if not (awaited.before or awaited.after):
+            _finder.awaited.pop(name, None)
     if not _finder.awaited and _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
 
