@@ -13,7 +13,8 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -62,14 +63,13 @@ def environment(start: Start, run: RunDirectory) -> Mapping[str, str]:
     return plain | {RUN_VARIABLE: str(run.path), AUTO_VARIABLE: start.auto} if start.is_of_a_run else plain
 
 
-def cpu_ms(program: str, environment: Mapping[str, str], folder: Path) -> float:
+def cpu_ms(program: str, environment: Mapping[str, str]) -> float:
     """Processor time of a process, its system calls included.
 
     Raises:
         RuntimeError: it did not end well.
     """
-    arguments = [sys.executable, "-c", f"import os; os.chdir({str(folder)!r}); {program}"]
-    pid = os.posix_spawn(sys.executable, arguments, environment)
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-c", program], environment)
     _, status, used = os.wait4(pid, 0)
     if status:
         raise RuntimeError(f"{program!r} ended with {status}")
@@ -81,16 +81,25 @@ def measure(rounds: int) -> dict[str, list[float]]:
     starts = STARTS | {f"import {name}": Start(f"import {name}") for name in PEERS if is_there(name)}
     found: dict[str, list[float]] = {name: [] for name in starts}
     order, shuffler = list(starts), random.Random(SEED)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        run = RunDirectory.create("start-up", folder)
+    with a_run() as run:
         for turn in range(-1, rounds):  # the first compiles what is not compiled yet
             shuffler.shuffle(order)
             for each in order:
-                took = cpu_ms(starts[each].program, environment(starts[each], run), folder)
+                took = cpu_ms(starts[each].program, environment(starts[each], run))
                 if turn >= 0:
                     found[each].append(took)
     return found
+
+
+@contextmanager
+def a_run() -> Iterator[RunDirectory]:
+    """A run that is under way, and of which nothing is left."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory.create("start-up", Path(folder))
+        try:
+            yield run
+        finally:
+            run.finish()
 
 
 def is_there(module: str) -> bool:
@@ -103,7 +112,8 @@ def lines(found: Mapping[str, Sequence[float]]) -> list[Figure | Absent]:
     for name, values in found.items():
         if name != NOTHING:
             added = [value - least for value, least in zip(values, nothing, strict=True)]
-            figures.append(Figure.of_spread(name, Spread.of(added), "ms more"))
+            ratio = Spread.of([more / least for more, least in zip(added, nothing, strict=True)]).median
+            figures.append(Figure.of_spread(name, Spread.of(added), "ms more", also={f"x {NOTHING}": ratio}))
     absent = [Absent(f"import {name}", "not installed") for name in PEERS if not is_there(name)]
     return [*figures, *absent]
 

@@ -84,7 +84,7 @@ def as_environment(libraries: Iterable[Library]) -> str:
 def install_from_environment() -> None:
     """In a process that was started armed: what its starter asked for, as far as it is known here."""
     built_in = {library.name: library for library in BUILT_IN}
-    asked = os.environ.get(AUTO_VARIABLE, "").split(",")
+    asked = filter(None, os.environ.get(AUTO_VARIABLE, "").split(","))
     found = (built_in.get(word) or third_parties.from_word(word) for word in asked)
     _install(library for library in found if library is not None)
 
