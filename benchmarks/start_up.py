@@ -23,7 +23,7 @@ from harness.race import SEED
 from harness.report import Absent, Figure, Report, options, progress
 from harness.spread import Spread
 from ticktree.instrument import BUILT_IN, as_environment
-from ticktree.recorder import AUTO_VARIABLE, RUN_VARIABLE
+from ticktree.recorder import AUTO_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.run.directory import RunDirectory
 
 NOTHING = "python -c pass"
@@ -48,8 +48,8 @@ STARTS = {
     NOTHING: Start("pass"),
     "import ticktree": Start("import ticktree"),
     "ticktree.instrument.install()": Start("import ticktree; ticktree.instrument.install()"),
-    "a process of a run": Start(ARM, True, by_default()),
-    "a process of a run with --no-auto": Start(ARM, True),
+    "a child in a run": Start(ARM, True, by_default()),
+    "a child in a run with --no-auto": Start(ARM, True),
 }
 # The first are profilers, and what they import to begin; the others are what programs import anyway.
 PEERS = ("cProfile", "viztracer", "yappi", "opentelemetry.sdk.trace", "asyncio", "numpy")
@@ -60,7 +60,11 @@ def environment(start: Start, run: RunDirectory) -> Mapping[str, str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE_")}
     plain.pop("PYTHONDONTWRITEBYTECODE", None)  # else it is the compiler that is measured
     plain["PYTHONPYCACHEPREFIX"] = str(run.path.parent / "bytecode")
-    return plain | {RUN_VARIABLE: str(run.path), AUTO_VARIABLE: start.auto} if start.is_of_a_run else plain
+    if not start.is_of_a_run:
+        return plain
+    owner = run.manifest.owner
+    parent = f"{owner.pid}-{owner.started}-1:0"
+    return plain | {RUN_VARIABLE: str(run.path), PARENT_VARIABLE: parent, AUTO_VARIABLE: start.auto}
 
 
 def cpu_ms(program: str, environment: Mapping[str, str]) -> float:
@@ -95,7 +99,7 @@ def measure(rounds: int) -> dict[str, list[float]]:
 def a_run() -> Iterator[RunDirectory]:
     """A run that is under way, and of which nothing is left."""
     with tempfile.TemporaryDirectory() as folder:
-        run = RunDirectory.create("start-up", Path(folder))
+        run = RunDirectory.create("start-up", Path(folder), supervised=True)
         try:
             yield run
         finally:
