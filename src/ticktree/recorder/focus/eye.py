@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import CodeType
 from typing import Any
@@ -19,7 +20,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _NO_ROOT, _TICKTREES_OWN = -1, -2
 
 
-class Eye:
+class Eye(ABC):
     """What is in focus. The native side holds it, and asks it what it meets for the first time.
 
     Args:
@@ -46,14 +47,15 @@ class Eye:
         self._held: list[Any] = []  # what the native side knows by its address
         self._expressions: dict[CodeType, Expressions] = {}
 
+    @abstractmethod
     def begin(self) -> None:
         """Begins to look.
 
         Raises:
             TicktreeError: It cannot be; nothing has changed.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> None:
         """Puts all back as it was."""
         focus_end()
@@ -95,11 +97,14 @@ class Eye:
             return name_of_call(expression, callee), site
         return name_of_c_call(expression, callee, line), site
 
+    @abstractmethod
     def meet(self, code: CodeType) -> None:
         """A code object is called under focus: it is to tell of its calls."""
 
+    @abstractmethod
     def want(self, code: CodeType) -> None:
         """What a code object calls is to be seen."""
 
+    @abstractmethod
     def sleep(self, code: CodeType) -> None:
         """A code object is not called under focus, and no longer looked at."""
