@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ticktree.analysis.categories import WAITING
-from ticktree.analysis.places import TELLING_SHARE
+from ticktree.analysis.categories import Within, within
+from ticktree.analysis.places import TELLING_SHARE, counts
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.clock import HOST
@@ -117,16 +117,15 @@ def frames(profile: Profile, categorize: Categorize) -> list[Frame]:
         profile: what was recorded.
         categorize: tells a name's category.
     """
-    inherited = _Inherited(profile.root, categorize)
     spans = {path: _span_ns(profile.root.at(path), loop) for path, loop in profile.loops.items()}
     longest_ns = max(spans.values(), default=0.0)
     found = [
-        _frame(loop, path, profile, inherited, spans[path] / longest_ns)
+        _frame(loop, path, profile, categorize, spans[path] / longest_ns)
         for path, loop in profile.loops.items()
         if loop.stats.count and loop.stats.sum_ns > 0
     ]
     if not found and profile.root.total_ns > 0:
-        return [_frame(None, paths.ROOT, profile, inherited, 1.0)]
+        return [_frame(None, paths.ROOT, profile, categorize, 1.0)]
     return sorted(found, key=lambda frame: (-frame.weight, frame.path))
 
 
@@ -146,27 +145,6 @@ def _span_ns(node: Node, loop: Loop) -> float:
     return loop.stats.sum_ns / max(1, writers)
 
 
-class _Inherited:
-    """The category of each node as its place in the tree gives it."""
-
-    def __init__(self, root: Node, categorize: Categorize) -> None:
-        self._root = root
-        self._categorize = categorize
-
-    def above(self, path: str) -> str | None:
-        """Return what the node at `path` inherits from those above it."""
-        node, category, is_wait = self._root, None, False
-        for name in paths.split(path)[:-1]:
-            node = node.children[name]
-            is_wait = is_wait or node.wait
-            category = self.of(node, category, is_wait)
-        return category
-
-    def of(self, node: Node, above: str | None, is_wait: bool) -> str | None:
-        """Return the category of `node`, of which those above it have `above`."""
-        return WAITING if is_wait else self._categorize(node.name) or above
-
-
 @dataclass(frozen=True, slots=True)
 class _Visit:
     """A node on the walk through a frame: what part of its time is on the loop's path, and what beside."""
@@ -177,31 +155,30 @@ class _Visit:
     on_path: float
     beside: float
     is_wait: bool
-    category: str | None
+    within: Within
 
 
-def _frame(loop: Loop | None, path: str, profile: Profile, inherited: _Inherited, weight: float) -> Frame:
+def _frame(loop: Loop | None, path: str, profile: Profile, categorize: Categorize, weight: float) -> Frame:
     node = profile.root.at(path)
     ticks, whole_ns = (loop.stats.count, loop.stats.sum_ns) if loop else (1, node.total_ns)
-    steps = tuple(_steps(loop, path, node, profile.loops, inherited, ticks, whole_ns))
+    first = _Visit(path, node, None, 1.0, 0.0, node.wait, _within(profile.root, path, categorize))
+    steps = tuple(_steps(loop, first, profile.loops, categorize, ticks, whole_ns))
     return Frame(loop, path, ticks, whole_ns / ticks, steps, weight)
 
 
 def _steps(
     loop: Loop | None,
-    path: str,
-    node: Node,
+    first: _Visit,
     loops: Mapping[str, Loop],
-    inherited: _Inherited,
+    categorize: Categorize,
     ticks: int,
     whole_ns: float,
 ) -> Iterator[Step]:
-    first = inherited.of(node, inherited.above(path), node.wait)
-    waiting = [_Visit(path, node, None, 1.0, 0.0, node.wait, first)]
+    waiting = [first]
     while waiting:
         at = waiting.pop()
-        took_ns = whole_ns if at.path == path else _took_ns(at.node, loop)
-        is_loop = at.path != path and at.path in loops
+        took_ns = whole_ns if at is first else _took_ns(at.node, loop)
+        is_loop = at is not first and at.path in loops
         below = {} if is_loop else {name: _below(child, loop) for name, child in at.node.children.items()}
         covered_ns = sum(ns for ns, _ in below.values())
         # Calls that have not ended, and what is left out of order, may make the parts more than the whole: they are
@@ -221,7 +198,7 @@ def _steps(
             is_wait=at.is_wait,
             is_loop=is_loop,
             parent=at.parent,
-            category=at.category,
+            category=at.within.category,
         )
         for name in reversed(below):
             child = at.node.children[name]
@@ -235,9 +212,18 @@ def _steps(
                     on_path=at.on_path * share * fitted,
                     beside=1 - (1 - at.beside) * share,
                     is_wait=is_wait,
-                    category=inherited.of(child, at.category, is_wait),
+                    within=within(child, at.within, categorize),
                 )
             )
+
+
+def _within(root: Node, path: str, categorize: Categorize) -> Within:
+    """Return what the node at `path` is in; the root is in nothing."""
+    node, found = root, Within()
+    for name in paths.split(path):
+        node = node.children[name]
+        found = within(node, found, categorize)
+    return found
 
 
 def _took_ns(node: Node, loop: Loop | None) -> float:
@@ -247,9 +233,7 @@ def _took_ns(node: Node, loop: Loop | None) -> float:
 
 def _below(child: Node, loop: Loop | None) -> tuple[float, float]:
     """Return what of the parent's time is the child's, and what part of the child's time that is."""
-    share = 0.0
-    if child.total_ns > 0:
-        share = min(1.0, max(0.0, (child.total_ns - child.concurrent_ns) / child.total_ns))
+    share = counts(child)
     return _took_ns(child, loop) * share, share
 
 
