@@ -145,7 +145,9 @@ def test_parts_are_no_level_of_depth(recorder: Recorder, sample: Sample) -> None
         def g(x): return [f(1) for one in [1]]
 
         def root():
-            [[g(2) for two in [1]] for one in [1]]
+            [
+                [g(2) for two in [1]] for one in [1]
+            ]
     """)
     begin_focus(recorder, ["parts_sample.root"], depth=2)
     module.root()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from ticktree.analysis.categories import Within, within
@@ -11,6 +11,7 @@ from ticktree.analysis.places import TELLING_SHARE, counts
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.clock import HOST
+from ticktree.profile.short_names import ShortNames
 
 # A step of which less is on the loop's path than runs beside it is not what the loop waits for.
 BESIDE_SHARE = 0.5
@@ -85,6 +86,7 @@ class Frame:
         tick_ns: the mean steady tick; the length of the run.
         steps: its parts, parents before their children.
         weight: how long the loop went on, as a part of the loop that went on longest; 1 of the run.
+        names: what nodes are called for short.
     """
 
     loop: Loop | None
@@ -93,6 +95,12 @@ class Frame:
     tick_ns: float
     steps: tuple[Step, ...]
     weight: float = 1.0
+    names: ShortNames = field(default_factory=ShortNames, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the loop is called for short; "" of the run."""
+        return self.names.of_path(self.path)
 
     @cached_property
     def slack_ns(self) -> float:
@@ -105,27 +113,29 @@ class Frame:
         return sum(step.recorder_ns for step in self.steps)
 
     def name_of(self, step: Step) -> str:
-        """Return the names that lead to `step` from the first step, as a path; the first one's own name."""
+        """Return the short names that lead to `step` from the first step, as a path; the first one's own name."""
         names = paths.split(step.path)
-        return paths.join(names[len(paths.split(self.path)) :]) or paths.join(names[-1:])
+        return self.names.joined(names[len(paths.split(self.path)) :]) or self.names.joined(names[-1:])
 
 
-def frames(profile: Profile, categorize: Categorize) -> list[Frame]:
+def frames(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> list[Frame]:
     """Return every loop that has steady ticks, the one that went on longest first; the run where none has.
 
     Args:
         profile: what was recorded.
         categorize: tells a name's category.
+        names: what nodes are called for short; None where nobody has looked yet.
     """
+    names = names or ShortNames(profile.root)
     spans = {path: _span_ns(profile.root.at(path), loop) for path, loop in profile.loops.items()}
     longest_ns = max(spans.values(), default=0.0)
     found = [
-        _frame(loop, path, profile, categorize, spans[path] / longest_ns)
+        _frame(loop, path, profile, categorize, names, spans[path] / longest_ns)
         for path, loop in profile.loops.items()
         if loop.stats.count and loop.stats.sum_ns > 0
     ]
     if not found and profile.root.total_ns > 0:
-        return [_frame(None, paths.ROOT, profile, categorize, 1.0)]
+        return [_frame(None, paths.ROOT, profile, categorize, names, 1.0)]
     return sorted(found, key=lambda frame: (-frame.weight, frame.path))
 
 
@@ -158,12 +168,14 @@ class _Visit:
     within: Within
 
 
-def _frame(loop: Loop | None, path: str, profile: Profile, categorize: Categorize, weight: float) -> Frame:
+def _frame(
+    loop: Loop | None, path: str, profile: Profile, categorize: Categorize, names: ShortNames, weight: float
+) -> Frame:
     node = profile.root.at(path)
     ticks, whole_ns = (loop.stats.count, loop.stats.sum_ns) if loop else (1, node.total_ns)
     first = _Visit(path, node, None, 1.0, 0.0, node.wait, _within(profile.root, path, categorize))
     steps = tuple(_steps(loop, first, profile.loops, categorize, ticks, whole_ns))
-    return Frame(loop, path, ticks, whole_ns / ticks, steps, weight)
+    return Frame(loop, path, ticks, whole_ns / ticks, steps, weight, names)
 
 
 def _steps(
