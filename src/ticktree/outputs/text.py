@@ -22,6 +22,8 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.plain import OPERATIONS, number, operation, table
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile
+from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 SHOWN = 10
 SUMMARY_SHOWN = 30
@@ -54,11 +56,17 @@ def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
 
 
 def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
-    nodes = [(visible(path), node) for path, _, node in profile.root.walk() if path]
+    names = ShortNames(profile.root)
+    nodes = [(_operation(path, names), node) for path, _, node in profile.root.walk() if path]
     nodes.sort(key=lambda pair: (-pair[1].total_ns, pair[0]))
     shown = nodes if options.all else nodes[:SUMMARY_SHOWN]
     yield from table(OPERATIONS, [_summary_row(path, node) for path, node in shown])
     yield from _more(len(nodes) - len(shown))
+
+
+def _operation(path: str, names: ShortNames) -> str:
+    whole = visible(path)
+    return whole if cell_len(whole) <= NAME_CELLS else visible(names.joined(paths.split(path)))
 
 
 def _summary_row(path: str, node: Node) -> list[str]:

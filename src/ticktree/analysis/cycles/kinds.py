@@ -33,19 +33,9 @@ _STEPS = Categories(
         "postprocessing": ("postprocess*", "post process*", "denormali*", "unnormali*"),
         PREPROCESSING: ("preprocess*", "pre process*", "image processing"),
         ROUND_TRIP: (
-            "get obs*",
-            *("get observation*", "read observation*", "send action*", "execute and wait*", "round trip*"),
-            *(
-                "http*",
-                "grpc",
-                "rpc",
-                "request*",
-                "response*",
-                "socket*",
-                "ping",
-                "serial read",
-                "serial write",
-            ),
+            *("get obs*", "get observation*", "read observation*", "send action*", "execute and wait*"),
+            *("round trip*", "http*", "grpc", "rpc", "request*", "response*", "socket*", "ping"),
+            *("serial read", "serial write"),
         ),
         INFERENCE: (
             *("inference*", "infer", "predict*", "sample action*", "select action*", "denois*"),
@@ -57,28 +47,10 @@ _OPERATIONS = Categories(
     {
         "copy": (
             *("copy*", "copies", "clone*", "deepcopy", "stack*", "vstack", "concat*", "cat", "contiguous"),
-            *(
-                "np array",
-                "numpy array",
-                "array",
-                "asarray",
-                "as array",
-                "float tensor",
-                "tensor",
-                "as tensor",
-            ),
-            *("from numpy", "to numpy", "to tensor", "to device", "to gpu", "to cuda", "to cpu", "pin*"),
-            *(
-                "float",
-                "astype",
-                "cast*",
-                "convert*",
-                "conversion*",
-                "gather*",
-                "scale*",
-                "divide*",
-                "transfer*",
-            ),
+            *("np array", "numpy array", "array", "asarray", "as array", "float tensor", "tensor"),
+            *("as tensor", "from numpy", "to numpy", "to tensor", "to device", "to gpu", "to cuda", "to cpu"),
+            *("pin*", "float", "astype", "cast*", "convert*", "conversion*", "gather*", "scale*"),
+            *("divide*", "transfer*"),
             *("serialize*", "serialise*", "pickle*"),
         )
     }
