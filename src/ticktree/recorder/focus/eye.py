@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
@@ -27,7 +28,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _NO_ROOT, _TICKTREES_OWN, _PART = -1, -2, -3
 
 
-class Eye:
+class Eye(ABC):
     """What is in focus. The native side holds it, and asks it what it meets for the first time.
 
     Args:
@@ -55,14 +56,15 @@ class Eye:
         self._functions: dict[CodeType, Function] = {}
         self._callers: dict[int, Expressions] = {}  # by the address of their code, which is held
 
+    @abstractmethod
     def begin(self) -> None:
         """Begins to look.
 
         Raises:
             TicktreeError: It cannot be; nothing has changed.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> None:
         """Puts all back as it was."""
         focus_end()
@@ -113,11 +115,14 @@ class Eye:
             function = self._functions[holder] = Function(holder)
         return Expressions(caller, function)
 
+    @abstractmethod
     def meet(self, code: CodeType) -> None:
         """A code object is called under focus: it is to tell of its calls."""
 
+    @abstractmethod
     def want(self, code: CodeType) -> None:
         """What a code object calls is to be seen."""
 
+    @abstractmethod
     def sleep(self, code: CodeType) -> None:
         """A code object is not called under focus, and no longer looked at."""
