@@ -60,8 +60,8 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
     yield total("loop.ticks.warmup", "{tick}", "loop", loops, lambda loop: loop.warmup_ticks)
     yield total("loop.ticks.incomplete", "{tick}", "loop", loops, lambda loop: loop.incomplete)
     yield total("loop.ticks.missed", "{tick}", "loop", with_rate, lambda loop: loop.missed)
-    budgets = [_point("loop", path, asInt=str(loop.budget_ns)) for path, loop in with_rate if loop.budget_ns]
-    yield _metric("loop.budget", "ns", gauge={"dataPoints": budgets})
+    budgets = [(path, loop.budget_ns) for path, loop in with_rate if loop.budget_ns]
+    yield value("loop.budget", "ns", "loop", budgets, lambda budget_ns: budget_ns)
     yield _durations("loop.duration", "loop", [(path, loop.stats) for path, loop in loops])
     last = [
         _point("gauge", name, asDouble=gauge.last, timeUnixNano=str(gauge.last_wall_ns))
@@ -90,7 +90,7 @@ def total(
     Args:
         name: after the prefix that all have.
         unit: as OpenTelemetry writes it.
-        label: what the entries' keys are.
+        label: what the entries' keys are; "" where there is one without a key.
         entries: what there is a data point of.
         value: the sum of an entry.
         monotonic: whether it never falls.
@@ -98,6 +98,15 @@ def total(
     points = [_point(label, key, asInt=str(value(entry))) for key, entry in entries]
     kind: Fields = {"aggregationTemporality": _CUMULATIVE, "dataPoints": points}
     return _metric(name, unit, sum={**kind, **({"isMonotonic": True} if monotonic else {})})
+
+
+def value(
+    name: str, unit: str, label: str, entries: Iterable[tuple[str, Any]], of: Callable[[Any], int]
+) -> Fields:
+    """Return a metric of values that rise and fall; its arguments are those of `total`."""
+    return _metric(
+        name, unit, gauge={"dataPoints": [_point(label, key, asInt=str(of(entry))) for key, entry in entries]}
+    )
 
 
 def _durations(name: str, label: str, entries: Iterable[tuple[str, Stats]]) -> Fields:
@@ -160,4 +169,4 @@ def points(metric: Fields) -> list[Fields]:
 
 
 def _point(label: str, key: str, **fields: Any) -> Fields:
-    return {"attributes": [attribute(label, key)], **fields}
+    return {"attributes": [attribute(label, key)] if label else [], **fields}

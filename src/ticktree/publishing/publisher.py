@@ -1,0 +1,97 @@
+"""All that publishes one run: begun once the program runs, ended with its last totals."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ticktree.publishing.looks import Looks
+from ticktree.publishing.otlp.destination import Destination, pairs
+from ticktree.publishing.otlp.points import Points, resource
+from ticktree.publishing.otlp.sender import Sender
+from ticktree.publishing.prometheus.page import Page
+from ticktree.publishing.prometheus.server import Door
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+    from ticktree.run.directory import RunDirectory
+
+
+class Publisher:
+    """Publishes a run.
+
+    Args:
+        destination: where to send it; None for nowhere.
+        every_s: how often.
+        door: where it can be read; None for nowhere.
+        environment: variables, of which OpenTelemetry's say whose run it is.
+        say: tells the user a sentence, at once and without waiting for anybody.
+
+    Raises:
+        TicktreeError: A variable says what cannot be meant.
+    """
+
+    def __init__(
+        self,
+        destination: Destination | None,
+        every_s: float,
+        door: Door | None,
+        environment: Mapping[str, str],
+        say: Callable[[str], None],
+    ) -> None:
+        self._destination = destination
+        self._every_s = every_s
+        self._door = door
+        self._say = say
+        variable = "OTEL_RESOURCE_ATTRIBUTES"
+        self._attributes = pairs(environment.get(variable, ""), variable) if destination else {}
+        named = self._attributes.pop("service.name", "")
+        self._name = environment.get("OTEL_SERVICE_NAME", "") or named
+        self._sender: Sender | None = None
+        self._looks: Looks | None = None
+        self._is_over = False
+
+    @property
+    def url(self) -> str:
+        """Where it can be read; "" for nowhere."""
+        return self._door.url if self._door else ""
+
+    def begin(self, run: RunDirectory) -> None:
+        """Begin: by threads of this process, none of which takes a signal. It has started the program already."""
+        self._looks = Looks(run)
+        with _no_signals():
+            if self._door is not None:
+                self._door.open(Page(self._looks, run.id))
+            if self._destination is not None:
+                points = Points(run.manifest.started_ns, resource(run.id, self._attributes), self._name)
+                self._sender = Sender(self._destination, self._every_s, self._looks, points, self._say)
+                self._sender.begin()
+
+    def over(self, profile: Profile | None) -> None:
+        """Publish what was recorded in all; None where that cannot be read, and the newest look has to do."""
+        self._is_over = True
+        if self._looks is not None:
+            last = None if profile is None else self._looks.over(profile)
+            if self._sender is not None:
+                self._sender.end(last)
+
+    def close(self) -> None:
+        """Wait for what is still on its way, not for ever, and serve no more."""
+        if not self._is_over:
+            self.over(None)
+        if self._sender is not None:
+            self._sender.wait()
+        if self._door is not None:
+            self._door.close()
+
+
+@contextmanager
+def _no_signals() -> Iterator[None]:
+    """A thread hears the signals that its starter hears: these are for who supervises."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
