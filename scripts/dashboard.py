@@ -138,7 +138,9 @@ PANELS = (
         "What ticktree could not record, and sections that it leaves out as there are too many.",
         "short",
         [
-            Query(f"sum by (instance, what) (ticktree_not_recorded_total{{{OF}}})", "{{what}} · {{instance}}"),
+            Query(
+                f"sum by (instance, what) (ticktree_not_recorded_total{{{OF}}})", "{{what}} · {{instance}}"
+            ),
             Query(f"ticktree_sections_left_out{{{OF}}}", "sections left out · {{instance}}"),
         ],
     ),
@@ -148,7 +150,8 @@ PANELS = (
         "short",
         [
             Query(
-                f'ticktree_reading{{{OF}, gauge=~"machine/(used|others|waiting)"}}', "{{gauge}} · {{instance}}"
+                f'ticktree_reading{{{OF}, gauge=~"machine/(used|others|waiting)"}}',
+                "{{gauge}} · {{instance}}",
             )
         ],
     ),

@@ -53,7 +53,7 @@ class Prometheus:
         )
         self.began_s = time.time()
 
-    def __enter__(self) -> Prometheus:
+    def __enter__(self):
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -21,8 +21,8 @@ from ticktree.run.directory import RunDirectory
 
 ROOT = Path(__file__).parents[2]
 
-# Once somebody reads: a loop with a rate that misses it, a child process, a wait, something that cannot be recorded, and names that have to
-# be escaped; and then nothing more, until everybody has read the totals.
+# Once somebody reads: a loop with a rate that misses it, a child process, a wait, something that cannot be recorded,
+# and names that have to be escaped; and then nothing more, until everybody has read the totals.
 PROGRAM = """
 import sys, time, subprocess, ticktree
 sys.stdin.readline()
@@ -85,7 +85,9 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
             run.stdin.flush()
             assert run.stdout.readline() == "recorded\n"
             for prometheus in (classic, native):
-                prometheus.wait_for('ticktree_section_calls_total{path="Popen.wait"} == 1', "it did not read the end")
+                prometheus.wait_for(
+                    'ticktree_section_calls_total{path="Popen.wait"} == 1', "it did not read the end"
+                )
             # Now: of a run that has ended it has no values, and no way to ask for the last native histogram.
             name = 'ticktree_loop_tick_nanoseconds{loop="control"}'
             found = {q: native.query(f"histogram_quantile({q}, {name})") for q in (0.5, 0.9, 0.99)}
@@ -98,7 +100,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
 
 
 def end(run: Popen[str]) -> None:
-    output, said = run.communicate("\n", timeout=60)
+    _, said = run.communicate("\n", timeout=60)
     assert run.returncode == 0, said
 
 
@@ -140,7 +142,9 @@ def test_what_it_has_read_is_what_the_run_holds_in_the_end(read: Read) -> None:
             found = prometheus.query(f"last_over_time({expression}[5m])")
             return {series["metric"].get(label, ""): float(series["value"][1]) for series in found}
 
-        assert by("path", "ticktree_section_calls_total") == {path: node.count for path, node in nodes.items()}
+        assert by("path", "ticktree_section_calls_total") == {
+            path: node.count for path, node in nodes.items()
+        }
         assert by("path", "ticktree_section_own_seconds_total") == pytest.approx(
             {path: node.own_ns / 1e9 for path, node in nodes.items()}
             | {"": by("path", "ticktree_section_own_seconds_total")[""]}  # it went on

@@ -92,7 +92,9 @@ class Publishing:
             click.UsageError: They do not.
         """
         if quiet and (self.prometheus or "").rpartition(":")[2] == "0":
-            raise click.UsageError("--quiet says nothing, and which port was free has to be said: give a port.")
+            raise click.UsageError(
+                "--quiet says nothing, and which port was free has to be said: give a port."
+            )
         if self.every is not None and self.otlp is None:
             raise click.UsageError("--every is of --otlp; Prometheus decides itself how often it reads.")
 
@@ -105,7 +107,7 @@ class Publishing:
         if self.otlp is None and self.prometheus is None:
             return None
         from ticktree.publishing.otlp.destination import Destination
-        from ticktree.publishing.prometheus.server import Address, Door
+        from ticktree.publishing.prometheus.door import Address, Door
         from ticktree.publishing.publisher import Publisher
 
         every_s = _interval_s(environment) if self.every is None else self.every

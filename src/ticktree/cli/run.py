@@ -80,7 +80,9 @@ def command(
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
     published = Publishing(otlp=otlp, every=every, prometheus=prometheus)
     published.check(quiet)
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked), published)
+    run_program(
+        Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked), published
+    )
 
 
 def run_program(

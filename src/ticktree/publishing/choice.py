@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from ticktree.profile import Profile
 
@@ -23,7 +23,7 @@ class Choice:
         self._paths: set[str] = set()
 
     @property
-    def paths(self) -> Set[str]:
+    def paths(self) -> AbstractSet[str]:
         """Those chosen so far."""
         return frozenset(self._paths)
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ticktree.profile import Profile
 from ticktree.publishing.choice import Choice
+from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
 
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_LOOK = 4

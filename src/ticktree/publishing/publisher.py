@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ticktree.publishing.looks import Looks
 from ticktree.publishing.otlp.destination import Destination, pairs
-from ticktree.publishing.otlp.points import Points, resource
-from ticktree.publishing.otlp.sender import Sender
-from ticktree.publishing.prometheus.page import Page
-from ticktree.publishing.prometheus.server import Door
+from ticktree.publishing.prometheus.door import Door
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
+    from ticktree.publishing.looks import Looks
+    from ticktree.publishing.otlp.sender import Sender
     from ticktree.run.directory import RunDirectory
 
 
@@ -60,14 +58,25 @@ class Publisher:
 
     def begin(self, run: RunDirectory) -> None:
         """Begin: by threads of this process, none of which takes a signal. It has started the program already."""
+        # Slow to import, and now the program runs.
+        from ticktree.publishing.looks import Looks
+
         self._looks = Looks(run)
         with _no_signals():
             if self._door is not None:
+                from ticktree.publishing.prometheus.page import Page
+
                 self._door.open(Page(self._looks, run.id))
             if self._destination is not None:
-                points = Points(run.manifest.started_ns, resource(run.id, self._attributes), self._name)
-                self._sender = Sender(self._destination, self._every_s, self._looks, points, self._say)
+                self._sender = self._sender_to(self._destination, run, self._looks)
                 self._sender.begin()
+
+    def _sender_to(self, destination: Destination, run: RunDirectory, looks: Looks) -> Sender:
+        from ticktree.publishing.otlp.points import Points, resource
+        from ticktree.publishing.otlp.sender import Sender
+
+        points = Points(run.manifest.started_ns, resource(run.id, self._attributes), self._name)
+        return Sender(destination, self._every_s, looks, points, self._say)
 
     def over(self, profile: Profile | None) -> None:
         """Publish what was recorded in all; None where that cannot be read, and the newest look has to do."""

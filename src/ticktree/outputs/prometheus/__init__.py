@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.prometheus.families import Family, families, facts
+from ticktree.outputs.prometheus.families import Family, facts, families
 from ticktree.outputs.prometheus.histograms import Durations
 from ticktree.outputs.prometheus.text import text
 from ticktree.profile import Profile

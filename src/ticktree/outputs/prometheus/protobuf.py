@@ -13,9 +13,7 @@ from ticktree.outputs.prometheus.families import Family
 from ticktree.outputs.prometheus.histograms import Durations
 from ticktree.profile import Stats
 
-CONTENT_TYPE = (
-    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
-)
+CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 SCHEMA = 5
 # Numbers of fields and kinds in io.prometheus.client.
 _COUNTER, _GAUGE, _HISTOGRAM = 0, 1, 4
@@ -68,7 +66,8 @@ def _classic(family: Durations, stats: Stats) -> bytes:
 
 def _native(stats: Stats) -> bytes:
     buckets = sorted(stats.histogram.buckets.items())
-    spans, deltas = [], []
+    spans: list[list[int]] = []
+    deltas = []
     next_one, before = 0, 0
     for bucket, count in buckets:
         # A bucket is called by the power that it ends with there, and by the one that it begins with here.

@@ -64,7 +64,7 @@ class Client:
         }
         if self._destination.compressed:
             request, headers["Content-Encoding"] = gzip.compress(request), "gzip"
-        post = Request(self._destination.url, data=request, headers=headers, method="POST")  # noqa: S310
+        post = Request(self._destination.url, data=request, headers=headers, method="POST")
         try:
             timeout_s = min(self._destination.timeout_s, patience_s)
             with self._opener.open(post, timeout=timeout_s) as answer:

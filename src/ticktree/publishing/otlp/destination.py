@@ -91,7 +91,9 @@ def _split(url: str, said: str, is_door: bool) -> SplitResult:
 
 
 def _basic(split: SplitResult) -> str:
-    return base64.b64encode(f"{unquote(split.username or '')}:{unquote(split.password or '')}".encode()).decode()
+    return base64.b64encode(
+        f"{unquote(split.username or '')}:{unquote(split.password or '')}".encode()
+    ).decode()
 
 
 def _headers(said: _Variables) -> dict[str, str]:

@@ -46,9 +46,7 @@ class Points:
         for metric in (*metrics(look.profile, look.paths), *_beside(look)):
             is_sum = metric.get("sum", {}).get("isMonotonic", False)
             for point in points(metric):
-                key = (metric["name"], point["attributes"][0]["value"]["stringValue"]) if point[
-                    "attributes"
-                ] else (metric["name"],)
+                key = (metric["name"], *(each["value"]["stringValue"] for each in point["attributes"]))
                 # That a loop's sums begin anew when its warm-up ends is true of them.
                 if is_sum and not metric["name"].startswith("ticktree.loop."):
                     point["asInt"] = str(int(self._ratchet.held(key, int(point["asInt"]))))
@@ -71,7 +69,8 @@ class _Starts:
         self._before_ns, self._now_ns = self._now_ns, now_ns
 
     def of(self, key: Hashable, point: Fields) -> int:
-        count, buckets = int(point.get("count", point.get("asInt", 0))), _buckets(point.get("positive", {}))
+        count = int(point["count"] if "count" in point else point["asInt"])
+        buckets = _buckets(point.get("positive", {}))
         before, earlier = self._counts.get(key, (count, {}))
         if count < before or any(buckets.get(bucket, 0) < n for bucket, n in earlier.items()):
             self._starts[key] = self._before_ns

@@ -29,7 +29,12 @@ class Sender:
     """
 
     def __init__(
-        self, destination: Destination, every_s: float, looks: Looks, points: Points, say: Callable[[str], None]
+        self,
+        destination: Destination,
+        every_s: float,
+        looks: Looks,
+        points: Points,
+        say: Callable[[str], None],
     ) -> None:
         self._url = destination.url
         self._client = Client(destination)
@@ -40,6 +45,7 @@ class Sender:
         self._said: set[str] = set()
         self._ended = threading.Event()
         self._last: Look | None = None
+        self._taken: Look | None = None
         self._thread = threading.Thread(target=self._send_until_the_end, name="otlp", daemon=True)
 
     def begin(self) -> None:
@@ -71,12 +77,16 @@ class Sender:
         self._tell(outcome, "it does not have the last totals")
 
     def _send(self, look: Look | None, patience_s: float = 3600.0) -> Outcome:
-        if look is None or patience_s <= 0:
+        # While reading rests there may be nothing new.
+        if look is None or look is self._taken or patience_s <= 0:
             return Outcome()
         before_s = time.thread_time()
         request = binary(self._points.request(look))
         self._looks.charge(time.thread_time() - before_s)
-        return self._client.send(request, patience_s)
+        outcome = self._client.send(request, patience_s)
+        if not outcome.trouble:
+            self._taken = look
+        return outcome
 
     def _tell(self, outcome: Outcome, so: str) -> None:
         """Say what is wrong, once: a sink that is down all night fills no log."""
