@@ -134,10 +134,10 @@ def watch(words: list[str]) -> int:
                 text=True,
             )
             assert program.stderr is not None
-            said = program.stderr.readline()
-            page = re.search(r"http://\S+", said)
+            first = program.stderr.readline()
+            page = re.search(r"http://\S+", first)
             if page is None:
-                raise RuntimeError(said)
+                raise RuntimeError(first)
             threading.Thread(target=read_page, args=(page[0], count), daemon=True).start()
             for line in (
                 program.stderr
