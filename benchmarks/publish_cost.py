@@ -1,9 +1,9 @@
 """What it costs a program to be published: an empty section under `ticktree run --prometheus --otlp --every 1s`.
 
-The program is this file once more, started by that command; it records a tree of some size. Its page is read each second
-as a Prometheus would, in the format with native histograms, and a collector takes what is sent each second. The
-supervisor, which does it all, is stopped and continued by signals: stretches with it and without it alternate. So
-what else it does each second, a look at the machine, is among what is compared.
+The program is this file once more, started by that command; it records a tree of some size. Its page is read each
+second as a Prometheus would, in the format with native histograms, and a collector takes what is sent each second. The
+supervisor, which does it all, is stopped and continued by signals: stretches with it and without it alternate. So what
+else it does each second, a look at the machine, is among what is compared.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ class Count:
             self._memory = mmap.mmap(file.fileno(), 16)
 
     def up(self, place: int) -> None:
+        """Count one more: at place 0 what was read, at place 1 what was sent."""
         struct.pack_into("q", self._memory, 8 * place, self.both()[place] + 1)
 
     def both(self) -> tuple[int, int]:
+        """Return how often it was read, and how often something was sent."""
         read, sent = struct.unpack("2q", self._memory)
         return read, sent
 
@@ -90,6 +92,7 @@ class Collector(BaseHTTPRequestHandler):
     count: Count
 
     def do_POST(self) -> None:
+        """Take it."""
         self.rfile.read(int(self.headers["Content-Length"]))
         self.count.up(1)
         self.send_response(200)
@@ -97,7 +100,7 @@ class Collector(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        pass
+        """Say nothing."""
 
 
 def read_page(url: str, count: Count) -> None:
@@ -139,12 +142,10 @@ def watch(words: list[str]) -> int:
             if page is None:
                 raise RuntimeError(first)
             threading.Thread(target=read_page, args=(page[0], count), daemon=True).start()
-            for line in (
-                program.stderr
-            ):  # what the program says of how far it is; the tree in the end is of no interest
-                if line.startswith("pair"):
-                    print(line, end="", file=sys.stderr)
-            return program.wait()
+            said = program.stderr.read()  # its tree, which is of no interest
+            if program.wait():
+                print(said, file=sys.stderr)
+            return program.returncode
 
 
 def main() -> None:
