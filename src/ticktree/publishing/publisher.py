@@ -58,6 +58,12 @@ class Publisher:
 
     def begin(self, run: RunDirectory) -> None:
         """Begin: by threads of this process, none of which takes a signal. It has started the program already."""
+        try:
+            self._begin(run)
+        except Exception as error:  # Even a mistake of ours is not the program's; but it is not kept back.
+            self._say(f"the run is not published: {error or type(error).__name__}")
+
+    def _begin(self, run: RunDirectory) -> None:
         # Slow to import, and now the program runs.
         from ticktree.publishing.looks import Looks
 
