@@ -13,6 +13,12 @@ from collector import Collector  # noqa: E402
 from commandline import CommandLine  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def _nobody_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent to this machine needs no proxy."""
+    monkeypatch.setenv("no_proxy", "*")
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[CommandLine]:
     line = CommandLine(tmp_path)
