@@ -24,8 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import Request, urlopen
 
-from harness.report import Report, options
-from harness.watching import by_name, lines, pairs_of, round_the_tree
+from harness.report import Report
+from harness.watching import asked, by_name, lines, pairs_of, round_the_tree
 
 PATIENCE_S = 60.0
 EVERY_S = 1.0
@@ -149,15 +149,10 @@ def watch(words: list[str]) -> int:
 
 
 def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--pairs", type=int, help="pairs of stretches (default: 40, quick: 6)")
-    parser.add_argument(
-        "--seconds", type=float, default=3.0, help="a stretch's length (default: %(default)s)"
-    )
-    arguments = parser.parse_args()
+    arguments = asked(__doc__)
+    pairs = arguments.pairs
     if COUNTED_IN not in os.environ:
         raise SystemExit(watch(sys.argv[1:]))
-    pairs = arguments.pairs or (6 if arguments.quick else 40)
     round_the_tree()
     by_name(1000)
     supervisor = Supervisor()

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.report import Absent, Figure, Report, options
+from harness.report import Absent, Figure, Report
 from harness.scratch import recording
-from harness.watching import by_name, lines, pairs_of, round_the_tree
+from harness.watching import asked, by_name, lines, pairs_of, round_the_tree
 from ticktree.run.directory import RunDirectory
 
 PATIENCE_S = 60.0
@@ -112,13 +112,8 @@ def watched() -> Iterator[Top]:
 
 
 def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--pairs", type=int, help="pairs of stretches (default: 40, quick: 6)")
-    parser.add_argument(
-        "--seconds", type=float, default=3.0, help="a stretch's length (default: %(default)s)"
-    )
-    arguments = parser.parse_args()
-    pairs = arguments.pairs or (6 if arguments.quick else 40)
+    arguments = asked(__doc__)
+    pairs = arguments.pairs
     title = f"A section's cost with `ticktree top` watching, by its cost without, {pairs} pairs of stretches"
     if importlib.util.find_spec("textual") is None:
         found: list[Figure | Absent] = [Absent("section", "not installed: textual (the extra ticktree[top])")]

@@ -7,6 +7,7 @@ section, tells what the machine did to any code meanwhile.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from itertools import repeat
 from typing import Protocol
 
 from harness.race import Block, empty_loop, settled_heap, two_clock_reads
-from harness.report import Absent, Figure, progress
+from harness.report import Absent, Figure, options, progress
 from harness.spread import Spread
 from ticktree import section
 
@@ -25,6 +26,18 @@ CLOCKS: dict[str, Callable[[], int]] = {
     "processor time": time.process_time_ns,
     "on the clock": time.perf_counter_ns,
 }
+
+
+def asked(description: str | None) -> argparse.Namespace:
+    """What a benchmark of this kind is asked for on its command line."""
+    parser = options(description)
+    parser.add_argument("--pairs", type=int, help="pairs of stretches (default: 40, quick: 6)")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="a stretch's length (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    arguments.pairs = arguments.pairs or (6 if arguments.quick else 40)
+    return arguments
 
 
 def by_name(turns: int) -> None:
