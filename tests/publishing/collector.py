@@ -75,6 +75,9 @@ class Collector(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who did not wait for an answer is no error here."""
+
     def wait_for(self, count: int) -> list[Taken]:
         """The requests, once there are so many."""
         with self.came:

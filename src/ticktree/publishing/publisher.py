@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ticktree.publishing.otlp.destination import Destination, pairs
@@ -57,7 +55,7 @@ class Publisher:
         return self._door.url if self._door else ""
 
     def begin(self, run: RunDirectory) -> None:
-        """Begin: by threads of this process, none of which takes a signal. It has started the program already."""
+        """Begin: by threads of this process, which has started the program already."""
         try:
             self._begin(run)
         except Exception as error:  # Even a mistake of ours is not the program's; but it is not kept back.
@@ -68,14 +66,14 @@ class Publisher:
         from ticktree.publishing.looks import Looks
 
         self._looks = Looks(run)
-        with _no_signals():
-            if self._door is not None:
-                from ticktree.publishing.prometheus.page import Page
+        if self._door is not None:
+            from ticktree.publishing.prometheus.page import Page
 
-                self._door.open(Page(self._looks, run.id))
-            if self._destination is not None:
-                self._sender = self._sender_to(self._destination, run, self._looks)
-                self._sender.begin()
+            self._door.open(Page(self._looks, run.id))
+        if self._destination is not None:
+            sender = self._sender_to(self._destination, run, self._looks)
+            sender.begin()
+            self._sender = sender
 
     def _sender_to(self, destination: Destination, run: RunDirectory, looks: Looks) -> Sender:
         from ticktree.publishing.otlp.points import Points, resource
@@ -100,13 +98,3 @@ class Publisher:
             self._sender.wait()
         if self._door is not None:
             self._door.close()
-
-
-@contextmanager
-def _no_signals() -> Iterator[None]:
-    """A thread hears the signals that its starter hears: these are for who supervises."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

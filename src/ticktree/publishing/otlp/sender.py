@@ -12,6 +12,7 @@ from ticktree.publishing.otlp.client import Client, Outcome
 from ticktree.publishing.otlp.destination import Destination
 from ticktree.publishing.otlp.pace import Pace
 from ticktree.publishing.otlp.points import Points
+from ticktree.publishing.threads import started
 
 # How long the end of `ticktree run` may be put off for the last totals.
 LAST_PATIENCE_S = 5.0
@@ -46,11 +47,10 @@ class Sender:
         self._ended = threading.Event()
         self._last: Look | None = None
         self._taken: Look | None = None
-        self._thread = threading.Thread(target=self._send_until_the_end, name="otlp", daemon=True)
 
     def begin(self) -> None:
         """Begin to send."""
-        self._thread.start()
+        self._thread = started(self._send_until_the_end, "otlp")
 
     def end(self, last: Look | None) -> None:
         """Send the last look now, or the newest where there is no last one; `wait` waits for it."""

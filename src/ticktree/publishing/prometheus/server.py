@@ -6,10 +6,12 @@ import gzip
 import socket
 import threading
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from ticktree.publishing.prometheus.page import Page
+from ticktree.publishing.threads import started
 
 PATH = "/metrics"
 _HOME = f'<!DOCTYPE html><title>ticktree</title><a href="{PATH}">{PATH}</a>\n'.encode()
@@ -39,8 +41,7 @@ class Server(ThreadingHTTPServer):
 
     def begin(self) -> None:
         """Begin to serve."""
-        serve = self.serve_forever
-        threading.Thread(target=serve, args=(_LOOK_UP_EVERY_S,), name="prometheus", daemon=True).start()
+        started(partial(self.serve_forever, _LOOK_UP_EVERY_S), "prometheus")
 
     def process_request(self, request: object, client_address: object) -> None:
         """Let somebody in, if there is room."""
