@@ -17,7 +17,7 @@ from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.profile.timeline import Column, Timeline
 
 # Calls that overlap in so many tracks can still be told from one another.
-TRACKS = 8
+TRACKS = 4
 
 
 @dataclass(frozen=True, eq=False)
