@@ -15,8 +15,9 @@ NAME = "awaited_by_a_test"
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Writes the module that is awaited."""
+    """Writes the module that is awaited; afterwards all is as it was."""
     monkeypatch.syspath_prepend(tmp_path)
+    finders = list(sys.meta_path)
 
     def write(text):
         (tmp_path / f"{NAME}.py").write_text(text)
@@ -25,6 +26,8 @@ def module(tmp_path, monkeypatch):
     write("here = 1\n")
     yield write
     sys.modules.pop(NAME, None)
+    # Ours may have been there for what another test awaited, and goes when nothing is awaited any more.
+    assert [each for each in finders if each in sys.meta_path] == sys.meta_path
 
 
 def test_a_module_that_is_only_looked_for_is_awaited_still(module):

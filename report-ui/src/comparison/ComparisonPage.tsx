@@ -1,5 +1,7 @@
 import { useMemo } from "preact/hooks";
 import * as format from "../format";
+import { Facts } from "../parts/Facts";
+import { Parts } from "../parts/Part";
 import { reportIn } from "../payload";
 import { Masthead } from "../views/Masthead";
 import { visible } from "../visible";
@@ -7,9 +9,10 @@ import { DiffIcicle } from "./DiffIcicle";
 import { Forest } from "./Forest";
 import { Interval } from "./Interval";
 import { scaleOf } from "./scale";
+import { Sides } from "./Sides";
 import { ComparisonState } from "./state";
-import type { ComparisonPayload, Entry, Side } from "./types";
-import { between, classOf, rates, shift, VERDICTS } from "./words";
+import type { ComparisonPayload, Entry } from "./types";
+import { between, classOf, shift, VERDICTS } from "./words";
 
 // More loops than that are nobody's first question; the sections below have them all.
 const LOOPS_SHOWN = 4;
@@ -52,12 +55,7 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
       </div>
       <Differences payload={payload} />
       <p class="remarks">{view.remarks.join(" ")}</p>
-      {sections.map(({ id, title, body }) => (
-        <section id={id} key={id} aria-labelledby={`${id}-title`}>
-          <h2 id={`${id}-title`}>{title}</h2>
-          {body}
-        </section>
-      ))}
+      <Parts of={sections} />
     </>
   );
 }
@@ -83,71 +81,16 @@ function Counts({ entries }: { entries: readonly Entry[] }) {
   );
 }
 
-/** Both sides as they were measured. */
-export function Sides({ entry }: { entry: Entry }) {
-  const sides: readonly (readonly [name: string, side: Side, meanNs: number | null])[] = [
-    ["base", entry.base, entry.base_mean_ns],
-    ["new", entry.new, entry.new_mean_ns],
-  ];
-  return (
-    <table class="numbers">
-      <thead>
-        <tr>
-          <th class="words" />
-          <th>mean</th>
-          <th>min</th>
-          <th>max</th>
-          <th>{entry.kind === "loop" ? "ticks" : "calls"}</th>
-          <th>values</th>
-          <th class="rates">done</th>
-        </tr>
-      </thead>
-      <tbody>
-        {sides.map(([name, side, meanNs]) => (
-          <tr key={name}>
-            <td class="words">{name}</td>
-            <td>{format.time(meanNs)}</td>
-            <td>{format.time(side.min_ns)}</td>
-            <td>{format.time(side.max_ns)}</td>
-            <td>{format.count(side.count)}</td>
-            <td>{format.count(side.units)}</td>
-            <td class="rates">{rates(side).join(", ") || format.ABSENT}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
 function Differences({ payload }: { payload: ComparisonPayload }) {
-  const { differences } = payload.comparison;
-  if (!differences.length) return null;
+  const { grounds } = payload.view;
+  const facts = payload.comparison.differences.map(({ key, base, new: young }, at) => ({
+    key: visible(key),
+    of: [visible(base), visible(young)],
+    isGround: grounds[at],
+  }));
   return (
-    <section id="differences" aria-labelledby="differences-title">
-      <h2 id="differences-title">Not the same on both sides</h2>
-      <div class="scroll">
-        <table class="numbers facts">
-          <thead>
-            <tr>
-              <th class="words">fact</th>
-              <th class="words">base</th>
-              <th class="words">new</th>
-            </tr>
-          </thead>
-          <tbody>
-            {differences.map(({ key, base, new: young }, at) => (
-              <tr key={key} class={payload.view.grounds[at] ? "alarm" : ""}>
-                <td class="words">{visible(key)}</td>
-                <td class="words">{visible(base) || format.ABSENT}</td>
-                <td class="words">{visible(young) || format.ABSENT}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {payload.view.grounds.includes(true) && (
-        <p class="hint">What is in red may alone have made one side faster.</p>
-      )}
-    </section>
+    <Facts id="differences" title="Not the same on both sides" of={["base", "new"]} facts={facts}>
+      {grounds.includes(true) && <p class="hint">What is in red may alone have made one side faster.</p>}
+    </Facts>
   );
 }

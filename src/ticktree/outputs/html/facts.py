@@ -7,7 +7,7 @@ from typing import Any
 
 from ticktree.analysis import Finding
 from ticktree.analysis.bottlenecks.steps import Frame
-from ticktree.analysis.categories import WAITING
+from ticktree.analysis.categories import Within, within
 from ticktree.analysis.explained import explained
 from ticktree.analysis.machine.ceilings import fastest_machine
 from ticktree.analysis.survey import Survey
@@ -76,15 +76,8 @@ def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
     """Return what a steady tick usually spends in each section that a kept breakdown names."""
     named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
     ticks = max(1, loop.stats.count)
-    return {path: node.steady.sum_ns // ticks for path, node in _present(profile.root, sorted(named))}
-
-
-def _present(root: Node, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
-    for path in paths:
-        try:
-            yield path, root.at(path)
-        except KeyError:  # a node whose process was not read
-            continue
+    nodes = {path: profile.root.find(path) for path in sorted(named)}
+    return {path: node.steady.sum_ns // ticks for path, node in nodes.items() if node is not None}
 
 
 def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:
@@ -106,15 +99,10 @@ def _categories(root: Node, seen: Survey) -> dict[str, Any]:
     """Return the categories there are, and of each node which it is in: its own or the one above it, else -1."""
     names: dict[str, int] = {}
     places: list[int] = []
-    above: list[
-        tuple[int, bool]
-    ] = []  # of the nodes that lead to the one at hand: which, and whether one waits
+    above: list[Within] = []  # of the nodes that lead to the one at hand
     for depth, node in _in_order(root):
         del above[depth:]
-        inherited, waits = above[-1] if above else (-1, False)
-        waits = waits or node.wait
-        own = WAITING if waits else seen.category(node.name) if depth else None
-        place = inherited if own is None else names.setdefault(own, len(names))
-        above.append((place, waits))
-        places.append(place)
+        here = within(node, above[-1], seen.category) if above else Within()
+        above.append(here)
+        places.append(-1 if here.category is None else names.setdefault(here.category, len(names)))
     return {"categories": list(names), "category_of": places}
