@@ -70,19 +70,29 @@ def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
     """A hundred requests, each handed over when it ends: the page does not grow with what was under way at once."""
     timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
     facts, data = told(timeline)
-    assert len(facts["tracks"]) == 9
-    assert facts["tracks"][-1]["title"] == "thread 4200, 92 more that overlap"
+    assert len(facts["tracks"]) == 5
+    assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
     start, duration, spot = read(facts, data)
     first = sum(track["calls"] for track in facts["tracks"][:-1])
     names = [facts["spots"][at][1] for at in spot[first:]]
     assert names[:3] == ["1 more", "2 to 3 more", "4 to 7 more"]
     assert start[first + 1 :].tolist() == (start + duration)[first:-1].tolist()  # one after the other
-    ends = timeline.end_ns[8:]
+    ends = timeline.end_ns[4:]
     for at in range(first, len(spot)):
         low, high = (int(word) for word in re.findall(r"\d+", f"{names[at - first]} {names[at - first]}")[:2])
-        there = np.count_nonzero((timeline.start_ns[8:] <= start[at]) & (ends > start[at]))
+        there = np.count_nonzero((timeline.start_ns[4:] <= start[at]) & (ends > start[at]))
         assert low <= there <= max(low, high)
     assert facts["calls"] == 100
+
+
+def test_what_was_measured_elsewhere_has_few_tracks_too():
+    timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
+    facts, _ = told(replace(timeline, spots=(Spot("a", recorded=True),)))
+    assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
+        "measured elsewhere",
+        *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
+        "96 more that overlap",
+    ]
 
 
 def test_names_are_as_they_may_be_shown():
