@@ -1,0 +1,46 @@
+"""Arrivals: who came to which collective, so that the last of them is known."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ticktree.recorder import Channel
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+# A rank that does not wait, as the root of a broadcast, may be some collectives ahead: its signal of a later one must
+# not be taken for one of this.
+_APART = 16
+
+
+class Arrivals:
+    """The collectives of each group, counted: all of its ranks call them in the same order.
+
+    Args:
+        recorder: what records.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.channel = Channel(recorder, "collective")
+        self._calls: dict[str, int] = {}
+
+    def arrive(self, group: Any = None) -> tuple[str, int] | None:
+        """Signal that this rank has arrived at the next collective of a group.
+
+        Args:
+            group: which; None for all ranks.
+
+        Returns:
+            What tells this collective from those shortly before and after; None where this rank is not of the group.
+        """
+        if group is None:
+            group = sys.modules["torch.distributed.distributed_c10d"].GroupMember.WORLD
+        name = getattr(group, "group_name", None)
+        if not isinstance(name, str):
+            return None
+        number = self._calls[name] = self._calls.get(name, -1) + 1
+        key = (name, number % _APART)
+        self.channel.signal(key)
+        return key

@@ -1,0 +1,156 @@
+"""torch.distributed: waiting for the other ranks, apart from work, and for whom; ranks as a role.
+
+At a collective everybody waits for the last to arrive: each rank signals as it arrives, so that on one machine the last
+signal is of whoever was waited for. Nothing here talks to other ranks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from ticktree.instrument.patches import Patches
+from ticktree.instrument.torch import data_parallel
+from ticktree.instrument.torch.arrivals import Arrivals
+from ticktree.recorder import Wait
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+ROLE = "rank"
+_COLLECTIVES = (
+    *("all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier"),
+    *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single"),
+    *("gather", "gather_object", "scatter", "scatter_object_list", "broadcast_object_list"),
+    *("reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single", "all_to_all", "all_to_all_single"),
+)
+# What only two take part in, or what sets up groups: nobody is named.
+_OTHERS = ("send", "recv", "send_object_list", "recv_object_list", "new_group")
+
+_patches = Patches()
+
+
+def install(recorder: Recorder) -> None:
+    """Wraps collectives, works and DistributedDataParallel when torch.distributed is imported."""
+    distributed = _Distributed(recorder)
+    _patches.watch("torch.distributed.distributed_c10d", distributed.wrap)
+    _patches.watch("torch.distributed", distributed.wrap_names)
+    _patches.watch(
+        "torch.nn.parallel.distributed",
+        lambda module: data_parallel.wrap(_patches, recorder, module, distributed.arrivals),
+    )
+
+
+def uninstall() -> None:
+    """Puts everything back."""
+    _patches.undo()
+
+
+class _Distributed:
+    """The wrappers of one installation."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.arrivals = Arrivals(recorder)
+        self._working = Wait(self.arrivals.channel, "Work.wait")
+        self._works: WeakKeyDictionary[Any, tuple[str, int]] = WeakKeyDictionary()
+        self._instead: dict[Any, Any] = {}
+
+    def wrap(self, module: ModuleType) -> None:
+        """Wraps what is defined in torch.distributed.distributed_c10d."""
+        for name in _COLLECTIVES:
+            self._wrap_function(module, name, self._collective)
+        for name in _OTHERS:
+            self._wrap_function(module, name, self._other)
+        self._wrap_function(module, "init_process_group", partial(self._initializer, module))
+        _patches.wrap(module.Work, "wait", self._work)
+
+    def wrap_names(self, package: ModuleType) -> None:
+        """Puts the same into torch.distributed, where it was imported before: most programs call it there."""
+        for name in (*_COLLECTIVES, *_OTHERS, "init_process_group"):
+            ours = self._instead.get(vars(package).get(name))
+            if ours is not None:
+                _patches.put(package, name, ours)
+
+    def _wrap_function(self, module: ModuleType, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        original = vars(module).get(name)
+        _patches.wrap(module, name, make)
+        if vars(module).get(name) is not original:
+            self._instead[original] = vars(module)[name]
+
+    def _collective(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        recorder, arrivals, works = self._recorder, self.arrivals, self._works
+        waiting = Wait(arrivals.channel, function.__name__)
+        group_of, is_async = _argument(function, "group"), _argument(function, "async_op")
+        is_compiling = _is_compiling()
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or not recorder.recording:
+                return function(*args, **kwargs)
+            key = arrivals.arrive(group_of(args, kwargs))
+            if not is_async(args, kwargs):
+                return waiting.call(partial(function, **kwargs) if kwargs else function, args, key)
+            work = function(*args, **kwargs)
+            if key is not None and work is not None:
+                works[work] = key
+            return work
+
+        return wrapper
+
+    def _other(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        waiting = Wait(self.arrivals.channel, function.__name__)
+        is_compiling = _is_compiling()
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return function(*args, **kwargs)
+            return waiting.call(partial(function, **kwargs) if kwargs else function, args)
+
+        return wrapper
+
+    def _initializer(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self._recorder
+        waiting = Wait(self.arrivals.channel, function.__name__)
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = waiting.call(partial(function, **kwargs), args)
+            if recorder.recording and module.get_world_size() > 1:
+                recorder.role(ROLE)
+                recorder.name_process(f"{ROLE} {module.get_rank()}")
+            return result
+
+        return wrapper
+
+    def _work(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        working, works = self._working, self._works
+        is_compiling = _is_compiling()
+
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or self.is_completed():  # nothing is left to wait for
+                return function(self, *args, **kwargs)
+            return working.call(partial(function, **kwargs), (self, *args), works.get(self))
+
+        return wrapper
+
+
+def _is_compiling() -> Callable[[], bool]:
+    # Not when this module is imported: torch is being imported then.
+    def is_compiling() -> bool:
+        import torch
+
+        return bool(torch.compiler.is_compiling())
+
+    return is_compiling
+
+
+def _argument(function: Callable[..., Any], name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """What gives an argument of a call, however it was given; None where the function has none of that name."""
+    names = list(inspect.signature(function).parameters)
+    if name not in names:
+        return lambda *_: None
+    at = names.index(name)
+    return lambda args, kwargs: args[at] if len(args) > at else kwargs.get(name)
