@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ticktree.instrument.torch.peers import Peers
 from ticktree.recorder import Channel
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Arrivals:
 
     def __init__(self, recorder: Recorder) -> None:
         self.channel = Channel(recorder, "collective")
+        self.peers = Peers(recorder)
         self._calls: dict[str, int] = {}
 
     def arrive(self, group: Any = None) -> tuple[str, int] | None:
@@ -33,14 +35,18 @@ class Arrivals:
             group: which; None for all ranks.
 
         Returns:
-            What tells this collective from those shortly before and after; None where this rank is not of the group.
+            What tells this collective from those shortly before and after. None where this rank is not of the group, or
+            others cannot see its signals: the last of those that can be seen need not be the last to arrive.
         """
         if group is None:
             group = sys.modules["torch.distributed.distributed_c10d"].GroupMember.WORLD
         name = getattr(group, "group_name", None)
         if not isinstance(name, str):
             return None
+        shares = self.peers.share_run()
         number = self._calls[name] = self._calls.get(name, -1) + 1
+        if not shares:
+            return None
         key = (name, number % _APART)
         self.channel.signal(key)
         return key

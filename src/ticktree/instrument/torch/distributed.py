@@ -113,12 +113,13 @@ class _Distributed:
         return wrapper
 
     def _initializer(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
-        recorder = self._recorder
+        recorder, peers = self._recorder, self.arrivals.peers
         waiting = Wait(self.arrivals.channel, function.__name__)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = waiting.call(partial(function, **kwargs), args)
             if recorder.recording and module.get_world_size() > 1:
+                peers.greet(module)
                 recorder.role(ROLE)
                 recorder.name_process(f"{ROLE} {module.get_rank()}")
             return result
@@ -130,7 +131,7 @@ class _Distributed:
         is_compiling = _is_compiling()
 
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or self.is_completed():  # nothing is left to wait for
+            if is_compiling():
                 return function(self, *args, **kwargs)
             return working.call(partial(function, **kwargs), (self, *args), works.get(self))
 

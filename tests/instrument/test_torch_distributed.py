@@ -1,0 +1,233 @@
+"""Jobs of torch.distributed, with gloo on this machine: waiting is told from work, and who is waited for is named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ticktree.analysis.crews.meetings import MEETINGS
+from ticktree.analysis.registry import findings
+from ticktree.run.directory import RunDirectory
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch is built without distributed")
+
+SECONDS = 400
+# The ranks are started without torchrun, which takes seconds more; a file is their meeting point: no port is needed.
+BEGIN = """
+import multiprocessing, os, sys, time
+import torch, torch.distributed as dist
+torch.set_num_threads(1)
+LATE_S = 0.2
+
+def start(rank, ranks, place):
+    dist.init_process_group("gloo", init_method="file://" + place, rank=rank, world_size=ranks)
+    try:
+        job(rank)
+    finally:
+        dist.destroy_process_group()
+
+def main(ranks=2):
+    context = multiprocessing.get_context("fork")
+    place = os.path.abspath("meeting")
+    started = [context.Process(target=start, args=(rank, ranks, place)) for rank in range(ranks)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+        assert process.exitcode == 0, process.exitcode
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Runs ranks under `ticktree run`, and gives the profile of all of them."""
+
+    def run(program, ranks=2, begin=BEGIN, module=()):
+        script = tmp_path / "job.py"
+        script.write_text(begin + textwrap.dedent(program) + f"\nif __name__ == '__main__':\n    main({ranks})\n")
+        environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "ticktree", "run", "--quiet", *module, str(script)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+        assert done.returncode == 0, done.stderr
+        profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+        profile.check()
+        return profile
+
+    return run
+
+
+def only(profile, name):
+    (found,) = [(path, node) for path, _, node in profile.root.walk() if node.name == name]
+    return found
+
+
+def by_rank(profile, node):
+    """How long each rank was at a node."""
+    return {profile.writers[key].process_name: share.total_ns for key, share in node.by_writer.items()}
+
+
+def waited_for(profile, node):
+    """How long the waits that each ended had lasted."""
+    waited = {}
+    for waker, wakes in node.wakers.items():
+        name = profile.writers[waker.by].process_name
+        waited[name] = waited.get(name, 0) + wakes.waited_ns
+    return waited
+
+
+def stragglers(profile):
+    return [found for found in findings(profile) if found.rule == "straggler"]
+
+
+def test_a_slow_rank_is_named_although_all_steps_take_the_same_time(job):
+    profile = job(
+        """
+        def job(rank):
+            for _ in range(11):
+                if rank == 1:
+                    time.sleep(LATE_S)
+                dist.all_reduce(torch.ones(1))
+        """
+    )
+    _, node = only(profile, "all_reduce")
+    assert node.wait
+    assert node.count == 22
+    waited = by_rank(profile, node)
+    assert set(waited) == {"rank 0", "rank 1"}
+    assert waited["rank 0"] - waited["rank 1"] > 11 * 0.1e9  # of 0.2 s each; what is left is other programs'
+    assert max(waited_for(profile, node).items(), key=lambda item: item[1])[0] == "rank 1"
+    (found,) = stragglers(profile)
+    assert found.evidence["who"] == "rank 1"
+    assert found.evidence["known_by"] == "signals"
+    assert "all_reduce" in found.message
+    assert {writer.role for writer in profile.writers.values() if writer.process_name.startswith("rank")} == {"rank"}
+
+
+@pytest.mark.slow
+def test_of_four_ranks_of_torchrun_the_slow_one_is_named_at_the_gradients(job):
+    profile = job(
+        """
+        def main(ranks):
+            dist.init_process_group("gloo")
+            late = dist.get_rank() == 2
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(12):
+                loss = model(torch.randn(4, 64)).sum()
+                if late:
+                    time.sleep(LATE_S)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            dist.destroy_process_group()
+        """,
+        ranks=4,
+        module=("-m", "torch.distributed.run", "--nproc-per-node", "4", "--standalone"),
+    )
+    path, node = only(profile, "DDP all_reduce")
+    assert path.endswith("backward/DDP all_reduce")
+    assert node.count == 48
+    waited = by_rank(profile, node)
+    assert min(waited, key=waited.get) == "rank 2"
+    assert max(waited_for(profile, node).items(), key=lambda item: item[1])[0] == "rank 2"
+    (found,) = stragglers(profile)
+    assert found.evidence["who"] == "rank 2"
+    assert "3 peers" in found.message
+
+
+@pytest.mark.slow
+def test_what_a_work_overlaps_is_work_and_only_its_wait_is_a_wait(job):
+    profile = job(
+        """
+        def job(rank):
+            import ticktree
+            for _ in range(10):
+                work = dist.all_reduce(torch.ones(1), async_op=True)
+                with ticktree.section("overlap"):
+                    time.sleep(0.05)
+                work.wait()
+        """
+    )
+    _, node = only(profile, "Work.wait")
+    assert node.count == 20
+    _, overlap = only(profile, "overlap")
+    assert node.total_ns < overlap.total_ns
+    assert not [path for path, _, each in profile.root.walk() if each.name == "all_reduce"]
+
+
+@pytest.mark.slow
+def test_every_collective_is_one_wait_and_gives_what_it_gives(job):
+    profile = job(
+        """
+        def job(rank):
+            from torch.distributed import all_reduce as by_name
+            from torch.distributed.distributed_c10d import broadcast as from_inside
+            one = torch.ones(2)
+            by_name(one)
+            assert one.tolist() == [2.0, 2.0]
+            other = torch.full((2,), float(rank))
+            from_inside(other, 1)
+            assert other.tolist() == [1.0, 1.0]
+            every = [torch.zeros(2), torch.zeros(2)]
+            dist.all_gather(every, torch.full((2,), float(rank)), group=dist.group.WORLD)
+            assert [each.tolist() for each in every] == [[0, 0], [1, 1]]
+            objects = [None, None]
+            dist.all_gather_object(objects, {"rank": rank})
+            assert objects == [{"rank": 0}, {"rank": 1}]
+            group = dist.new_group([1])
+            dist.barrier(group=group)
+            if rank == 0:
+                dist.send(one, 1)
+            else:
+                dist.recv(other, 0)
+                assert other.tolist() == [2.0, 2.0]
+            assert dist.all_reduce.__wrapped__.__name__ == "all_reduce"
+            try:
+                dist.all_reduce("no tensor")
+            except Exception as error:
+                assert "tensor" in str(error).lower()
+            else:
+                raise AssertionError
+        """
+    )
+    counts = {node.name: node.count for _, _, node in profile.root.walk() if node.wait}
+    assert counts["all_reduce"] == 4
+    assert counts["broadcast"] == 2
+    assert counts["all_gather"] == 2  # what a collective of objects does is part of it
+    assert counts["all_gather_object"] == 2
+    assert counts["new_group"] == 2
+    assert counts["send"] == counts["recv"] == 1
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_dies_as_it_would_and_the_others_meet_what_they_would(job):
+    profile = job(
+        """
+        def start(rank, ranks, place):
+            dist.init_process_group("gloo", init_method="file://" + place, rank=rank, world_size=ranks)
+            dist.barrier()
+            if rank == 1:
+                os._exit(0)
+            try:
+                dist.all_reduce(torch.ones(1))
+            except RuntimeError:
+                print("met")
+            else:
+                raise AssertionError("nobody was there")
+        """
+    )
+    _, node = only(profile, "all_reduce")
+    assert node.count == 1
+
+
+def test_the_meetings_that_findings_look_for_are_rows_that_are_made():
+    from ticktree.instrument.torch import data_parallel, distributed
+
+    assert MEETINGS <= {*distributed._COLLECTIVES, data_parallel.GRADIENTS, "Work.wait"}
