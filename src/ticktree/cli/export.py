@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import click
 
 from ticktree.cli import options
+from ticktree.cli.datasets import write_dataset
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read, timeline_for
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
-from ticktree.outputs import EXPORTS, ViewOptions
+from ticktree.outputs import EXPORTS, Output, ViewOptions
 from ticktree.outputs.headline import losses
 from ticktree.outputs.options import Only, TableName
+from ticktree.profile import Profile
+
+_ALL = "all"
 
 
 @click.command("export", short_help="A run in another program's format.")
@@ -24,10 +28,10 @@ from ticktree.outputs.options import Only, TableName
 )
 @click.option(
     "--table",
-    type=click.Choice(get_args(TableName)),
+    type=click.Choice([*get_args(TableName), _ALL]),
     default="nodes",
     show_default=True,
-    help="Which table, of formats whose files hold one.",
+    help="Which table, of formats whose files hold one; all of them, of parquet, into a directory.",
 )
 @click.option(
     "--only",
@@ -39,7 +43,7 @@ from ticktree.outputs.options import Only, TableName
 def command(
     run: Path | None,
     format_name: str,
-    table: TableName,
+    table: str,
     only: Only | None,
     output: Path | None,
     categories: tuple[str, ...],
@@ -55,9 +59,12 @@ def command(
             f"--only is of formats that hold both totals and single calls; {form.name} does not."
         )
     profile = read(run, categories)
+    if table == _ALL:
+        _export_all(profile, form, run, output)
+        return
     timeline = None if only == "totals" else timeline_for(form, run, categories)
     with progress("writing"):
-        document = form.render(profile, ViewOptions(table=table, only=only), timeline)
+        document = form.render(profile, ViewOptions(table=cast("TableName", table), only=only), timeline)
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
@@ -65,3 +72,12 @@ def command(
     if lost and not form.tells_losses and table != "losses":
         note(", ".join(lost))
     deliver(document, output, binary=form.binary)
+
+
+def _export_all(profile: Profile, form: Output, run: Path | None, output: Path | None) -> None:
+    if form.name != "parquet":
+        raise click.UsageError(f"--table all is of parquet; {form.name} writes one table.")
+    if output is None:
+        raise click.UsageError("--table all writes a directory: give it with -o DIR.")
+    with progress("writing"):
+        write_dataset(output, profile, run)
