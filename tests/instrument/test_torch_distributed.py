@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,7 @@ import pytest
 
 from ticktree.analysis.crews.meetings import MEETINGS
 from ticktree.analysis.registry import findings
+from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
 
 torch = pytest.importorskip("torch")
@@ -231,3 +233,52 @@ def test_the_meetings_that_findings_look_for_are_rows_that_are_made():
     from ticktree.instrument.torch import data_parallel, distributed
 
     assert MEETINGS <= {*distributed._COLLECTIVES, data_parallel.GRADIENTS, "Work.wait"}
+
+
+TWO_MACHINES = """
+import os, sys, time
+import torch, torch.distributed as dist
+torch.set_num_threads(1)
+
+def main(ranks):
+    rank = int(os.environ["RANK"])
+    dist.init_process_group("gloo")
+    for _ in range(12):
+        if rank == 1:
+            time.sleep(0.05)
+        dist.all_reduce(torch.ones(1))
+    dist.destroy_process_group()
+"""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@pytest.mark.slow
+def test_what_two_machines_recorded_is_gathered_and_the_slow_rank_named_without_signals(tmp_path):
+    """Each rank has a run and a memory directory of its own, as on two machines."""
+    (tmp_path / "job.py").write_text(TWO_MACHINES + "\nmain(2)\n")
+    port = str(free_port())
+    started = []
+    for rank in range(2):
+        (tmp_path / f"memory-{rank}").mkdir()
+        job = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        environment = {**os.environ, **job, "TICKTREE_MEMORY_DIR": str(tmp_path / f"memory-{rank}")}
+        command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--name", f"host{rank}", "job.py"]
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=environment))
+    assert [process.wait(SECONDS) for process in started] == [0, 0]
+    first = next(tmp_path.glob("ticktree-runs/*-host0"))
+    merge = [sys.executable, "-m", "ticktree", "merge", str(first), "-o", "job.json"]
+    done = subprocess.run(merge, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    profile = Profile.from_json((tmp_path / "job.json").read_text())
+    assert profile.losses.get("runs_not_gathered", 0) == 0
+    _, node = only(profile, "all_reduce")
+    assert node.count == 24
+    assert not node.wakers  # the last signal on a machine need not be of who came last
+    (found,) = stragglers(profile)
+    assert found.evidence["who"] == "rank 1"
+    assert found.evidence["known_by"] == "going in step"

@@ -67,11 +67,12 @@ class _Distributed:
         for name in _OTHERS:
             self._wrap_function(module, name, self._other)
         self._wrap_function(module, "init_process_group", partial(self._initializer, module))
+        self._wrap_function(module, "destroy_process_group", partial(self._destroyer, module))
         _patches.wrap(module.Work, "wait", self._work)
 
     def wrap_names(self, package: ModuleType) -> None:
         """Puts the same into torch.distributed, where it was imported before: most programs call it there."""
-        for name in (*_COLLECTIVES, *_OTHERS, "init_process_group"):
+        for name in (*_COLLECTIVES, *_OTHERS, "init_process_group", "destroy_process_group"):
             ours = self._instead.get(vars(package).get(name))
             if ours is not None:
                 _patches.put(package, name, ours)
@@ -123,6 +124,16 @@ class _Distributed:
                 recorder.role(ROLE)
                 recorder.name_process(f"{ROLE} {module.get_rank()}")
             return result
+
+        return wrapper
+
+    def _destroyer(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
+        peers = self.arrivals.peers
+
+        def wrapper(group: Any = None) -> Any:
+            if group is None or group is module.GroupMember.WORLD:
+                peers.leave()
+            return function(group)
 
         return wrapper
 
