@@ -3,10 +3,9 @@
     python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3]
 
 The calls are those of a synthetic loop, spread over five processes. They are written as a dataset (`ticktree export
---to parquet --table all`), and a query asks for the 50th, 99th and 99.9th percentile of each node. The peer is asked the
-same of a file with as many `log_event` blocks as `--peer-calls` says, which viztracer itself has saved: all of its JSON
-must fit into memory. Each question is a process of its own, in turns; what is compared is seconds and peak memory a
-million calls.
+--to parquet --table all`), and a query asks for the 50th, 99th and 99.9th percentile of each node. The peer is asked
+the same of a file with as many `log_event` blocks as `--peer-calls` says, which viztracer itself has saved: all of its
+JSON must fit into memory. Each question is a process of its own, in turns.
 """
 
 from __future__ import annotations
@@ -129,13 +128,13 @@ def main() -> None:
         size = write(large, options.calls)
         print(f"dataset of {options.calls:,} calls written in {time.perf_counter() - begin:.1f} s")
         small_size = write(small, options.peer_calls)
-        query = [sys.executable, "-m", "ticktree", "query"]
-        questions = {
+        query: list[str | Path] = [sys.executable, "-m", "ticktree", "query"]
+        questions: dict[str, tuple[list[str | Path], int, int]] = {
             "ticktree query": ([*query, large, _SQL], options.calls, size),
             "ticktree query, fewer calls": ([*query, small, _SQL], options.peer_calls, small_size),
         }
         if cost_of([sys.executable, "-c", _VIZTRACER, str(options.peer_calls), theirs]) is not None:
-            ask = [sys.executable, "-c", _PANDAS, theirs]
+            ask: list[str | Path] = [sys.executable, "-c", _PANDAS, theirs]
             questions["pandas, viztracer's JSON"] = (ask, options.peer_calls, theirs.stat().st_size)
         costs: dict[str, list[Cost]] = {name: [] for name in questions}
         for _ in range(options.rounds):

@@ -23,7 +23,20 @@ DOCS = ROOT / "docs"
 # What is built or installed here is not ours to check.
 NOT_OURS = {"build", "dist", "node_modules", "shared", "ticktree-runs"}
 
-COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "doctor", "demo")
+COMMANDS = (
+    "run",
+    "report",
+    "top",
+    "compare",
+    "ab",
+    "check",
+    "export",
+    "merge",
+    "query",
+    "list",
+    "doctor",
+    "demo",
+)
 # Losses that readers add to the recorder's own.
 READERS_LOSSES = (
     "nodes_caught_in_a_write",
@@ -34,6 +47,8 @@ READERS_LOSSES = (
     "self_times_that_do_not_add_up",
     "wakes_by_unknown_processes",
     "calls_before_the_timeline",
+    "profiles_not_merged",
+    "runs_not_gathered",
 )
 
 FENCE = re.compile(

@@ -46,14 +46,23 @@ def rows(database, sql):
 
 
 def test_a_query_of_the_newest_run_is_answered_as_a_table(kept):
-    done = kept.ticktree("query", "select loop, count(*) as ticks, max(tick) as last from ticks group by loop")
+    done = kept.ticktree(
+        "query", "select loop, count(*) as ticks, max(tick) as last from ticks group by loop"
+    )
     assert done.returncode == 0, done.stderr
-    assert [line.split() for line in done.stdout.splitlines()] == [["loop", "ticks", "last"], ["train", "20", "19"]]
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["loop", "ticks", "last"],
+        ["train", "20", "19"],
+    ]
 
 
 def test_a_run_and_its_dataset_give_the_same_answers(kept):
-    sql = "select process, path, count(*) as calls, sum(duration_ns) as ns from calls group by all order by all"
-    answers = [kept.ticktree("query", run, sql, "--format", "json").stdout for run in ("ticktree-runs", "dataset")]
+    sql = (
+        "select process, path, count(*) as calls, sum(duration_ns) as ns from calls group by all order by all"
+    )
+    answers = [
+        kept.ticktree("query", run, sql, "--format", "json").stdout for run in ("ticktree-runs", "dataset")
+    ]
     assert answers[0] == answers[1]
     assert [row["calls"] for row in json.loads(answers[0])] == [20, 20]
 
@@ -68,7 +77,9 @@ def test_csv_and_markdown_hold_hostile_names(kept):
 
 
 def test_a_wrong_query_is_duckdbs_message_in_one_line(kept):
-    assert_one_clear_line(kept.ticktree("query", "dataset", "select nothing from nodes"), "Binder Error", "nothing")
+    assert_one_clear_line(
+        kept.ticktree("query", "dataset", "select nothing from nodes"), "Binder Error", "nothing"
+    )
     assert_one_clear_line(kept.ticktree("query", "dataset", "selec 1"), "Parser Error")
     assert_one_clear_line(kept.ticktree("query", "elsewhere", "select 1"), "elsewhere")
 

@@ -16,7 +16,9 @@ from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch is built without distributed")
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="torch is built without distributed"
+)
 
 SECONDS = 400
 # The ranks are started without torchrun, which takes seconds more; a file is their meeting point: no port is needed.
@@ -51,7 +53,9 @@ def job(tmp_path):
 
     def run(program, ranks=2, begin=BEGIN, module=()):
         script = tmp_path / "job.py"
-        script.write_text(begin + textwrap.dedent(program) + f"\nif __name__ == '__main__':\n    main({ranks})\n")
+        script.write_text(
+            begin + textwrap.dedent(program) + f"\nif __name__ == '__main__':\n    main({ranks})\n"
+        )
         environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "ticktree", "run", "--quiet", *module, str(script)]
         done = subprocess.run(
@@ -109,7 +113,9 @@ def test_a_slow_rank_is_named_although_all_steps_take_the_same_time(job):
     assert found.evidence["who"] == "rank 1"
     assert found.evidence["known_by"] == "signals"
     assert "all_reduce" in found.message
-    assert {writer.role for writer in profile.writers.values() if writer.process_name.startswith("rank")} == {"rank"}
+    assert {writer.role for writer in profile.writers.values() if writer.process_name.startswith("rank")} == {
+        "rank"
+    }
 
 
 @pytest.mark.slow
@@ -232,7 +238,7 @@ def test_a_rank_that_dies_dies_as_it_would_and_the_others_meet_what_they_would(j
 def test_the_meetings_that_findings_look_for_are_rows_that_are_made():
     from ticktree.instrument.torch import data_parallel, distributed
 
-    assert MEETINGS <= {*distributed._COLLECTIVES, data_parallel.GRADIENTS, "Work.wait"}
+    assert {*distributed._COLLECTIVES, data_parallel.GRADIENTS, "Work.wait"} >= MEETINGS
 
 
 TWO_MACHINES = """
@@ -282,3 +288,42 @@ def test_what_two_machines_recorded_is_gathered_and_the_slow_rank_named_without_
     (found,) = stragglers(profile)
     assert found.evidence["who"] == "rank 1"
     assert found.evidence["known_by"] == "going in step"
+
+
+@pytest.mark.slow
+def test_the_gradients_of_several_models_are_one_wait_and_a_pass_without_them_none(job):
+    profile = job(
+        """
+        def job(rank):
+            kind = torch.nn.parallel.DistributedDataParallel
+            models = [kind(torch.nn.Linear(8, 8)) for _ in range(2)]
+            for _ in range(3):
+                sum(model(torch.ones(2, 8)).sum() for model in models).backward()
+            with models[0].no_sync():
+                models[0](torch.ones(2, 8)).sum().backward()
+            with torch.no_grad():
+                models[1](torch.ones(2, 8))
+            expected = [parameter.grad.clone() for parameter in models[1].parameters()]
+            dist.all_reduce(expected[0])
+            assert torch.allclose(expected[0], 2 * next(models[1].parameters()).grad)
+        """
+    )
+    _, node = only(profile, "DDP all_reduce")
+    assert node.count == 6
+    assert "unwound" not in profile.losses
+
+
+@pytest.mark.slow
+def test_a_collective_in_compiled_code_is_compiled_and_has_no_row(job):
+    profile = job(
+        """
+        def job(rank):
+            @torch.compile(fullgraph=True, backend="eager")
+            def step(values):
+                dist.all_reduce(values)
+                return values + 1
+
+            assert step(torch.ones(2)).tolist() == [3.0, 3.0]
+        """
+    )
+    assert not [path for path, _, each in profile.root.walk() if each.name == "all_reduce"]

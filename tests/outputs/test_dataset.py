@@ -16,7 +16,10 @@ HOSTILE = "a/b=c d%\N{SNOWMAN}\ud800"
 
 def timeline(process, calls=1000, name="update"):
     """Calls of one process: the n-th begins at n us and takes n ns."""
-    lanes = (Lane(process, 7, "train", "", 70, "MainThread", 0), Lane(process, 7, "train", "", 71, "helper", 2))
+    lanes = (
+        Lane(process, 7, "train", "", 70, "MainThread", 0),
+        Lane(process, 7, "train", "", 71, "helper", 2),
+    )
     spots = (Spot("train", tick=True), Spot(f"train/{name}", wait=True))
     numbers = np.arange(calls, dtype=np.int64)
     return Timeline(lanes, spots, numbers * 1000, numbers, numbers % 2, numbers % 2)

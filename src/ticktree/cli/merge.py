@@ -107,7 +107,10 @@ def _sources(words: Sequence[str]) -> list[Path]:
 
 
 def _each(path: Path) -> list[Path]:
-    """Of a directory of runs each of them, of a run what it has gathered too; what else is in its directory is the run."""
+    """Of a directory of runs each of them, of a run what it has gathered too.
+
+    What else is in a run's directory, its manifest above all, is the run.
+    """
     if (path.parent / MANIFEST_NAME).exists() and path.name.endswith(".json"):
         path = path.parent
     if (path / MANIFEST_NAME).exists():

@@ -22,13 +22,16 @@ from ticktree.cli.screen import note, show
 
 @click.command("query", short_help="SQL over a run.")
 @click.argument("words", metavar="[RUN] SQL", nargs=-1, required=True)
-@click.option("--format", "format_name", type=click.Choice(list(FORMATS)), default="terminal", show_default=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(FORMATS)), default="terminal", show_default=True
+)
 @options.output
 def command(words: tuple[str, ...], format_name: str, output: Path | None) -> None:
     """Answer a SELECT over a run's tables: nodes, loops, gauges, processes, threads, shares, losses, metadata.
 
     Of a run with a timeline also: calls, ticks. RUN is a run, a saved profile, a directory that `export --to parquet
-    --table all` has written, or left out: the newest run in ./ticktree-runs. The query can read these tables and nothing else.
+    --table all` has written, or left out: the newest run in ./ticktree-runs. The query reads these tables and nothing
+    else.
     """
     if len(words) > 2:
         raise click.UsageError("give a run and one query, in quotes.")
@@ -38,7 +41,9 @@ def command(words: tuple[str, ...], format_name: str, output: Path | None) -> No
         columns, rows = database.select(sql)
         pieces = FORMATS[format_name](columns, rows)
         if not database.has_calls and re.search(r"\b(calls|ticks)\b", sql, re.IGNORECASE):
-            note("This run has no timeline, so that calls and ticks are empty: `ticktree run --timeline` records one")
+            note(
+                "This run has no timeline, so that calls and ticks are empty: `ticktree run --timeline` records one"
+            )
         if output is None or output == Path("-"):
             for piece in pieces:
                 show(piece.encode(errors="backslashreplace"), sys.stdout)

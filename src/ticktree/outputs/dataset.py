@@ -1,4 +1,4 @@
-"""A dataset: every table of a run as Parquet, its single calls partitioned by process; for what is too large for one file.
+"""A dataset: every table of a run as Parquet, its single calls partitioned by process.
 
     nodes.parquet, loops.parquet, ...               the tables of `--to csv` and `--to parquet`
     calls/process=PID-STARTED/part-0.parquet        the calls of one process, where the run has a timeline
@@ -68,7 +68,9 @@ def _calls(part: Timeline, calls: Column) -> bytes:
         distinct = list(dict.fromkeys(map(encodable, values)))
         places = {value: number for number, value in enumerate(distinct)}
         indices = np.array([places[encodable(value)] for value in values], np.int32)[at]
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices), pyarrow.array(distinct, pyarrow.string()))
+        return pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array(indices), pyarrow.array(distinct, pyarrow.string())
+        )
 
     def numbers(value: Callable[[Lane], int]) -> Any:
         return pyarrow.array(np.array([value(lane) for lane in part.lanes], np.int64)[lanes])

@@ -1,7 +1,7 @@
 """What a run has gathered of the other runs of its job (session/gathering.py).
 
-    ticktree-runs/RUN/job/expected          how many there are
-    ticktree-runs/RUN/job/*.json.gz         their profiles, those that came in time
+ticktree-runs/RUN/job/expected          how many there are
+ticktree-runs/RUN/job/*.json.gz         their profiles, those that came in time
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Gathering: the profiles of a job's other machines, over its own store, as its ranks leave it.
 
 Of each run one rank, the one with the lowest number, puts what was recorded of it into the store; rank 0 waits a while
-and keeps what has come beside its own run, for `ticktree merge`. Why a store and no collective: a collective needs every
-rank, in the same order; one that has died, or has gone another way, would hold up the end of all others for half an
-hour. Here nobody waits but rank 0, for some seconds, and what does not come in time is still on its own machine's disk.
+and keeps what has come beside its own run, for `ticktree merge`. Why a store and no collective: a collective needs
+every rank, in the same order; one that has died, or has gone another way, would hold up the end of all others for half
+an hour. Here nobody waits but rank 0, for some seconds, and what does not come in time is on its own machine's disk.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -54,12 +55,11 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
 
 def _client(store: Any) -> Any:
     """A connection of our own, which gives up soon: the program's waits for half an hour where nobody answers."""
-    from torch.distributed import TCPStore
-
-    while not isinstance(store, TCPStore):
+    kind: Any = sys.modules["torch.distributed"].TCPStore
+    while not isinstance(store, kind):
         store = store.underlying_store  # of stores that are no prefix of one, there is none
     patience = timedelta(seconds=_PATIENCE_S)
-    return TCPStore(store.host, store.port, is_master=False, timeout=patience, wait_for_workers=False)
+    return kind(store.host, store.port, is_master=False, timeout=patience, wait_for_workers=False)
 
 
 def _keep(run: RunDirectory, store: Any, keys: Sequence[str], within_s: float) -> None:

@@ -12,7 +12,14 @@ from ticktree.profile.clock import HOST
 # As instrument/torch calls its rows. At others, as a broadcast, not everybody waits for everybody.
 MEETINGS = frozenset(
     {
-        *("all_reduce", "all_reduce_coalesced", "barrier", "monitored_barrier", "DDP all_reduce", "Work.wait"),
+        *(
+            "all_reduce",
+            "all_reduce_coalesced",
+            "barrier",
+            "monitored_barrier",
+            "DDP all_reduce",
+            "Work.wait",
+        ),
         *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object"),
         *("all_gather_single", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single"),
         *("all_to_all", "all_to_all_single"),

@@ -74,7 +74,9 @@ class Database:
 
     def _make_views(self) -> None:
         for table in TABLES:
-            self._connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({self._text(f'{table}.parquet')})")
+            self._connection.execute(
+                f"CREATE VIEW {table} AS SELECT * FROM read_parquet({self._text(f'{table}.parquet')})"
+            )
         columns = ", ".join(["process", *CALL_COLUMNS])
         if self.has_calls:
             files = self._text(f"{CALLS}/*/*.parquet")

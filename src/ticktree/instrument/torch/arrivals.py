@@ -35,8 +35,8 @@ class Arrivals:
             group: which; None for all ranks.
 
         Returns:
-            What tells this collective from those shortly before and after. None where this rank is not of the group, or
-            others cannot see its signals: the last of those that can be seen need not be the last to arrive.
+            What tells this collective from those shortly before and after. None where this rank is not of the group,
+            or others cannot see its signals: the last of those that can be seen need not be the last to arrive.
         """
         if group is None:
             group = sys.modules["torch.distributed.distributed_c10d"].GroupMember.WORLD

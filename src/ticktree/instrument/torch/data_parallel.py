@@ -1,6 +1,6 @@
 """DistributedDataParallel: in a backward pass, the wait for other ranks' gradients after this rank has made its own.
 
-Its reducer starts each all-reduce from inside the pass, while the rest of the gradients is computed, and waits for them
+Its reducer starts each all-reduce from inside the pass, while the rest of the gradients is computed, and waits for all
 in a callback at the pass's end. Two callbacks around that one tell the wait from the work: what overlaps is work.
 """
 
@@ -26,16 +26,15 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
     """Wraps `DistributedDataParallel` (torch.nn.parallel.distributed)."""
     import torch
 
-    engine = torch.autograd.Variable._execution_engine
+    gradients = _Gradients(recorder, torch.autograd.Variable._execution_engine, arrivals)
     syncing = Wait(arrivals.channel, BUFFERS)
 
     def make_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            gradients.close()  # of a pass that ended in an exception, as where a rank has died
             outputs = forward(self, *args, **kwargs)
             if recorder.recording and self.require_backward_grad_sync and torch.is_grad_enabled():
-                _Gradients(recorder, engine, arrivals, self.process_group).watch(
-                    module._find_tensors(outputs)
-                )
+                gradients.await_those_of(module._find_tensors(outputs), self.process_group)
             return outputs
 
         return wrapper
@@ -46,45 +45,51 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
 
         return wrapper
 
-    if hasattr(module, "_find_tensors") and hasattr(engine, "queue_callback"):
+    if hasattr(module, "_find_tensors") and hasattr(torch.autograd.Variable._execution_engine, "queue_callback"):
         patches.wrap_at(module, "DistributedDataParallel.forward", make_forward)
     patches.wrap_at(module, "DistributedDataParallel._sync_buffers", make_sync)
 
 
 class _Gradients:
-    """The wait of one backward pass."""
+    """The waits at the ends of backward passes: of one through several models, one for all of them."""
 
-    def __init__(self, recorder: Recorder, engine: Any, arrivals: Arrivals, group: Any) -> None:
+    def __init__(self, recorder: Recorder, engine: Any, arrivals: Arrivals) -> None:
         self._recorder = recorder
         self._engine = engine
         self._arrivals = arrivals
-        self._group = group
         self._section = recorder.section(GRADIENTS, wait=True)
-        self._thread = threading.get_ident()
-        self._key: tuple[str, int] | None = None
-        self._is_queued = False
+        self._waiting_thread = 0  # whose wait is open
 
-    def watch(self, tensors: Any) -> None:
-        """Begin with the first gradient that arrives at the outputs of a forward pass."""
+    def await_those_of(self, tensors: Any, group: Any) -> None:
+        """Have the next pass through the outputs of a forward pass tell its wait from its work."""
+        thread, is_queued = threading.get_ident(), False
+
+        def begin(_gradient: Any) -> None:
+            nonlocal is_queued
+            if not is_queued:  # by another of the outputs
+                is_queued = True
+                # Before the reducer queues its own: callbacks run in the order in which they were queued.
+                self._engine.queue_callback(computed)
+
+        def computed() -> None:
+            # On a device's thread it waits for nobody.
+            if self._recorder.recording and not self._waiting_thread and threading.get_ident() == thread:
+                key = self._arrivals.arrive(group)
+                self._waiting_thread = thread
+                self._section.__enter__()
+                self._engine.queue_callback(lambda: self._reduced(key))
+
         for tensor in tensors:
             if tensor.requires_grad:
-                tensor.register_hook(self._begin)
+                tensor.register_hook(begin)
 
-    def _begin(self, _gradient: Any) -> None:
-        # Before the reducer queues its own: callbacks run in the order in which they were queued.
-        if not self._is_queued:
-            self._is_queued = True
-            self._engine.queue_callback(self._computed)
+    def _reduced(self, key: tuple[str, int] | None) -> None:
+        if key is not None:
+            self._recorder.unblocked_by(self._arrivals.channel.name, key)
+        self.close()
 
-    def _computed(self) -> None:
-        """All gradients of this rank are there: next, the reducer waits for those of the others."""
-        if threading.get_ident() != self._thread or not self._recorder.recording:
-            return  # on a device's thread, where it waits for nobody
-        self._key = self._arrivals.arrive(self._group)
-        self._section.__enter__()
-        self._engine.queue_callback(self._reduced)
-
-    def _reduced(self) -> None:
-        if self._key is not None:
-            self._recorder.unblocked_by(self._arrivals.channel.name, self._key)
-        self._section.__exit__(None, None, None)
+    def close(self) -> None:
+        """End this thread's wait, if it has not ended."""
+        if self._waiting_thread == threading.get_ident():
+            self._waiting_thread = 0
+            self._section.__exit__(None, None, None)

@@ -1,7 +1,7 @@
 """torch.distributed: waiting for the other ranks, apart from work, and for whom; ranks as a role.
 
-At a collective everybody waits for the last to arrive: each rank signals as it arrives, so that on one machine the last
-signal is of whoever was waited for. Nothing here talks to other ranks.
+At a collective everybody waits for the last to arrive: each rank signals as it arrives, so that on one machine the
+last signal is of whoever was waited for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 ROLE = "rank"
 _COLLECTIVES = (
     *("all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier"),
-    *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single"),
+    *(
+        "all_gather",
+        "all_gather_coalesced",
+        "all_gather_into_tensor",
+        "all_gather_object",
+        "all_gather_single",
+    ),
     *("gather", "gather_object", "scatter", "scatter_object_list", "broadcast_object_list"),
     *("reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single", "all_to_all", "all_to_all_single"),
 )
@@ -77,7 +83,9 @@ class _Distributed:
             if ours is not None:
                 _patches.put(package, name, ours)
 
-    def _wrap_function(self, module: ModuleType, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+    def _wrap_function(
+        self, module: ModuleType, name: str, make: Callable[[Any], Callable[..., Any]]
+    ) -> None:
         original = vars(module).get(name)
         _patches.wrap(module, name, make)
         if vars(module).get(name) is not original:
