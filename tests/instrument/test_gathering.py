@@ -13,13 +13,17 @@ from ticktree.run.loading import load
 from ticktree.session.gathering import WITHIN_VARIABLE, gather
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch is built without distributed")
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="torch is built without distributed"
+)
 
 
 @pytest.fixture
 def store():
     patience = timedelta(seconds=60)
-    return torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, timeout=patience, wait_for_workers=False)
+    return torch.distributed.TCPStore(
+        "127.0.0.1", 0, is_master=True, timeout=patience, wait_for_workers=False
+    )
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import textwrap
 import pytest
 
 from ticktree.analysis.crews.meetings import MEETINGS
+from ticktree.analysis.offsets import offset
 from ticktree.analysis.registry import findings
 from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
@@ -192,6 +194,10 @@ def test_every_collective_is_one_wait_and_gives_what_it_gives(job):
             group = dist.new_group([1])
             dist.barrier(group=group)
             if rank == 0:
+                dist.isend(one, 1).wait()
+            else:
+                dist.irecv(other, 0).wait()
+            if rank == 0:
                 dist.send(one, 1)
             else:
                 dist.recv(other, 0)
@@ -211,6 +217,8 @@ def test_every_collective_is_one_wait_and_gives_what_it_gives(job):
     assert counts["all_gather"] == 2  # what a collective of objects does is part of it
     assert counts["all_gather_object"] == 2
     assert counts["new_group"] == 2
+    assert counts["barrier (1 of 2 ranks)"] == 1
+    assert counts["Work.wait (others)"] == 2
     assert counts["send"] == counts["recv"] == 1
 
 
@@ -273,10 +281,11 @@ def test_what_two_machines_recorded_is_gathered_and_the_slow_rank_named_without_
         (tmp_path / f"memory-{rank}").mkdir()
         job = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         environment = {**os.environ, **job, "TICKTREE_MEMORY_DIR": str(tmp_path / f"memory-{rank}")}
-        command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--name", f"host{rank}", "job.py"]
+        command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--timeline"]
+        command += ["--name", f"host{rank}", "job.py"]
         started.append(subprocess.Popen(command, cwd=tmp_path, env=environment))
     assert [process.wait(SECONDS) for process in started] == [0, 0]
-    first = next(tmp_path.glob("ticktree-runs/*-host0"))
+    first, second = (next(tmp_path.glob(f"ticktree-runs/*-host{rank}")) for rank in range(2))
     merge = [sys.executable, "-m", "ticktree", "merge", str(first), "-o", "job.json"]
     done = subprocess.run(merge, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
@@ -288,6 +297,33 @@ def test_what_two_machines_recorded_is_gathered_and_the_slow_rank_named_without_
     (found,) = stragglers(profile)
     assert found.evidence["who"] == "rank 1"
     assert found.evidence["known_by"] == "going in step"
+    check_the_timelines_together(tmp_path, first, second)
+
+
+def check_the_timelines_together(folder, *runs):
+    """The clock is the same, so that the offset is what passed between the beginnings of the runs."""
+    timelines = [RunDirectory.open(run).timeline() for run in runs]
+    began = [RunDirectory.open(run).manifest.began_ns for run in runs]
+    apart = offset(timelines[1], timelines[0])
+    assert apart.meetings == 12
+    assert abs(apart.ns - (began[1] - began[0])) <= apart.bound_ns
+    export = [
+        sys.executable,
+        "-m",
+        "ticktree",
+        "export",
+        *map(str, runs),
+        "--to",
+        "chrome",
+        "-o",
+        "job-trace.json",
+    ]
+    done = subprocess.run(export, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    assert "at most" in done.stderr
+    trace = json.loads((folder / "job-trace.json").read_text())["traceEvents"]
+    names = [event["args"]["name"] for event in trace if event.get("name") == "process_name"]
+    assert any("more or less" in name for name in names)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
 
@@ -11,18 +12,20 @@ from ticktree.cli import options
 from ticktree.cli.datasets import write_dataset
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read, timeline_for
+from ticktree.cli.jobs import job_timeline
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, Output, ViewOptions
 from ticktree.outputs.headline import losses
 from ticktree.outputs.options import Only, TableName
 from ticktree.profile import Profile
+from ticktree.run.abandoned import finish_abandoned
 
 _ALL = "all"
 
 
 @click.command("export", short_help="A run in another program's format.")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
 @click.option(
     "--to", "format_name", type=click.Choice(list(EXPORTS)), required=True, help="The format to write."
 )
@@ -41,7 +44,7 @@ _ALL = "all"
 @options.output
 @options.categories
 def command(
-    run: Path | None,
+    runs: tuple[Path, ...],
     format_name: str,
     table: str,
     only: Only | None,
@@ -51,13 +54,18 @@ def command(
     """Write a run in the format of another program, to FILE or to standard output.
 
     RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in
-    ./ticktree-runs. A program that still runs is written as it is at this moment.
+    ./ticktree-runs. A program that still runs is written as it is at this moment. Several are the runs of one job on
+    several machines, of which perfetto and chrome show the timelines together.
     """
     form = EXPORTS[format_name]
     if only is not None and not form.uses_events:
         raise click.UsageError(
             f"--only is of formats that hold both totals and single calls; {form.name} does not."
         )
+    if len(runs) > 1:
+        _export_job(runs, form, output)
+        return
+    run = runs[0] if runs else None
     profile = read(run, categories)
     if table == _ALL:
         _export_all(profile, form, run, output)
@@ -81,3 +89,20 @@ def _export_all(profile: Profile, form: Output, run: Path | None, output: Path |
         raise click.UsageError("--table all writes a directory: give it with -o DIR.")
     with progress("writing"):
         write_dataset(output, profile, run)
+
+
+def _export_job(runs: Sequence[Path], form: Output, output: Path | None) -> None:
+    if not form.needs_events:
+        able = ", ".join(name for name, each in EXPORTS.items() if each.needs_events)
+        raise click.UsageError(
+            f"several runs are shown together by {able}; for {form.name}, `ticktree merge` them."
+        )
+    with progress("reading"):
+        finish_abandoned()
+        timeline, said = job_timeline(runs)
+        profile = Profile().merge(*(read(run) for run in runs))
+    for line in said:
+        note(line)
+    with progress("writing"):
+        document = form.render(profile, ViewOptions(), timeline)
+    deliver(document, output, binary=form.binary)

@@ -9,22 +9,17 @@ from ticktree.analysis.crews.roles import Unit
 from ticktree.profile import Node
 from ticktree.profile.clock import HOST
 
-# As instrument/torch calls its rows. At others, as a broadcast, not everybody waits for everybody.
-MEETINGS = frozenset(
+# Of all ranks, as instrument/torch calls its rows. At others, as a broadcast, not everybody waits for everybody.
+BLOCKING = frozenset(
     {
-        *(
-            "all_reduce",
-            "all_reduce_coalesced",
-            "barrier",
-            "monitored_barrier",
-            "DDP all_reduce",
-            "Work.wait",
-        ),
+        *("all_reduce", "all_reduce_coalesced", "barrier", "monitored_barrier"),
         *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object"),
         *("all_gather_single", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single"),
         *("all_to_all", "all_to_all_single"),
     }
 )
+# A rank has come to these before they begin: they only wait for the others.
+MEETINGS = BLOCKING | {"DDP all_reduce", "Work.wait"}
 # Its peers must wait so many times as long: what is waited is what is left over of all else, and varies as much.
 LATE_FACTOR = 2.0
 

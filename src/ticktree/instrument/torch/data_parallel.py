@@ -15,7 +15,7 @@ from ticktree.recorder import Wait
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
-    from ticktree.instrument.torch.arrivals import Arrivals
+    from ticktree.instrument.torch.arrivals import Arrival, Arrivals
     from ticktree.recorder import Recorder
 
 GRADIENTS = "DDP all_reduce"
@@ -45,7 +45,9 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
 
         return wrapper
 
-    if hasattr(module, "_find_tensors") and hasattr(torch.autograd.Variable._execution_engine, "queue_callback"):
+    if hasattr(module, "_find_tensors") and hasattr(
+        torch.autograd.Variable._execution_engine, "queue_callback"
+    ):
         patches.wrap_at(module, "DistributedDataParallel.forward", make_forward)
     patches.wrap_at(module, "DistributedDataParallel._sync_buffers", make_sync)
 
@@ -74,18 +76,18 @@ class _Gradients:
         def computed() -> None:
             # On a device's thread it waits for nobody.
             if self._recorder.recording and not self._waiting_thread and threading.get_ident() == thread:
-                key = self._arrivals.arrive(group)
+                arrival = self._arrivals.arrive(group)
                 self._waiting_thread = thread
                 self._section.__enter__()
-                self._engine.queue_callback(lambda: self._reduced(key))
+                self._engine.queue_callback(lambda: self._reduced(arrival))
 
         for tensor in tensors:
             if tensor.requires_grad:
                 tensor.register_hook(begin)
 
-    def _reduced(self, key: tuple[str, int] | None) -> None:
-        if key is not None:
-            self._recorder.unblocked_by(self._arrivals.channel.name, key)
+    def _reduced(self, arrival: Arrival | None) -> None:
+        if arrival is not None and arrival.key is not None:
+            self._recorder.unblocked_by(self._arrivals.channel.name, arrival.key)
         self.close()
 
     def close(self) -> None:

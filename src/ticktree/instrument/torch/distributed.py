@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.torch import data_parallel
-from ticktree.instrument.torch.arrivals import Arrivals
+from ticktree.instrument.torch.arrivals import Arrival, Arrivals
 from ticktree.recorder import Wait
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ _COLLECTIVES = (
 )
 # What only two take part in, or what sets up groups: nobody is named.
 _OTHERS = ("send", "recv", "send_object_list", "recv_object_list", "new_group")
+
+# Of a work that was not started by one of these collectives: of an `isend`, or by a group's own methods.
+_OF_ANY = " (others)"
 
 _patches = Patches()
 
@@ -62,8 +65,8 @@ class _Distributed:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.arrivals = Arrivals(recorder)
-        self._working = Wait(self.arrivals.channel, "Work.wait")
-        self._works: WeakKeyDictionary[Any, tuple[str, int]] = WeakKeyDictionary()
+        self._waits: dict[str, Wait] = {}
+        self._works: WeakKeyDictionary[Any, Arrival] = WeakKeyDictionary()
         self._instead: dict[Any, Any] = {}
 
     def wrap(self, module: ModuleType) -> None:
@@ -83,6 +86,13 @@ class _Distributed:
             if ours is not None:
                 _patches.put(package, name, ours)
 
+    def _wait(self, name: str) -> Wait:
+        """The wait of a row; those of the groups of a job are few."""
+        wait = self._waits.get(name)
+        if wait is None:
+            wait = self._waits[name] = Wait(self.arrivals.channel, name)
+        return wait
+
     def _wrap_function(
         self, module: ModuleType, name: str, make: Callable[[Any], Callable[..., Any]]
     ) -> None:
@@ -93,19 +103,22 @@ class _Distributed:
 
     def _collective(self, function: Callable[..., Any]) -> Callable[..., Any]:
         recorder, arrivals, works = self._recorder, self.arrivals, self._works
-        waiting = Wait(arrivals.channel, function.__name__)
+        name, wait_of = function.__name__, self._wait
         group_of, is_async = _argument(function, "group"), _argument(function, "async_op")
         is_compiling = _is_compiling()
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if is_compiling() or not recorder.recording:
                 return function(*args, **kwargs)
-            key = arrivals.arrive(group_of(args, kwargs))
+            arrival = arrivals.arrive(group_of(args, kwargs))
+            if arrival is None:
+                return function(*args, **kwargs)
             if not is_async(args, kwargs):
-                return waiting.call(partial(function, **kwargs) if kwargs else function, args, key)
+                waiting = wait_of(name + arrival.of)
+                return waiting.call(partial(function, **kwargs) if kwargs else function, args, arrival.key)
             work = function(*args, **kwargs)
-            if key is not None and work is not None:
-                works[work] = key
+            if work is not None:
+                works[work] = arrival
             return work
 
         return wrapper
@@ -146,13 +159,14 @@ class _Distributed:
         return wrapper
 
     def _work(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        working, works = self._working, self._works
+        works, wait_of = self._works, self._wait
         is_compiling = _is_compiling()
 
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return function(self, *args, **kwargs)
-            return working.call(partial(function, **kwargs), (self, *args), works.get(self))
+            key, of = works.get(self) or (None, _OF_ANY)
+            return wait_of(f"Work.wait{of}").call(partial(function, **kwargs), (self, *args), key)
 
         return wrapper
 
