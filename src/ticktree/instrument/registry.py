@@ -118,7 +118,7 @@ BUILT_IN: tuple[Library, ...] = (
         "torch-distributed",
         "ticktree.instrument.torch.distributed",
         "A row for each wait for other ranks, at a collective or for gradients, and for whom; ranks as a role.",
-        package="torch",
+        packages=("torch",),
     ),
     Library(
         "stable-baselines3",
