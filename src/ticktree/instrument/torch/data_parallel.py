@@ -26,7 +26,8 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
     """Wraps `DistributedDataParallel` (torch.nn.parallel.distributed)."""
     import torch
 
-    gradients = _Gradients(recorder, torch.autograd.Variable._execution_engine, arrivals)
+    engine = torch.autograd.Variable._execution_engine
+    gradients = _Gradients(recorder, engine, arrivals)
     syncing = Wait(arrivals.channel, BUFFERS)
 
     def make_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,9 +46,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
 
         return wrapper
 
-    if hasattr(module, "_find_tensors") and hasattr(
-        torch.autograd.Variable._execution_engine, "queue_callback"
-    ):
+    if hasattr(module, "_find_tensors") and hasattr(engine, "queue_callback"):
         patches.wrap_at(module, "DistributedDataParallel.forward", make_forward)
     patches.wrap_at(module, "DistributedDataParallel._sync_buffers", make_sync)
 

@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 ROLE = "rank"
 _COLLECTIVES = (
     *("all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier"),
-    *(
-        "all_gather",
-        "all_gather_coalesced",
-        "all_gather_into_tensor",
-        "all_gather_object",
-        "all_gather_single",
-    ),
+    *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single"),
+    "all_gather_object",
     *("gather", "gather_object", "scatter", "scatter_object_list", "broadcast_object_list"),
     *("reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single", "all_to_all", "all_to_all_single"),
 )
@@ -149,12 +144,12 @@ class _Distributed:
         return wrapper
 
     def _destroyer(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
-        peers = self.arrivals.peers
+        peers, group_of = self.arrivals.peers, _argument(function, "group")
 
-        def wrapper(group: Any = None) -> Any:
-            if group is None or group is module.GroupMember.WORLD:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if group_of(args, kwargs) in (None, module.GroupMember.WORLD):
                 peers.leave()
-            return function(group)
+            return function(*args, **kwargs)
 
         return wrapper
 
