@@ -203,7 +203,9 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize("place", ["Kept-1.0.dist-info", "Kept.egg-info", "Kept-1.0.egg/EGG-INFO", "kept.zip"])
+@pytest.mark.parametrize(
+    "place", ["Kept-1.0.dist-info", "Kept.egg-info", "Kept-1.0.egg/EGG-INFO", "kept.zip"]
+)
 def test_it_is_found_however_it_is_kept(brings, tmp_path, monkeypatch, place):
     where = tmp_path / place
     if where.suffix == ".zip":
