@@ -18,9 +18,10 @@ from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(
-    not torch.distributed.is_available(), reason="torch is built without distributed"
-)
+pytestmark = [
+    pytest.mark.skipif(not torch.distributed.is_available(), reason="torch is built without distributed"),
+    pytest.mark.timeout(900),  # each process imports torch, which takes a minute where others take the cores
+]
 
 SECONDS = 400
 # The ranks are started without torchrun, which takes seconds more; a file is their meeting point: no port is needed.
