@@ -81,7 +81,13 @@ def command(
     published = Publishing(otlp=otlp, every=every, prometheus=prometheus)
     published.check(quiet)
     run_program(
-        Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked), published
+        Program.named(program, is_module, args),
+        name,
+        out,
+        quiet,
+        summary_every,
+        Recording(**asked),
+        published,
     )
 
 
