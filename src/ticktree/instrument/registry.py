@@ -169,6 +169,18 @@ BUILT_IN: tuple[Library, ...] = (
         package="grpc",
     ),
     Library(
+        "ray",
+        "ticktree.instrument.ray",
+        "Tasks and actors, on every node of a cluster, below what called them; waiting for their results.",
+        package="ray",
+    ),
+    Library(
+        "rllib",
+        "ticktree.instrument.rllib",
+        "Training steps as ticks; what env runners and learners do, each a role.",
+        package="ray.rllib",
+    ),
+    Library(
         "torch-layers",
         "ticktree.instrument.torch.layers",
         "A row for every layer of a forward pass.",
