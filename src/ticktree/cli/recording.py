@@ -50,6 +50,12 @@ _OPTIONS = (
         show_default=True,
         help="How many levels of calls below a function in focus are recorded.",
     ),
+    click.option(
+        "--warmup",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Set the first N calls of each function in focus aside; by default as many as are unlike the rest.",
+    ),
     click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
     click.option(
         "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
@@ -75,6 +81,7 @@ class Recording:
         device_sync: whether sections wait for their device.
         focus: the functions whose call trees are recorded.
         depth: how many levels of calls below them.
+        warmup: how many first calls of each are set aside; None for as many as are unlike the rest.
         focus_c: whether C functions are recorded there too.
         timeline: whether to keep calls one by one.
         timeline_events: the same, and how many of each process.
@@ -87,6 +94,7 @@ class Recording:
     device_sync: bool = False
     focus: Sequence[str] = ()
     depth: int = DEPTH
+    warmup: int | None = None
     focus_c: bool = False
     timeline: bool = False
     timeline_events: int | None = None
@@ -108,7 +116,9 @@ class Recording:
         events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
         if events is not None:
             environment[TIMELINE_VARIABLE] = str(events)
-        return environment | focus_environment(checked_names(self.focus), self.depth, self.focus_c)
+        return environment | focus_environment(
+            checked_names(self.focus), self.depth, self.focus_c, self.warmup
+        )
 
 
 def options(command: _Command) -> _Command:

@@ -31,7 +31,7 @@ MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every s
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
 TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
 # Functions whose calls are recorded: recorder/focus reads them.
-FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C")
+FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
 # What is recorded, and how, in every process of a run.
 _ASKED_FOR = (
     AUTO_VARIABLE,

@@ -19,7 +19,9 @@ ROUND_TRIP = "round trip"
 _STEPS = Categories(
     {
         QUEUE_MERGE: (
-            *("queue merg*", "merg* queue", "action* merg*", "merg* action*", "chunk merg*", "merg* chunk*"),
+            # No "merger" of actions: it makes one action of several models', with no queue about.
+            *("queue merg*", "merg* queue", "action* merge", "action* merging", "merg* action*"),
+            *("chunk merg*", "merg* chunk*"),
             *("queue append*", "queue extend*", "queue replac*", "action queue", "actions queue"),
         ),
         GUIDANCE: ("guidance", "guided"),
@@ -30,6 +32,7 @@ _STEPS = Categories(
         "postprocessing": ("postprocess*", "post process*", "denormali*", "unnormali*"),
         PREPROCESSING: ("preprocess*", "pre process*", "image processing"),
         ROUND_TRIP: (
+            "get obs*",
             *("get observation*", "read observation*", "send action*", "execute and wait*", "round trip*"),
             *(
                 "http*",

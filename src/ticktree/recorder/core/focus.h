@@ -69,7 +69,10 @@ static inline void tt_focus_push(tt_recorder *recorder, tt_stack *stack, tt_fram
     }
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
         tt_loop *loop = tt_loop_of(recorder, node);
-        if (loop) tt_focus_tick_begin(recorder, loop);
+        if (loop) {
+            if (!loop->ticks) tt_loop_ask(recorder, loop, 0, tt_focus.warmup);
+            tt_focus_tick_begin(recorder, loop);
+        }
         else tt_lose(recorder, TT_LOSS_MEMORY);
     }
     tt_open(recorder, frame, around ? around : tt_bottom_parent(stack), tt_now(recorder));

@@ -41,6 +41,7 @@ typedef struct {
     tt_recorder *recorder; /* NULL: nothing is in focus */
     uint32_t epoch, depth, generation;
     int c_functions, root_count, unfound, keeps_looking;
+    uint64_t warmup; /* ticks of a root that are set aside; TT_WARMUP_FOUND: as many as are unlike the rest */
     uint32_t open; /* at least the calls that are open under focus, in all threads: 0 says that there are none */
     tt_section *roots[TT_FOCUS_ROOTS];
     tt_focus_site **sites;

@@ -27,12 +27,21 @@ class Eye:
         names: Of functions, as the program's author writes them.
         depth: Levels of calls below a root.
         c_functions: Whether C functions are recorded.
+        warmup: First calls of each function that are set aside; None: as many as are unlike the rest.
     """
 
-    def __init__(self, recorder: Recorder, names: Sequence[str], depth: int, c_functions: bool) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        names: Sequence[str],
+        depth: int,
+        c_functions: bool,
+        warmup: int | None = None,
+    ) -> None:
         self.recorder = recorder
         self.depth = depth
         self.c_functions = c_functions
+        self.warmup = warmup
         self.roots = [Root(name) for name in names]
         self._held: list[Any] = []  # what the native side knows by its address
         self._expressions: dict[CodeType, Expressions] = {}
@@ -51,7 +60,9 @@ class Eye:
 
     def watch(self, keeps_looking: bool) -> None:
         """Makes the native side ask this eye."""
-        focus_begin(self.recorder, self, self.depth, len(self.roots), self.c_functions, keeps_looking)
+        focus_begin(
+            self.recorder, self, self.depth, len(self.roots), self.c_functions, keeps_looking, self.warmup
+        )
 
     # -- asked by the native side ---------------------------------------------------------------------------------
 
