@@ -286,6 +286,7 @@ cdef extern from "core/abroad.h":
         uint64_t at_ns
     tt_abroad tt_abroad_begin(tt_recorder*, tt_section**, size_t)
     void tt_abroad_end(tt_recorder*, const tt_abroad*)
+    void tt_abroad_follow(tt_recorder*, tt_channels*, uint64_t)
     void tt_abroad_origin(tt_recorder*, tt_section**, size_t, tt_origin*)
     tt_place* tt_place_find(tt_channels*, uint64_t)
 

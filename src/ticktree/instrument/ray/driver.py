@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 _HOOK = "worker_process_setup_hook"
 # Ray's own, where the program was submitted as a job: what it says may not be said again.
 _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-# How long the end of a program may take for what nodes have not handed over yet.
-_FINISH_WITHIN_S = 20.0
+# How long the end of a program may take for what nodes have not handed over yet. One that has died is known to have
+# died only after some missed heartbeats.
+_FINISH_WITHIN_S = 15.0
+_ANSWER_WITHIN_S = 20.0
 
 
 class _Here:
@@ -41,7 +43,7 @@ def wrap(patches: Patches, recorder: Recorder) -> None:
 
     for module in (ray, worker):
         patches.wrap(module, "init", partial(_make_init, recorder))
-        patches.wrap(module, "shutdown", _make_shutdown)
+        patches.wrap(module, "shutdown", partial(_make_shutdown, recorder))
     patches.wrap(services, "start_ray_process", _make_start)
 
 
@@ -54,12 +56,18 @@ def _make_start(start: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _make_init(recorder: Recorder, init: Callable[..., Any]) -> Callable[..., Any]:
+    section = recorder.timed_section("ray.init", ("", 0, ""))
+
+    def connect(*args: Any, **kwargs: Any) -> Any:
+        with section:
+            return init(*args, **kwargs)
+
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         led = None if _is_not_ours(recorder, args, kwargs) else _led(recorder, kwargs)
         if led is None:
             return init(*args, **kwargs)
         word, kwargs = led
-        result = init(*args, **kwargs)
+        result = connect(*args, **kwargs)
         with suppress(Exception):  # the program is connected, recorded or not
             _begin(word)
         return result
@@ -135,10 +143,13 @@ def _begin(word: dict[str, Any]) -> None:
         atexit.register(_finish)  # after Ray's own was registered, and so before it
 
 
-def _make_shutdown(shutdown: Callable[..., Any]) -> Callable[..., Any]:
+def _make_shutdown(recorder: Recorder, shutdown: Callable[..., Any]) -> Callable[..., Any]:
+    section = recorder.timed_section("ray.shutdown", ("", 0, ""))
+
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        _finish()
-        return shutdown(*args, **kwargs)
+        with section:
+            _finish()
+            return shutdown(*args, **kwargs)
 
     return wrapper
 
@@ -152,5 +163,5 @@ def _finish() -> None:
     if gatherer is not None and ray.is_initialized():
         get = getattr(ray.get, "__wrapped__", ray.get)
         with suppress(Exception):  # what it has gathered so far is in the run
-            get(gatherer.finish.remote(_FINISH_WITHIN_S / 2), timeout=_FINISH_WITHIN_S)
+            get(gatherer.finish.remote(_FINISH_WITHIN_S), timeout=_ANSWER_WITHIN_S)
             ray.kill(gatherer)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.ray.submitting import KEY, names_in
+from ticktree.instrument.ray.submitting import CALLS, KEY, names_in
 from ticktree.instrument.ray.titles import Key, short
 from ticktree.instrument.ray.waiting import CHANNEL
 from ticktree.recorder import Channel
-from ticktree.recorder._native import call_under, origin_under
+from ticktree.recorder._native import call_under, follow, origin_under
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -35,6 +35,7 @@ class Work:
         self._recorder = recorder
         self._ready = ready
         self._channel = Channel(recorder, CHANNEL)
+        self._calls = Channel(recorder, CALLS)
         self._made: dict[int, tuple[Any, Any]] = {}
         self._words: dict[bytes, tuple[str, ...]] = {}
         self._sections: dict[str, Section] = {}
@@ -93,8 +94,10 @@ class Work:
         return plain
 
     def _names(self, word: Any) -> tuple[str, ...]:
+        """The names that a call carried."""
         if not isinstance(word, bytes):
             return ()
+        follow(self._calls, word)
         names = self._words.get(word)
         if names is None:
             if len(self._words) >= _MOST_WORDS:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.ray.titles import titles
+from ticktree.recorder import Channel
 from ticktree.recorder._native import names_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Among a call's keyword arguments, on the way: no program has one of this name.
 KEY = "__ticktree_from__"
+# Signals of calls that are made: what is done for them goes on from there.
+CALLS = "ray call"
 _MOST_PLACES = 4096
 
 
@@ -56,12 +59,13 @@ def wrap(patches: Patches, recorder: Recorder) -> None:
     from ray import actor, remote_function  # type: ignore[import-not-found, unused-ignore]
     from ray._common import signature  # type: ignore[import-not-found, unused-ignore]
 
+    calls = Channel(recorder, CALLS)
     patches.wrap(signature, "extract_signature", _make_extract)
     patches.wrap(signature, "flatten_args", _make_flatten)
-    patches.wrap(remote_function.RemoteFunction, "_remote", lambda remote: _carrying(recorder, remote, _of_task))
-    patches.wrap(actor.ActorClass, "_remote", lambda remote: _carrying(recorder, remote, None))
+    patches.wrap(remote_function.RemoteFunction, "_remote", lambda remote: _carrying(calls, remote, _of_task))
+    patches.wrap(actor.ActorClass, "_remote", lambda remote: _carrying(calls, remote, None))
     patches.wrap(
-        actor.ActorHandle, "_actor_method_call", lambda call: _carrying(recorder, call, _of_method)
+        actor.ActorHandle, "_actor_method_call", lambda call: _carrying(calls, call, _of_method)
     )
 
 
@@ -82,13 +86,17 @@ def _make_flatten(flatten: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _carrying(
-    recorder: Recorder, call: Callable[..., Any], title: Callable[[Any, tuple[Any, ...], Any], str] | None
+    calls: Channel, call: Callable[..., Any], title: Callable[[Any, tuple[Any, ...], Any], str] | None
 ) -> Callable[..., Any]:
+    recorder = calls.recorder
+
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not (_Job.carries and recorder.recording):
             return call(self, *args, **kwargs)
-        before, _local.word = _local.word, _word_here(recorder)
+        word = _word_here(recorder)
+        before, _local.word = _local.word, word
         try:
+            calls.signal(word)
             _take_no_short_cut(self, args)
             made = call(self, *args, **kwargs)
         finally:
@@ -131,7 +139,7 @@ def names_in(word: Any) -> tuple[str, ...]:
 
 
 def _of_task(function: Any, _args: tuple[Any, ...], options: Any) -> str:
-    return str(options.get("name") or function._function_name)
+    return str(options.get("name") or getattr(function._function, "__qualname__", function._function_name))
 
 
 def _of_method(handle: Any, args: tuple[Any, ...], options: Any) -> str:

@@ -2,6 +2,7 @@
 #ifndef TICKTREE_ABROAD_H
 #define TICKTREE_ABROAD_H
 
+#include "edge.h"
 #include "origin.h"
 
 /* Where a thread's sections hung before it began to work for somebody else. */
@@ -49,6 +50,20 @@ static void tt_abroad_end(tt_recorder *recorder, const tt_abroad *before)
     thread->base.home = before->home;
     thread->base.parent = before->parent;
     thread->base.parent_serial = before->parent_serial;
+}
+
+/* What the calling thread does from now on was called by who signalled last: the path that led here goes on from there,
+ * if that was after the thread was last heard of. Then it was idle, or it would be another call that it works at. */
+static void tt_abroad_follow(tt_recorder *recorder, tt_channels *channels, uint64_t key)
+{
+    tt_message message;
+    tt_moment now = tt_moment_now(recorder);
+    if (!tt_ask(recorder, channels, key, now, &message) || !message.path.count) return;
+    tt_thread *thread = tt_thread_here(recorder);
+    if (!thread || thread->base.top || thread->stacks) return;
+    tt_path *path = tt_path_of(recorder, thread);
+    if (!path || message.path.at_ns <= path->mark_ns) return;
+    tt_path_switch(recorder, thread, &message.path, thread->slot->tree, thread->slot->root, now);
 }
 
 /* The same place, for a task of this thread that is about to open its first section. */

@@ -69,6 +69,13 @@ def origin_under(Recorder recorder not None, tuple names not None):
     return origin
 
 
+def follow(Channel channel not None, key):
+    """What this thread does next was called by whoever signalled this last: its critical path goes on from there."""
+    cdef uint64_t at = channel.at(key)
+    if at and ready(channel.recorder):
+        tt_abroad_follow(channel.recorder.core, channels_of(channel.recorder, channel.own), at)
+
+
 def latest_of(Channel channel not None, keys):
     """Of some keys the one that was signalled last; None where none was, as far as is still known here."""
     cdef tt_recorder* core = channel.recorder.core

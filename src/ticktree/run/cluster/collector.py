@@ -10,10 +10,11 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.cluster.node import end_part, find_part
 from ticktree.run.cluster.word import reached
+from ticktree.run.directory import RunDirectory
 from ticktree.run.folding import fold_if_many
 
-# A loss until it is not: who reads the run before the node's last word, or without it, is told so.
-NOT_TO_THE_END = "ray_nodes_not_read_to_their_end"
+# A loss until it is none: who reads the run before a node's last word, or without it, is told so.
+NOTHING_YET = Profile(losses={"ray_nodes_not_read_to_their_end": 1})
 
 
 class Collected(NamedTuple):
@@ -22,12 +23,10 @@ class Collected(NamedTuple):
     Attributes:
         profile: Of all that was recorded there since the run began, as compressed JSON; None where that is nothing
             new, or nothing at all.
-        writers: How many processes recorded it.
         is_here: Whether the run itself lies here: then there is nothing to hand over.
     """
 
     profile: bytes | None = None
-    writers: int = 0
     is_here: bool = False
 
 
@@ -53,12 +52,11 @@ class Collector:
         if part is None:
             return Collected()
         fold_if_many(part)
-        profile = part.profile()
-        packed = zlib.compress(profile.merge(Profile(losses={NOT_TO_THE_END: 1})).to_json().encode(), 1)
+        packed = _packed(part.profile().merge(NOTHING_YET))
         if packed == self._last:
-            return Collected(writers=_processes(profile))
+            return Collected()
         self._last = packed
-        return Collected(packed, _processes(profile))
+        return Collected(packed)
 
     def finish(self) -> Collected:
         """The last word; from here on nothing is recorded on this node."""
@@ -67,9 +65,9 @@ class Collector:
             return Collected(is_here=self._is_here)
         profile = part.profile()
         end_part(self._word, self._node, part)
-        return Collected(zlib.compress(profile.to_json().encode(), 1), _processes(profile))
+        return Collected(_packed(profile))
 
-    def _part(self) -> Any:
+    def _part(self) -> RunDirectory | None:
         try:
             part = find_part(self._word, self._node)
         except TicktreeError:  # it has been removed
@@ -77,5 +75,5 @@ class Collector:
         return None if part is None or part.is_finished() else part
 
 
-def _processes(profile: Profile) -> int:
-    return len({writer.process for writer in profile.writers.values()})
+def _packed(profile: Profile) -> bytes:
+    return zlib.compress(profile.to_json().encode(), 1)

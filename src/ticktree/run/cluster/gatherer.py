@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ticktree.profile import Profile
-from ticktree.run.cluster.collector import NOT_TO_THE_END, Collected, Collector
+from ticktree.run.cluster.collector import NOTHING_YET, Collected, Collector
 from ticktree.run.directory import RunDirectory
 from ticktree.run.elsewhere import keep_elsewhere
 
@@ -20,6 +21,8 @@ EVERY_S = 2.0
 # Reading takes time from the programs on the node: at most a twentieth of one core.
 _REST = 20
 _NAMESPACE = "ticktree"
+# At most: from the last that a node handed over until it was found not to answer.
+_NOT_COLLECTED = "ray_milliseconds_not_collected"
 _DIGITS = 16
 
 
@@ -33,7 +36,6 @@ class _Node:
         asked_s: When that was.
         due_s: When it is to be asked again.
         profile: The last that it handed over.
-        writers: How many processes had recorded that.
         handed_over_s: When that was; until then, when it was first seen.
         is_done: Whether nothing more is expected of it.
     """
@@ -44,7 +46,6 @@ class _Node:
     asked_s: float = 0.0
     due_s: float = 0.0
     profile: bytes | None = None
-    writers: int = 0
     is_done: bool = False
 
 
@@ -77,13 +78,16 @@ class Gatherer:
         """
         self._ends.set()
         with self._lock:
-            self._look()
-            for node in self._nodes.values():
-                if node.collector is not None and not node.is_done:
-                    node.asked, node.asked_s = node.collector.finish.remote(), time.monotonic()
             until = time.monotonic() + within_s
-            while (left_s := until - time.monotonic()) > 0 and self._take_answers(left_s, last=True):
+            for node in self._nodes.values():
+                node.asked = None  # its last word says as much, and more
+            while (left_s := until - time.monotonic()) > 0 and not all(each.is_done for each in self._nodes.values()):
                 self._look()
+                self._ask_for_last_words()
+                self._take_answers(left_s, last=True)
+            for name, node in self._nodes.items():
+                if not node.is_done:
+                    self._give_up(name, node)
 
     def _go_on(self) -> None:
         while not self._ends.wait(EVERY_S):
@@ -101,11 +105,11 @@ class Gatherer:
         alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
         for name in alive - {self._own}:
             node = self._nodes.setdefault(name, _Node(now_s))
-            if node.collector is None and not node.is_done and not self._ends.is_set():
+            if node.collector is None and not node.is_done:
                 node.collector = _start(ray, Collector, name).remote(self._word, name)
         for name, node in self._nodes.items():
             if name not in alive and not node.is_done:
-                self._mourn(name, node)
+                self._give_up(name, node, {"ray_nodes_died": 1})
 
     def _ask(self) -> None:
         for node in self._nodes.values():
@@ -113,13 +117,18 @@ class Gatherer:
             if node.collector is not None and node.asked is None and not node.is_done and node.due_s <= now_s:
                 node.asked, node.asked_s = node.collector.collect.remote(), now_s
 
-    def _take_answers(self, within_s: float, *, last: bool = False) -> bool:
-        """Keeps what has come; whether anybody has still to answer."""
+    def _ask_for_last_words(self) -> None:
+        for node in self._nodes.values():
+            if node.collector is not None and node.asked is None and not node.is_done:
+                node.asked, node.asked_s = node.collector.finish.remote(), time.monotonic()
+
+    def _take_answers(self, within_s: float, *, last: bool = False) -> None:
+        """Keeps what has come."""
         import ray
 
         waiting = {node.asked: (name, node) for name, node in self._nodes.items() if node.asked is not None}
         if not waiting:
-            return False
+            return
         # A while at a time: a node that has died does not answer, and is found out by looking.
         ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(within_s, 1.0))
         for ref in ready:
@@ -131,37 +140,23 @@ class Gatherer:
                 node.collector = None
                 continue
             self._keep(name, node, found, last=last)
-        return any(node.asked is not None for node in self._nodes.values())
 
     def _keep(self, name: str, node: _Node, found: Collected, *, last: bool) -> None:
         now_s = time.monotonic()
         node.due_s = now_s + max(EVERY_S, _REST * min(now_s - node.asked_s, 1.0)) if node.profile else now_s
         # Up to when it was asked; what came between that and its answer may be in it or not.
-        node.handed_over_s, node.writers = node.asked_s, found.writers
+        node.handed_over_s = node.asked_s
         node.is_done = last or found.is_here
         if found.profile is not None:
             node.profile = found.profile
             keep_elsewhere(self._run, name[:_DIGITS], zlib.decompress(found.profile))
 
-    def _mourn(self, name: str, node: _Node) -> None:
-        """A node has died: what it had not handed over is lost, and that is said."""
+    def _give_up(self, name: str, node: _Node, why: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Nothing more will come from a node: what it had not handed over is lost, and that is said."""
         node.is_done, node.asked = True, None
-        kept = Profile.from_json(zlib.decompress(node.profile)) if node.profile else Profile()
-        lost = {
-            "ray_nodes_died": 1,
-            "ray_workers_died_with_their_node": node.writers,
-            "ray_milliseconds_not_collected": round(1e3 * (time.monotonic() - node.handed_over_s)),
-        }
-        losses = {loss: count for loss, count in kept.losses.items() if loss != NOT_TO_THE_END}
-        whole = Profile(losses={loss: count for loss, count in lost.items() if count})
-        kept = _with_losses(kept, losses).merge(whole)
-        keep_elsewhere(self._run, name[:_DIGITS], kept.to_json().encode())
-
-
-def _with_losses(profile: Profile, losses: Mapping[str, int]) -> Profile:
-    from dataclasses import replace
-
-    return replace(profile, losses=losses)
+        kept = Profile.from_json(zlib.decompress(node.profile)) if node.profile else NOTHING_YET
+        lost = {**why, _NOT_COLLECTED: round(1e3 * (time.monotonic() - node.handed_over_s))}
+        keep_elsewhere(self._run, name[:_DIGITS], kept.merge(Profile(losses=lost)).to_json().encode())
 
 
 def gatherer_name(word: Mapping[str, Any]) -> str:
