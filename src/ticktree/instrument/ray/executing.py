@@ -66,6 +66,7 @@ class Work:
         kind = short(descriptor.class_name or "")
         names = (kind, str(getattr(function, "name", descriptor.function_name))) if kind else None
         is_coroutine = inspect.iscoroutinefunction(method)
+        is_generator = inspect.isgeneratorfunction(method or function)
         # Ray's own, which it looks at by their names; and those whose calls nobody sees the end of.
         is_left = inspect.isasyncgenfunction(method) or (names is not None and names[1].startswith("__ray_"))
 
@@ -77,6 +78,8 @@ class Work:
             call = _Call(self, self._names(word), names or (self._title(descriptor),))
             if is_coroutine:
                 return call.awaited(function(*args, **kwargs))
+            if is_generator:
+                return call.relayed(function(*args, **kwargs))
             return call.made(function, args, kwargs)
 
         return wrapper
@@ -137,19 +140,29 @@ class _Call:
         self._names = names
 
     def made(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a plain function."""
         if asyncio._get_running_loop() is not None:  # a plain method of an actor that has others
             self._hang_task()
             return self._in_sections(function, *args, **kwargs)
-        result = self._under(self._in_sections, function, *args, **kwargs)
-        return self._relayed(result) if inspect.isgenerator(result) else result
+        return self._under(self._in_sections, function, *args, **kwargs)
 
     async def awaited(self, coroutine: Any) -> Any:
+        """Runs a coroutine."""
         self._hang_task()
         with self._sections():
             try:
                 return await coroutine
             finally:
                 self._work.done(self._names[-1])
+
+    def relayed(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """A generator runs while it is asked for an item: each time is a call."""
+        end = object()
+        try:
+            while (item := self._under(self._in_sections, next, items, end)) is not end:
+                yield item
+        finally:
+            items.close()
 
     def _under(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return call_under(self._work.recorder, self._above, function, args, kwargs)
@@ -170,12 +183,3 @@ class _Call:
                 return function(*args, **kwargs)
             finally:
                 self._work.done(self._names[-1])
-
-    def _relayed(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """A generator runs while it is asked for an item: each is a call."""
-        with_end = object()
-        try:
-            while (item := self._under(self._in_sections, next, items, with_end)) is not with_end:
-                yield item
-        finally:
-            items.close()

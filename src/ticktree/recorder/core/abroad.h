@@ -53,7 +53,8 @@ static void tt_abroad_end(tt_recorder *recorder, const tt_abroad *before)
 }
 
 /* What the calling thread does from now on was called by who signalled last: the path that led here goes on from there,
- * if that was after the thread was last heard of. Then it was idle, or it would be another call that it works at. */
+ * if that was after the thread was last heard of: else it worked at something else meanwhile, and came to this after. A
+ * thread that has been in no section yet was waiting for its first call. */
 static void tt_abroad_follow(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {
     tt_message message;
@@ -62,7 +63,8 @@ static void tt_abroad_follow(tt_recorder *recorder, tt_channels *channels, uint6
     tt_thread *thread = tt_thread_here(recorder);
     if (!thread || thread->base.top || thread->stacks) return;
     tt_path *path = tt_path_of(recorder, thread);
-    if (!path || message.path.at_ns <= path->mark_ns) return;
+    int is_new = !tt_node_at(recorder, thread->slot->root)->first_child;
+    if (!path || (!is_new && message.path.at_ns <= path->mark_ns)) return;
     tt_path_switch(recorder, thread, &message.path, thread->slot->tree, thread->slot->root, now);
 }
 
