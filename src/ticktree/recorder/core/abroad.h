@@ -47,6 +47,10 @@ static void tt_abroad_end(tt_recorder *recorder, const tt_abroad *before)
 {
     tt_thread *thread = before->thread;
     if (!thread || before->generation != recorder->generation || recorder->forked) return;
+    /* What was done below is looked for only where the nodes above say that something was. */
+    for (tt_node *node = tt_node_at(recorder, thread->base.home); !(node->flags & TT_NODE_ROOT) && !node->running;
+         node = tt_node_at(recorder, node->parent))
+        node->running = 1;
     thread->base.home = before->home;
     thread->base.parent = before->parent;
     thread->base.parent_serial = before->parent_serial;
