@@ -87,6 +87,7 @@ $(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirement
 define apart
 $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
 	test -x $(VENV)-$(1)/bin/python || $(PYTHON) -m venv $(VENV)-$(1)
+	$(VENV)-$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(VENV)-$(1)/bin/python -m pip install --quiet --disable-pip-version-check . --group test
 	workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
 	@touch $$@

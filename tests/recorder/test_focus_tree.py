@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import os
 import sys
@@ -316,6 +317,37 @@ def test_a_fork_inside_a_root_leaves_the_parent_s_tree_whole(recorder: Recorder,
     assert (count, total_ns) == (1, 1)
     # What others have registered to be called at a fork is called there too.
     assert [child[:2] for name, child in children.items() if name.startswith("child()")] == [(1, 1)]
+
+
+def test_what_a_c_function_is_called_on_is_gone_when_the_program_lets_it_go(
+    recorder: Recorder, sample: Sample
+) -> None:
+    module = sample("""
+        import weakref
+        from functools import partial
+
+        class Things(list):
+            pass
+
+        class Call(partial):
+            pass
+
+        def root():
+            things = Things([2, 1])
+            things.sort()
+            things.append(3)
+            call = Call(len, things)
+            call()
+            return weakref.ref(things), weakref.ref(call)
+    """)
+    begin_focus(recorder, ["focus_sample.root"], c_functions=True)
+    gc.disable()
+    try:
+        assert [seen() for _ in range(2) for seen in module.root()] == [None] * 4
+    finally:
+        gc.enable()
+    ((_, _, children),) = tree(recorder).values()
+    assert any(".sort @" in name for name in children)
 
 
 def test_c_functions_on_demand(recorder: Recorder, sample: Sample) -> None:

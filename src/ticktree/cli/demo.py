@@ -22,15 +22,18 @@ _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 class _Shown:
     """How a workload is shown where nothing else is asked for: in about a minute."""
 
-    script: str = "train.py"
+    # The first of these that its folder has.
+    scripts: tuple[str, ...] = ("train.py", "eval.py", "eval_with_robot.py")
     arguments: tuple[str, ...] = ("--quick",)
     recording: Recording = field(default_factory=Recording)
 
 
 _SHOWN = {
-    "rest_racing": _Shown("eval.py", recording=Recording(focus=("Driver.step",), warmup=100)),
+    "rest_racing": _Shown(
+        ("eval.py",),
+        recording=Recording(auto="default,-torch", focus=("Driver.step",), warmup=100),
+    ),
     "rgb_convlstm": _Shown(arguments=("--obs-mode", "rgb_image", "--convlstm", "--quick")),
-    "rtc_robot": _Shown("eval_with_robot.py"),
     "visual_sac": _Shown(arguments=("--fill", "300", "--updates", "23", "--declare-breakdown")),
 }
 
@@ -49,27 +52,27 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
     one: a program of the folder `workloads` in a checkout of ticktree, for about a minute, or as ARGS say.
     """
     shown = _SHOWN.get(workload or "", _Shown())
-    program = _BUILT_IN if workload is None else _workload(workload, shown.script, args or shown.arguments)
+    program = _BUILT_IN if workload is None else _workload(workload, args or shown.arguments)
     note(f"Running {program.target}: {_about(program)}")
     name = f"demo-{workload or 'control_loop'}"
     run_program(program, name, DEFAULT_OUT, quiet=False, asked=shown.recording)
 
 
-def _workload(name: str, script: str, args: tuple[str, ...]) -> Program:
-    folders = [place / name for place in _places()]
-    found = next((folder / script for folder in folders if (folder / script).is_file()), None)
-    if found is not None:
-        return Program(str(_relative(found)), False, args)
-    known = _known()
+def _workload(name: str, args: tuple[str, ...]) -> Program:
+    places = _places()
+    for place in places:
+        script = _script(place / name)
+        if script is not None:
+            return Program(str(_relative(script)), False, args)
+    known = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
     if not known:
         raise TicktreeError(f"no workload {name!r}: they are in a checkout of ticktree, and this is none")
     raise TicktreeError(f"no workload {name!r} here; there is {', '.join(known)}")
 
 
-def _known() -> list[str]:
-    """The workloads in sight: each a folder with the script that shows it."""
-    folders = {folder for place in _places() for folder in place.iterdir()}
-    return sorted({f.name for f in folders if (f / _SHOWN.get(f.name, _Shown()).script).is_file()})
+def _script(folder: Path) -> Path | None:
+    scripts = (folder / name for name in _SHOWN.get(folder.name, _Shown()).scripts)
+    return next((script for script in scripts if script.is_file()), None)
 
 
 def _places() -> list[Path]:

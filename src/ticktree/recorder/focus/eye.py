@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import CodeType
+from types import BuiltinFunctionType, CodeType, MethodDescriptorType
 from typing import Any
 
 from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_root
@@ -19,7 +20,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _NO_ROOT, _TICKTREES_OWN = -1, -2
 
 
-class Eye:
+class Eye(ABC):
     """What is in focus. The native side holds it, and asks it what it meets for the first time.
 
     Args:
@@ -46,14 +47,15 @@ class Eye:
         self._held: list[Any] = []  # what the native side knows by its address
         self._expressions: dict[CodeType, Expressions] = {}
 
+    @abstractmethod
     def begin(self) -> None:
         """Begins to look.
 
         Raises:
             TicktreeError: It cannot be; nothing has changed.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> None:
         """Puts all back as it was."""
         focus_end()
@@ -82,7 +84,7 @@ class Eye:
 
     def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, tuple[str, int, str]]:
         """The name of a call site, and where it is."""
-        self._held.append((caller, callee))
+        self._held.append((caller, _known_by(callee)))
         expression, line = "", 0
         if caller is not None:
             expressions = self._expressions.get(caller)
@@ -95,11 +97,22 @@ class Eye:
             return name_of_call(expression, callee), site
         return name_of_c_call(expression, callee, line), site
 
+    @abstractmethod
     def meet(self, code: CodeType) -> None:
         """A code object is called under focus: it is to tell of its calls."""
 
+    @abstractmethod
     def want(self, code: CodeType) -> None:
         """What a code object calls is to be seen."""
 
+    @abstractmethod
     def sleep(self, code: CodeType) -> None:
         """A code object is not called under focus, and no longer looked at."""
+
+
+def _known_by(callee: Any) -> Any:
+    """What the native side knows a callee by: a method in C is its class's, and the object stays the program's."""
+    if isinstance(callee, BuiltinFunctionType):
+        of_classes = (vars(each).get(callee.__name__) for each in type(callee.__self__).__mro__)
+        return next((each for each in of_classes if isinstance(each, MethodDescriptorType)), callee)
+    return callee if isinstance(callee, (CodeType, MethodDescriptorType, type)) else type(callee)
