@@ -25,6 +25,7 @@ from typing import NamedTuple
 import psutil
 
 from ticktree.profile import Node, Profile, Stats
+from ticktree.run.merging import one_process
 from ticktree.run.merging.engines import engine
 from ticktree.run.merging.job import Job
 from ticktree.run.merging.on_ray import FAN_IN
@@ -34,7 +35,7 @@ BREADTH = 6
 CALLS = 100
 KINDS = 32  # profiles that differ; the others are the same under another run's name
 SAMPLE_EVERY_S = 0.25
-SUBTASK = 1_000  # what one task of a tree costs is told from so many profiles
+MANY = 256  # how large merged profiles are is told from so many
 
 
 class Cost(NamedTuple):
@@ -58,7 +59,9 @@ def tree(nodes: int, rng: random.Random, run: str) -> Node:
             children[child.name] = child
             durations = [mine + other for mine, other in zip(durations, its, strict=True)]
         per_run = {run: (CALLS, sum(durations))}
-        node = Node(name=name, own_ns=sum(own), steady=Stats.of(durations), per_run=per_run, children=children)
+        node = Node(
+            name=name, own_ns=sum(own), steady=Stats.of(durations), per_run=per_run, children=children
+        )
         return node, durations
 
     return Node(name="root", children={"train": grow("train", 0)[0]})
@@ -131,7 +134,7 @@ def costs(paths: Sequence[Path]) -> Cost:
         began_s = time.perf_counter()
         joined(parts)
         add_s = min(add_s, time.perf_counter() - began_s)
-    many = joined(part_of(path, job) for path in paths[:SUBTASK])
+    many = one_process.reduce(paths[:MANY], job)
     sizes = [len(part.profile.to_json()) for part in (parts[0], many)]
     return Cost(read_s / len(some), add_s / len(some), *sizes)
 
@@ -147,10 +150,12 @@ def levels(workers: int, fan_in: int) -> Iterator[tuple[int, int]]:
 
 def fleet(workers: int, fan_in: int, cost: Cost) -> None:
     """Print what a fleet's profiles would take, were each level's tasks all run at once, and were they not."""
-    print(f"\n{workers:,} workers, fan-in {fan_in}: reckoned from {1e3 * cost.read_s:.1f} ms to read a profile, "
-          f"{1e3 * cost.add_s:.1f} ms to add one, {cost.one_bytes / 1e3:.0f} KB before and {cost.many_bytes / 1e3:.0f} "
-          "KB after merging")  # fmt: skip
-    print(f"{'level':>5} {'tasks':>9} {'parts':>9} {'bytes moved':>14} {'time, all at once':>18} {'CPU time':>12}")
+    print(f"\n{workers:,} workers, fan-in {fan_in}, reckoned from what was measured here:")
+    print(f"{1e3 * cost.read_s:.1f} ms to read a profile, {1e3 * cost.add_s:.1f} ms to add it to others,")
+    print(f"{cost.one_bytes / 1e3:.0f} KB before and {cost.many_bytes / 1e3:.0f} KB after merging")
+    print(
+        f"{'level':>5} {'tasks':>9} {'parts':>9} {'bytes moved':>14} {'time, all at once':>18} {'CPU time':>12}"
+    )
     total_s = at_once_s = 0.0
     for level, (tasks, parts) in enumerate(levels(workers, fan_in), start=1):
         each = cost.one_bytes if level == 1 else cost.many_bytes
@@ -165,7 +170,9 @@ def fleet(workers: int, fan_in: int, cost: Cost) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--profiles", default="1000,10000", help="how many, with commas between")
     parser.add_argument("--nodes", type=int, default=200, help="of each profile")
     parser.add_argument("--engines", default="process,ray", help="which, with commas between")

@@ -38,7 +38,9 @@ def recorded(tmp_path, monkeypatch):
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         said = json.loads(done.stdout.strip().splitlines()[-1])
-        (found,) = (path for path in (out if under else tmp_path / "ticktree-runs").iterdir() if path.is_dir())
+        (found,) = (
+            path for path in (out if under else tmp_path / "ticktree-runs").iterdir() if path.is_dir()
+        )
         profile = load(found)
         profile.check()
         return profile, said

@@ -80,7 +80,7 @@ def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorde
     assert profile.losses.keys() <= {"signals_without_place"}
     runners = {writer.process for writer in profile.writers.values() if writer.role == "Runner"}
     assert len(runners) == 4
-    assert said["left"] == [[]], "a node's memory is given back"
+    assert said["left"] == [], "a node's memory is given back"
     told = [finding for finding in findings(profile) if finding.rule == "straggler"]
     assert len(told) == 1, "one of four runners is slower, wherever it runs"
     assert told[0].evidence["who"].startswith("Runner")
@@ -88,7 +88,9 @@ def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorde
 
 def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(recorded):
     profile, _ = recorded("several_nodes.py", "--kill")
-    assert count(profile, "train/Runner/sample/step") == 40, "all that was handed over before it died is there"
+    assert count(profile, "train/Runner/sample/step") == 40, (
+        "all that was handed over before it died is there"
+    )
     assert count(profile, "train/after/Runner/sample/step") == 5, "the other node goes on"
     assert count(profile, "train/lost/Runner/last_word") is None, "what it had not handed over is not"
     assert profile.losses["ray_nodes_not_read_to_their_end"] == 1

@@ -32,8 +32,15 @@ def nobody_is_asked():
 
 
 def part(count, run="part-of-a-node"):
-    step = Node(name="step", own_ns=count, steady=Stats.of([1] * count), by_writer={"7-1/1": Share(count, count, count)})
-    return Profile(root=Node(name="root", children={"step": step}), writers={"7-1/1": Writer(id="7-1/1", run=run)})
+    step = Node(
+        name="step",
+        own_ns=count,
+        steady=Stats.of([1] * count),
+        by_writer={"7-1/1": Share(count, count, count)},
+    )
+    return Profile(
+        root=Node(name="root", children={"step": step}), writers={"7-1/1": Writer(id="7-1/1", run=run)}
+    )
 
 
 def test_what_was_handed_over_last_is_all_that_counts(run):

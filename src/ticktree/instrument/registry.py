@@ -172,13 +172,13 @@ BUILT_IN: tuple[Library, ...] = (
         "ray",
         "ticktree.instrument.ray",
         "Tasks and actors, on every node of a cluster, below what called them; waiting for their results.",
-        package="ray",
+        packages=("ray",),
     ),
     Library(
         "rllib",
         "ticktree.instrument.rllib",
         "Training steps as ticks; what env runners and learners do, each a role.",
-        package="ray.rllib",
+        packages=("ray.rllib",),
     ),
     Library(
         "torch-layers",

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 ITERATION = "iteration"
 ENV_RUNNER, LEARNER = "EnvRunner", "Learner"
 _RUNNERS_METHODS = ("sample", "get_state", "set_state", "get_metrics")
-_LEARNERS_METHODS = ("update", "get_state", "set_state", "before_gradient_based_update", "after_gradient_based_update")
+_LEARNERS_METHODS = (
+    "update",
+    "get_state",
+    "set_state",
+    "before_gradient_based_update",
+    "after_gradient_based_update",
+)
 # One within the other: each is a row in the one around it.
 _GROUPS_METHODS = ("update", "get_state", "set_state")
 _ALGORITHMS_METHODS = ("training_step", "evaluate")
@@ -84,7 +90,9 @@ def _wrap_learners(recorder: Recorder, module: ModuleType) -> None:
         "Learner._set_learner_index_and_placement_group",
         lambda found: _named(recorder, found, LEARNER, lambda self: self._learner_index),
     )
-    learners.wrap_by_owner("build", lambda build, _: _named(recorder, build, LEARNER, lambda self: self._learner_index))
+    learners.wrap_by_owner(
+        "build", lambda build, _: _named(recorder, build, LEARNER, lambda self: self._learner_index)
+    )
 
 
 def _wrap_learner_groups(recorder: Recorder, module: ModuleType) -> None:
@@ -115,6 +123,6 @@ def _named(
 
 def _is_actor() -> bool:
     """Whether this process is an actor: the driver may have one of each of its own."""
-    from ray._private import worker  # type: ignore[import-not-found, unused-ignore]
+    from ray._private import worker
 
     return not worker.global_worker.actor_id.is_nil()

@@ -14,7 +14,6 @@ from ticktree.profile.share import Share
 from ticktree.profile.wakes import Waker, Wakes
 from ticktree.profile.writer import Writer
 
-
 # The new id of a writer, for its old one.
 _Name = Callable[[str], str]
 

@@ -61,7 +61,7 @@ class _Worker:
         return self._run is not None and current.recorder.recording
 
     def _begin(self, kind: str) -> None:
-        import ray  # type: ignore[import-not-found, unused-ignore]
+        import ray
 
         from ticktree.instrument import install_from_environment
         from ticktree.instrument.ray.executing import TASKS

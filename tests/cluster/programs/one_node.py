@@ -28,7 +28,11 @@ def square(number, *, plus=0):
 
 @ray.remote
 def nothing():
-    return os.environ.get("HOOKED"), os.environ.get("GIVEN"), inspect.signature(nested._function).parameters.__len__()
+    return (
+        os.environ.get("HOOKED"),
+        os.environ.get("GIVEN"),
+        inspect.signature(nested._function).parameters.__len__(),
+    )
 
 
 @ray.remote

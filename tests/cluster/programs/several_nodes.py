@@ -1,6 +1,6 @@
 """A cluster of three nodes; two of them have a tmpfs of their own, as other machines would. One may be killed.
 
-    several_nodes.py [--kill] [--slow SECONDS]
+several_nodes.py [--kill] [--slow SECONDS]
 """
 
 import argparse
@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import time
+from pathlib import Path
 
 import ray
 from ray.cluster_utils import Cluster
@@ -46,8 +47,7 @@ class Runner:
 
 def parts():
     """How many nodes have handed anything over to the run."""
-    folder = os.path.join(os.environ["TICKTREE_RUN"], "elsewhere")
-    return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+    return len(list(Path(os.environ["TICKTREE_RUN"], "elsewhere").glob("*.json")))
 
 
 def wait_for(what, within_s=120):
@@ -58,9 +58,9 @@ def wait_for(what, within_s=120):
 
 
 runners = [
-    Runner.options(resources={f"node{at % 2}": 1}).remote(asked.slow if at == 0 else 0) for at in range(asked.runners)
+    Runner.options(resources={f"node{at % 2}": 1}).remote(asked.slow if at == 0 else 0)
+    for at in range(asked.runners)
 ]
-said = {}
 with ticktree.section("train"):
     for _ in range(20):
         ray.get([runner.sample.remote() for runner in runners])
@@ -75,8 +75,8 @@ with ticktree.section("train"):
             for _ in range(5):
                 ray.get(runners[0].sample.remote())
 ray.shutdown()
-said["left"] = [sorted(os.listdir(os.path.join(memory, f"ticktree-{os.geteuid()}"))) for memory in memories[:1]]
+left = [path.name for path in Path(memories[0], f"ticktree-{os.geteuid()}").iterdir()]
 cluster.shutdown()
 for memory in memories:
     shutil.rmtree(memory, ignore_errors=True)
-print(json.dumps(said))
+print(json.dumps({"left": left}))

@@ -38,8 +38,8 @@ class _Here:
 
 def wrap(patches: Patches, recorder: Recorder) -> None:
     """Wraps what connects a job, what ends it, and what starts Ray's own processes."""
-    import ray  # type: ignore[import-not-found, unused-ignore]
-    from ray._private import services, worker  # type: ignore[import-not-found, unused-ignore]
+    import ray
+    from ray._private import services, worker
 
     for module in (ray, worker):
         patches.wrap(module, "init", partial(_make_init, recorder))

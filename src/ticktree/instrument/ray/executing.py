@@ -28,7 +28,7 @@ class Work:
 
     Args:
         recorder: Where it is recorded.
-        ready: Called before each call, with the name of the actor's class, "" for a task: whether it is to be recorded.
+        ready: Called before each call, with the name of the actor's class, "" for a task: whether it is recorded.
     """
 
     def __init__(self, recorder: Recorder, ready: Callable[[str], bool]) -> None:
@@ -42,7 +42,7 @@ class Work:
 
     def wrap(self) -> None:
         """From now on what this process is called to do is recorded."""
-        from ray._private.function_manager import (  # type: ignore[import-not-found, unused-ignore]
+        from ray._private.function_manager import (
             FunctionActorManager,
         )
 

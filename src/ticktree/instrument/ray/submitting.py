@@ -56,17 +56,15 @@ def carry(carries: bool) -> None:
 
 def wrap(patches: Patches, recorder: Recorder) -> None:
     """Wraps what makes calls, and what packs their arguments."""
-    from ray import actor, remote_function  # type: ignore[import-not-found, unused-ignore]
-    from ray._common import signature  # type: ignore[import-not-found, unused-ignore]
+    from ray import actor, remote_function
+    from ray._common import signature
 
     calls = Channel(recorder, CALLS)
     patches.wrap(signature, "extract_signature", _make_extract)
     patches.wrap(signature, "flatten_args", _make_flatten)
     patches.wrap(remote_function.RemoteFunction, "_remote", lambda remote: _carrying(calls, remote, _of_task))
     patches.wrap(actor.ActorClass, "_remote", lambda remote: _carrying(calls, remote, None))
-    patches.wrap(
-        actor.ActorHandle, "_actor_method_call", lambda call: _carrying(calls, call, _of_method)
-    )
+    patches.wrap(actor.ActorHandle, "_actor_method_call", lambda call: _carrying(calls, call, _of_method))
 
 
 def _make_extract(extract: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 _MOST = 16384
-_ACTOR = slice(8, 24)  # of a task's id, which ends with the actor's; of a task of no actor all ones, and the job
+_ACTOR = slice(
+    8, 24
+)  # of a task's id, which ends with the actor's; of a task of no actor all ones, and the job
 
 Key = bytes | str
 
@@ -34,8 +36,11 @@ class Titles:
         self._titles[task] = short(title)
 
     def of(self, refs: Iterable[Any]) -> tuple[str, set[Key]]:
-        """What some references wait for: its title, "" where that is not known or there are several; and by whose
-        signals it may be known that they came."""
+        """What some references are of: its title, and by whose signals it may be known that they came.
+
+        Args:
+            refs: References. Their title is "" where that is not known, or where there are several.
+        """
         names: set[str] = set()
         keys: set[Key] = set()
         for ref in refs:

@@ -23,8 +23,8 @@ _MOST_REFS = 256
 
 def wrap(patches: Patches, recorder: Recorder) -> None:
     """Wraps what waits, for whoever calls it as a function of `ray`."""
-    import ray  # type: ignore[import-not-found, unused-ignore]
-    from ray._private import worker  # type: ignore[import-not-found, unused-ignore]
+    import ray
+    from ray._private import worker
 
     waits = Waits(recorder)
     for module in (ray, worker):

@@ -81,7 +81,9 @@ class Gatherer:
             until = time.monotonic() + within_s
             for node in self._nodes.values():
                 node.asked = None  # its last word says as much, and more
-            while (left_s := until - time.monotonic()) > 0 and not all(each.is_done for each in self._nodes.values()):
+            while (left_s := until - time.monotonic()) > 0 and not all(
+                each.is_done for each in self._nodes.values()
+            ):
                 self._look()
                 self._ask_for_last_words()
                 self._take_answers(left_s, last=True)
@@ -99,7 +101,7 @@ class Gatherer:
 
     def _look(self) -> None:
         """Sees which nodes there are."""
-        import ray  # type: ignore[import-not-found, unused-ignore]
+        import ray
 
         now_s = time.monotonic()
         alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
@@ -185,7 +187,7 @@ def elapsed_by_gatherer(word: Mapping[str, Any]) -> int:
 
 def _start(ray: Any, kind: type, node: str, name: str | None = None) -> Any:
     """An actor on one node, that takes none of what programs ask for there."""
-    from ray.util.scheduling_strategies import (  # type: ignore[import-not-found, unused-ignore]
+    from ray.util.scheduling_strategies import (
         NodeAffinitySchedulingStrategy,
     )
 

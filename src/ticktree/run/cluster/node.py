@@ -1,7 +1,7 @@
 """A node's part of a run: a run of its own on that machine, found by all who work for the run there.
 
-    TMP/ticktree-cluster-UID/lock             held while a part is looked for or made
-    TMP/ticktree-cluster-UID/RUN-ID.NODE      a link to the part's directory
+TMP/ticktree-cluster-UID/lock             held while a part is looked for or made
+TMP/ticktree-cluster-UID/RUN-ID.NODE      a link to the part's directory
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _folder() -> Path:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise TicktreeError(f"no place for this node's part of the run in {folder}: {error.strerror}") from None
+        raise TicktreeError(
+            f"no place for this node's part of the run in {folder}: {error.strerror}"
+        ) from None
     require_private(folder)
     return folder
 

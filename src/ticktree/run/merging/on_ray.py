@@ -14,8 +14,8 @@ from ticktree.errors import TicktreeError
 from ticktree.run.merging.job import Job
 from ticktree.run.merging.part import Part, joined, part_of
 
-# Of how many sources, or parts, a task makes one part. A task costs about a millisecond and a profile of 200 nodes some
-# ten, so that most of the work is merging; 10,000 sources are three levels.
+# Of how many sources, or parts, a task makes one. A task costs about a millisecond and reading a profile of 200 nodes
+# some ten: most of the work is reading and merging. 10,000 sources are three levels.
 FAN_IN = 32
 
 
@@ -54,7 +54,7 @@ def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
 
 def _ray() -> Any:
     try:
-        import ray  # type: ignore[import-not-found, unused-ignore]
+        import ray
     except ImportError:
         raise TicktreeError("--engine ray needs Ray: pip install 'ticktree[ray]'") from None
     return ray
