@@ -34,6 +34,10 @@ READERS_LOSSES = (
     "self_times_that_do_not_add_up",
     "wakes_by_unknown_processes",
     "calls_before_the_timeline",
+    "parts_from_elsewhere_damaged",
+    "ray_nodes_not_read_to_their_end",
+    "ray_nodes_died",
+    "ray_milliseconds_not_collected",
 )
 
 FENCE = re.compile(

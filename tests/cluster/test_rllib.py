@@ -15,7 +15,7 @@ def named(node, name):
 
 
 def test_env_runners_and_learners_are_roles_and_iterations_are_ticks(recorded):
-    profile, _ = recorded("ppo.py")
+    profile, _ = recorded("rllib_ppo.py")
     processes = {}
     for writer in profile.writers.values():
         if writer.is_main:

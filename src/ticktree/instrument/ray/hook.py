@@ -7,9 +7,14 @@ from types import FunctionType
 from typing import Any
 
 
-def _hook(*, word: dict[str, Any], key: str, then: Any) -> None:
+# What begins to record in a worker. By name: it is imported there, and knows this room.
+_WORKER = "ticktree.session.ray_worker"
+
+
+def _hook(*, word: dict[str, Any], worker: str, key: str, then: Any) -> None:
     """Pickled by value: it may use nothing that is not in it."""
     import os
+    from importlib import import_module
 
     from ray._common import signature
 
@@ -17,10 +22,10 @@ def _hook(*, word: dict[str, Any], key: str, then: Any) -> None:
         if os.environ.get("TICKTREE_OFF"):
             return False
         try:
-            from ticktree.session.ray_worker import begin
+            found = import_module(worker)
         except ImportError:
             return False
-        return begin(word)
+        return bool(found.begin(word))
 
     def make(recover: Any) -> Any:
         def recover_args(packed: Any) -> Any:
@@ -49,7 +54,7 @@ def hook_of(word: dict[str, Any], key: str, then: Any) -> Callable[[], None]:
         then: The program's own hook, run after ours: a function, or where to import it from; None without one.
     """
     made = FunctionType(_hook.__code__, {"__builtins__": __builtins__}, "ticktree")
-    made.__kwdefaults__ = {"word": word, "key": key, "then": then}
+    made.__kwdefaults__ = {"word": word, "worker": _WORKER, "key": key, "then": then}
     made.__module__ = "__main__"  # so that it is pickled by value
     made.__qualname__ = made.__name__ = getattr(then, "__name__", None) or "ticktree"
     return made
