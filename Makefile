@@ -12,6 +12,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html')
 PYTEST := $(BIN)/python -m pytest
+# One worker a processor, `make test WORKERS=0` for none: many tests start programs of their own, and more than eight at
+# once wait for one another. Whoever has nothing left takes over what others have not begun.
+WORKERS ?= logical
+SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 .PHONY: help demo test test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
 
@@ -22,15 +26,15 @@ demo: $(DEMO_VENV)/.$(WORKLOAD) ## Profile the visual SAC workload and show its 
 	$(DEMO_VENV)/bin/ticktree demo $(WORKLOAD)
 
 test: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run every test but the slow ones
-	$(PYTEST) -m "not slow"
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not slow"
 
 test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
-	$(PYTEST) -m slow
+	$(PYTEST) $(SIDE_BY_SIDE) -m slow
 
 test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have a venv of their own
 
 test-versions: ## Run the core's tests on the other Pythons that are here
-	scripts/test-versions.sh
+	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
 readers: ## Get the programs, beside Python packages, that read the exports in the tests
 	scripts/readers.sh

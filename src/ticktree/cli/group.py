@@ -9,7 +9,20 @@ import click
 from ticktree import __version__
 
 # In the order of the help.
-_COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "merge", "list", "doctor", "demo")
+_COMMANDS = (
+    "run",
+    "report",
+    "top",
+    "compare",
+    "ab",
+    "check",
+    "export",
+    "merge",
+    "query",
+    "list",
+    "doctor",
+    "demo",
+)
 
 
 class _LazyGroup(click.Group):

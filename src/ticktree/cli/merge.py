@@ -19,6 +19,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
+from ticktree.run.job import gathered, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging.engines import ENGINES, engine
 from ticktree.run.merging.job import Job
@@ -28,6 +29,8 @@ from ticktree.run.reading.crowds import add_up_crowds
 _NAMED_AT_MOST = 3
 # The loss that counts what `--skip` has left out.
 _LEFT_OUT = "profiles_not_merged"
+# That of runs of which the job's rank 0 knows, and whose profiles did not come to it.
+_NOT_GATHERED = "runs_not_gathered"
 
 
 @click.command("merge", short_help="The runs of one job, as one.")
@@ -68,7 +71,7 @@ def command(
         sources = _sources(runs)
         part = engine(engine_name).reduce(sources, Job.of(sources, name, keeps_writers=not no_writers))
     _refuse(part, skip, allow_different)
-    profile = _whole(part)
+    profile = _whole(part, sum(map(missing, sources)))
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
@@ -104,11 +107,16 @@ def _sources(words: Sequence[str]) -> list[Path]:
 
 
 def _each(path: Path) -> list[Path]:
-    """Of a directory of runs each of them; a run's manifest, and what else is in its directory, is the run."""
+    """Of a directory of runs each of them, of a run what it has gathered too.
+
+    What else is in a run's directory, its manifest above all, is the run.
+    """
     if (path.parent / MANIFEST_NAME).exists() and path.name.endswith(".json"):
-        return [path.parent]
-    runs = [] if (path / MANIFEST_NAME).exists() or not path.is_dir() else RunDirectory.list(path)
-    return [path / run.path.name for run in runs] or [path]
+        path = path.parent
+    if (path / MANIFEST_NAME).exists():
+        return [path, *gathered(path)]
+    runs = RunDirectory.list(path) if path.is_dir() else []
+    return [each for run in runs for each in _each(path / run.path.name)] or [path]
 
 
 def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
@@ -135,6 +143,6 @@ def _listed(reasons: Sequence[str], what: str) -> str:
     return f"{told}; {more:,} more {what}" if more > 0 else told
 
 
-def _whole(part: Part) -> Profile:
-    losses = {_LEFT_OUT: len(part.failed)} if part.failed else {}
-    return add_up_crowds(part.profile.merge(Profile(losses=losses)))
+def _whole(part: Part, did_not_come: int) -> Profile:
+    losses = {_LEFT_OUT: len(part.failed), _NOT_GATHERED: did_not_come}
+    return add_up_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))

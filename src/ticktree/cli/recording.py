@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, MOST_EVENTS, SYNC_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 from ticktree.session.asking import DEFAULT_EVENTS
 
@@ -58,11 +58,13 @@ _OPTIONS = (
     ),
     click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
     click.option(
-        "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
+        "--timeline",
+        is_flag=True,
+        help=f"Keep every call's start and end: the last {DEFAULT_EVENTS:,} of each process.",
     ),
     click.option(
         "--timeline-events",
-        type=click.IntRange(1, 2_000_000),
+        type=click.IntRange(1, MOST_EVENTS),
         metavar="COUNT",
         help="The same, of so many calls a process.",
     ),

@@ -68,7 +68,7 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked))
+    run_program(Program.named(program, is_module, args), name, out, quiet, summary_every, Recording(**asked))
 
 
 def run_program(

@@ -115,6 +115,12 @@ BUILT_IN: tuple[Library, ...] = (
         packages=("torch",),
     ),
     Library(
+        "torch-distributed",
+        "ticktree.instrument.torch.distributed",
+        "A row for each wait for other ranks, at a collective or for gradients, and for whom; ranks as a role.",
+        packages=("torch",),
+    ),
+    Library(
         "stable-baselines3",
         "ticktree.instrument.stable_baselines3",
         "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ticktree.recorder._native import (
+    MOST_EVENTS,
     Block,
     Boundary,
     Calling,
@@ -45,6 +46,7 @@ from ticktree.recorder.timed import timed
 __all__ = [
     "AUTO_VARIABLE",
     "MEMORY_VARIABLE",
+    "MOST_EVENTS",
     "OFF_FOR_GOOD",
     "OFF_VARIABLE",
     "OWN",

@@ -14,6 +14,8 @@ _Site: TypeAlias = tuple[str, int, str]
 _Clock: TypeAlias = Literal["host", "device", "remote"]
 _Pace: TypeAlias = Literal[False, True, "skip", "catch up"]
 
+MOST_EVENTS: int
+
 class Section:
     @property
     def name(self) -> str: ...

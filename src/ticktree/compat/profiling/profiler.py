@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from ticktree.compat.decorator import timed_on
 from ticktree.compat.operation import operations
-from ticktree.compat.profiling.report import report
-from ticktree.compat.profiling.summary import summary
 from ticktree.compat.switch import Switch
 from ticktree.run.atomic import write_atomically
 from ticktree.session import current
@@ -61,6 +59,8 @@ class Profiler:
 
     def summary(self) -> str:
         """Return the table of operations, the one with the longest time first."""
+        from ticktree.compat.profiling.summary import summary  # what draws is loaded when it is first wanted
+
         found = operations(current.snapshot(), self._names).values()
         if not found:
             return (
@@ -78,4 +78,6 @@ class Profiler:
         Raises:
             OSError: It cannot be written; what was there before is as it was.
         """
+        from ticktree.compat.profiling.report import report
+
         write_atomically(Path(path), report(current.snapshot(), self._names).to_json().encode())
