@@ -34,7 +34,7 @@ from ticktree.run.merging.part import Part, joined, part_of
 BREADTH = 6
 CALLS = 100
 KINDS = 32  # profiles that differ; the others are the same under another run's name
-SAMPLE_EVERY_S = 0.25
+SAMPLE_EVERY_S = 1.0
 MANY = 256  # how large merged profiles are is told from so many
 
 
