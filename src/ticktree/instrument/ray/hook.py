@@ -6,7 +6,6 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-
 # What begins to record in a worker. By name: it is imported there, and knows this room.
 _WORKER = "ticktree.session.ray_worker"
 
