@@ -76,7 +76,7 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh constraints.txt
 	scripts/install-browser.sh
-	$(PIP) install --group test --group readers --group viewers --group browser --group network
+	$(PIP) install --group test --group readers --group viewers --group browser --group network --group cluster
 	$(PIP) install --constraint constraints.txt --group learning
 	@touch $@
 

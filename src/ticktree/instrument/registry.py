@@ -175,6 +175,18 @@ BUILT_IN: tuple[Library, ...] = (
         packages=("grpc",),
     ),
     Library(
+        "ray",
+        "ticktree.instrument.ray",
+        "Tasks and actors, on every node of a cluster, below what called them; waiting for their results.",
+        packages=("ray",),
+    ),
+    Library(
+        "rllib",
+        "ticktree.instrument.rllib",
+        "Training steps as ticks; what env runners and learners do, each a role.",
+        packages=("ray.rllib",),
+    ),
+    Library(
         "torch-layers",
         "ticktree.instrument.torch.layers",
         "A row for every layer of a forward pass.",

@@ -83,7 +83,10 @@ def test_a_job_is_called_the_same_whatever_the_order(sources):
     assert Job.of(sources) != Job.of(sources[:2])
 
 
-@pytest.mark.parametrize("name", sorted(ENGINES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "process" else pytest.mark.slow) for name in sorted(ENGINES)],
+)
 def test_every_engine_gives_what_one_process_gives(name, sources):
     if name != "process":
         pytest.importorskip(name)

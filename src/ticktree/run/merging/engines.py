@@ -29,6 +29,7 @@ class Engine(Protocol):
 # By the name that `--engine` takes, each imported when it is asked for.
 ENGINES: Mapping[str, str] = {
     "process": "ticktree.run.merging.one_process",
+    "ray": "ticktree.run.merging.on_ray",
 }
 
 
