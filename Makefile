@@ -6,7 +6,7 @@ WORKLOADS := $(notdir $(patsubst %/,%,$(wildcard workloads/*/)))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help demo test test-slow test-versions readers bench lint report-ui check-report-ui docs wheel develop clean

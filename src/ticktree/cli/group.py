@@ -9,7 +9,7 @@ import click
 from ticktree import __version__
 
 # In the order of the help.
-_COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "doctor", "demo")
+_COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "history", "doctor", "demo")
 
 
 class _LazyGroup(click.Group):

@@ -7,7 +7,7 @@ import os
 import signal
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -21,6 +21,9 @@ from ticktree.recorder import RUN_VARIABLE
 from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
 
 
 def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -47,6 +50,12 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     callback=_positive,
     help="Print the tree on standard error every so often while the program runs.",
 )
+@click.option(
+    "--history/--no-history",
+    "is_remembered",
+    default=True,
+    help="Remember the run for ticktree history; on by default.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but what the program prints.")
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
@@ -55,6 +64,7 @@ def command(
     name: str | None,
     out: Path,
     summary_every: float | None,
+    is_remembered: bool,
     quiet: bool,
     program: str,
     args: tuple[str, ...],
@@ -68,7 +78,8 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
-    run_program(Program(program, is_module, args), name, out, quiet, summary_every, Recording(**asked))
+    asked_for = Recording(**asked)
+    run_program(Program(program, is_module, args), name, out, quiet, summary_every, asked_for, is_remembered)
 
 
 def run_program(
@@ -78,6 +89,7 @@ def run_program(
     quiet: bool,
     summary_every_s: float | None = None,
     asked: Recording = Recording(),  # noqa: B008 - it cannot be changed
+    is_remembered: bool = True,
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -88,6 +100,7 @@ def run_program(
         quiet: Whether to print nothing but what the program prints.
         summary_every_s: How often to print the tree while the program runs; None for never.
         asked: What to record of it.
+        is_remembered: Whether `ticktree history` will know of it though its directory be deleted.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run, or nothing like what is
@@ -109,13 +122,13 @@ def run_program(
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, quiet, asked)
+        _close(run, quiet, asked, is_remembered)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
 
 
-def _close(run: RunDirectory, quiet: bool, asked: Recording) -> None:
+def _close(run: RunDirectory, quiet: bool, asked: Recording, is_remembered: bool) -> None:
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
 
@@ -127,4 +140,15 @@ def _close(run: RunDirectory, quiet: bool, asked: Recording) -> None:
         print_summary(profile, run.path)
         if asked.focus:
             complain_of_focus(profile, asked.focus, run.manifest.argv)
+    if is_remembered:
+        _remember(run, profile)
     finish_abandoned()
+
+
+def _remember(run: RunDirectory, profile: Profile) -> None:
+    from ticktree.run.history import StoreError, remember
+
+    try:
+        remember(run, profile)
+    except StoreError as error:
+        complain(f"the run is not remembered yet: {error}; `ticktree history` will try again")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -98,6 +98,7 @@ def history(
     accepted: Sequence[str] = (),
     any_arguments: bool = False,
     everything: bool = False,
+    last: int | None = None,
 ) -> History:
     """Return how the sections of a program did over its runs.
 
@@ -109,11 +110,14 @@ def history(
         accepted: beginnings of commits whose changes were meant.
         any_arguments: whether runs of a program with other arguments are the same series.
         everything: whether to look at every section, however small.
+        last: how many runs of each series to look at, the newest; None for all.
 
     Raises:
         TicktreeError: A section was asked for that no run has.
     """
     series = grouped(runs, any_arguments=any_arguments)
+    if last is not None:
+        series = [replace(one, runs=one.runs[-last:]) for one in series]
     if nodes:
         _require(nodes, series)
     told = []

@@ -113,8 +113,9 @@ def runs_of(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]
         if not isinstance(known, dict) or not isinstance(started_ns, int):
             raise ValueError(f"run {run_id!r:.60} is nothing that could have been written")
         runs.append(Remembered(run_id, folder, started_ns, known, found.setdefault(number, {})))
-    for number, path, calls, sum_ns, *kept, share, is_loop in measures:
+    for number, path, calls, sum_ns, p50_ns, p90_ns, p99_ns, max_ns, share, is_loop in measures:
         if not (isinstance(calls, int) and isinstance(sum_ns, int) and calls > 0):
             raise ValueError(f"section {path!r:.60} has no calls")
-        found[number][path] = Measure(calls, sum_ns, *kept, share=float(share), is_loop=bool(is_loop))
+        kept = (p50_ns, p90_ns, p99_ns, max_ns)
+        found[number][path] = Measure(calls, sum_ns, *kept, float(share), bool(is_loop))
     return runs
