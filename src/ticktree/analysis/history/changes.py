@@ -9,10 +9,11 @@ are found first and then have to stand a strict test:
     stretches (`partition`: PELT's criterion) under a low penalty proposes cuts. Otava proposes by E-divisive means
     (Matteson and James, JASA 109, 2014), whose test permutes the values: of ten runs there are too few permutations
     for a strict one to ever reject, and a program twice as slow would go unseen.
-2.  Each cut is tested: Student's t between the stretches beside it, with fewer degrees of freedom the more each run
-    resembles the one before, and Bonferroni's correction for the choice of the place. The weakest cut falls first, and
-    its neighbours are joined, until all that are left stand. Then the shift must matter: Hodges and Lehmann's, with
-    the rank interval of `comparison.shift` on the values as they were measured, outliers and all.
+2.  Each cut is tested: Student's t for the difference of two levels, after what a run keeps of the one before has been
+    taken off (Prais and Winsten, "Trend estimators and serial correlation", 1954), with Bonferroni's correction for
+    the choice of the place. The weakest cut falls first, and its neighbours are joined, until all that are left stand.
+    Then the shift must matter: Hodges and Lehmann's, with the rank interval of `comparison.shift` on the values as
+    they were measured, outliers and all.
 """
 
 from __future__ import annotations
@@ -122,16 +123,23 @@ class _Elimination:
         return zip(ends, ends[1:], ends[2:], strict=False)
 
     def _surprise(self, begin: int, at: int, end: int) -> float:
-        """Student's test, as if so many values had been independent as tell as much."""
-        before, after = self.calm[begin:at], self.calm[at:end]
-        squares = sum(float(((part - part.mean()) ** 2).sum()) for part in (before, after))
-        apart = float(after.mean() - before.mean())
-        if squares <= 0:
+        """Student's test of two levels, by generalised least squares: what each value keeps of the last is taken off."""
+        memory, count = self.noise.memory, end - begin
+        levels = np.zeros((count, 2))
+        levels[: at - begin, 0] = levels[at - begin :, 1] = 1.0
+        table = np.column_stack([levels, self.calm[begin:end]])
+        fresh = table.copy()
+        fresh[1:] -= memory * table[:-1]
+        fresh[0] *= math.sqrt(1 - memory**2)
+        before_after, observed = fresh[:, :2], fresh[:, 2]
+        inverse = np.linalg.inv(before_after.T @ before_after)
+        means = inverse @ before_after.T @ observed
+        squares = float(((observed - before_after @ means) ** 2).sum())
+        apart = float(means[1] - means[0])
+        error = math.sqrt(squares / (count - 2) * float(inverse[0, 0] + inverse[1, 1] - 2 * inverse[0, 1]))
+        if error <= 0:
             return 0.0 if apart else 1.0
-        count, repetition = end - begin, self.noise.repetition
-        error = math.sqrt(squares / (count - 2) * repetition * (1 / len(before) + 1 / len(after)))
-        tails = student_tails(apart / error, max(1.0, count / repetition - 2))
-        return min(1.0, tails * (count - 2 * SHORTEST + 1))
+        return min(1.0, student_tails(apart / error, count - 2) * (count - 2 * SHORTEST + 1))
 
     def _change(self, begin: int, at: int, end: int) -> Change:
         before, after = self.values[begin:at], self.values[at:end]

@@ -1,9 +1,10 @@
 """Noise: how much values in a row differ where nothing changed, told from the values themselves, changes and all.
 
-Every number here rests on differences of neighbours and on medians: a change touches one difference, and an outlier
-two, so neither moves them. How much of a value the next one remembers is estimated so by Chakar, Lebarbier,
-Levy-Leduc and Robin, "A robust approach for estimating change-points in the mean of an AR(1) process" (Bernoulli
-23(2), 2017).
+Every number here rests on differences, of neighbours and of those next to them: a change touches one of the former and
+two of the latter, an outlier twice as many, and what sticks out is left out. That the two kinds of differences tell how
+much of a value the next one remembers, whatever changes there are, is from Chakar, Lebarbier, Levy-Leduc and Robin, "A
+robust approach for estimating change-points in the mean of an AR(1) process" (Bernoulli 23(2), 2017). They take medians
+of squares, which of twenty runs are as good as chance; here it is the mean of what does not stick out.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _LEAST_SPREAD = 1e-6
 # An outlier is further from the median of its neighbours than this many spreads (Hampel, "The influence curve and its
 # role in robust estimation", 1974).
 _OUTLYING = 3.0
+# Of what is normal, 1 in 80 is further out.
+_STICKING_OUT = 2.5
 # Neighbours on each side: three in a row out of seven or fewer may be a change, two are outliers.
 _NEIGHBOURS = 2
 
@@ -50,13 +53,19 @@ class Noise(NamedTuple):
 
 def noise_of(values: Values) -> Noise:
     """Return the noise in values in the order of time, at least two."""
-    step = float(np.median(np.abs(np.diff(values))))
-    memory = 0.0
+    step, memory = _spread(np.diff(values)), 0.0
     if len(values) >= _FEWEST and step > 0:
-        wider = float(np.median(np.abs(values[2:] - values[:-2])))
+        wider = _spread(values[2:] - values[:-2])
         memory = min(max((wider / step) ** 2 - 1, 0.0), _MOST_MEMORY)
-    spread = DEVIATIONS * step / math.sqrt(2 * (1 - memory))
-    return Noise(max(spread, _LEAST_SPREAD), memory)
+    return Noise(max(step / math.sqrt(2 * (1 - memory)), _LEAST_SPREAD), memory)
+
+
+def _spread(differences: Values) -> float:
+    """The standard deviation of differences around 0, of those that do not stick out."""
+    sizes = np.abs(differences)
+    usual = DEVIATIONS * float(np.median(sizes))
+    inside = sizes[sizes <= _STICKING_OUT * usual]
+    return float(np.sqrt(np.mean(inside**2)))
 
 
 def without_outliers(values: Values, spread: float) -> Values:
