@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -19,7 +20,7 @@ from harness.report import Absent, Figure, Report, options, progress
 from ticktree.analysis.history import FEWEST, SHORTEST, THRESHOLD, changes
 
 try:
-    import ruptures
+    import ruptures  # type: ignore[import-not-found, unused-ignore]
 except ImportError:
     ruptures = None
 
@@ -104,10 +105,10 @@ def kernel_finds(values: Values) -> list[int]:
 def _upwards(values: Values, ends: Sequence[int]) -> list[int]:
     """Where the median goes up by what matters."""
     places = [0, *ends]
-    middles = [float(np.median(values[a:b])) for a, b in zip(places, places[1:], strict=False)]
+    middles = [float(np.median(values[a:b])) for a, b in pairwise(places)]
     return [
         end
-        for end, before, after in zip(ends, middles, middles[1:], strict=False)
+        for end, (before, after) in zip(ends, pairwise(middles), strict=False)
         if after / before - 1 >= THRESHOLD
     ]
 

@@ -123,7 +123,7 @@ class _Elimination:
         return zip(ends, ends[1:], ends[2:], strict=False)
 
     def _surprise(self, begin: int, at: int, end: int) -> float:
-        """Student's test of two levels, by generalised least squares: what each value keeps of the last is taken off."""
+        """Student's test of two levels, by least squares of what is new in each value."""
         memory, count = self.noise.memory, end - begin
         levels = np.zeros((count, 2))
         levels[: at - begin, 0] = levels[at - begin :, 1] = 1.0

@@ -1,10 +1,10 @@
 """Noise: how much values in a row differ where nothing changed, told from the values themselves, changes and all.
 
 Every number here rests on differences, of neighbours and of those next to them: a change touches one of the former and
-two of the latter, an outlier twice as many, and what sticks out is left out. That the two kinds of differences tell how
-much of a value the next one remembers, whatever changes there are, is from Chakar, Lebarbier, Levy-Leduc and Robin, "A
-robust approach for estimating change-points in the mean of an AR(1) process" (Bernoulli 23(2), 2017). They take medians
-of squares, which of twenty runs are as good as chance; here it is the mean of what does not stick out.
+two of the latter, an outlier twice as many, and what sticks out is left out. That the two kinds of differences tell
+how much of a value the next one remembers, whatever changes there are, is from Chakar, Lebarbier, Levy-Leduc and
+Robin, "A robust approach for estimating change-points in the mean of an AR(1) process" (Bernoulli 23(2), 2017). They
+take medians of squares, which of twenty runs are as good as chance; here it is the mean of what does not stick out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Values: TypeAlias = npt.NDArray[np.float64]
 # Of fewer values a memory cannot be told from chance.
 _FEWEST = 8
 # More would take every change for the noise's own wandering.
-_MOST_MEMORY = 0.8
+_MOST_MEMORY = 0.6
 # Below this no clock and no program repeats itself; it keeps divisions by nothing away.
 _LEAST_SPREAD = 1e-6
 # An outlier is further from the median of its neighbours than this many spreads (Hampel, "The influence curve and its
