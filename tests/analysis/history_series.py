@@ -18,7 +18,11 @@ def measure(ns: float, share: float = 0.5, is_loop: bool = False) -> Measure:
 
 
 def run(
-    at: int, sections: Mapping[str, float], commit: str = "", loops: Sequence[str] = ("train",), **facts: object
+    at: int,
+    sections: Mapping[str, float],
+    commit: str = "",
+    loops: Sequence[str] = ("train",),
+    **facts: object,
 ) -> Remembered:
     """The run of a day."""
     known = {"command": "train.py", "name": "train", **LAPTOP, **facts}
@@ -28,8 +32,8 @@ def run(
     return Remembered(f"run-{at}", f"20260101-{at:06}-train", (20_000 + at) * DAY_NS, known, measures)
 
 
-def days(values: Sequence[float], commits: Sequence[str] = (), path: str = "train", **facts: object) -> list[Remembered]:
+def days(
+    values: Sequence[float], commits: Sequence[str] = (), path: str = "train", **facts: object
+) -> list[Remembered]:
     """A run a day of one section."""
-    return [
-        run(at, {path: ns}, commits[at] if commits else "", **facts) for at, ns in enumerate(values)
-    ]
+    return [run(at, {path: ns}, commits[at] if commits else "", **facts) for at, ns in enumerate(values)]
