@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -39,8 +41,7 @@ def test_a_partition_is_the_one_that_ruptures_finds_by_pelt(seed, penalty):
 def _cost(values, cut_at) -> float:
     ends = [0, *cut_at, len(values)]
     return sum(
-        float(((values[begin:end] - values[begin:end].mean()) ** 2).sum())
-        for begin, end in zip(ends, ends[1:])
+        float(((values[begin:end] - values[begin:end].mean()) ** 2).sum()) for begin, end in pairwise(ends)
     )
 
 

@@ -144,7 +144,7 @@ def test_small_sections_are_looked_at_only_when_asked_for():
 
 def test_only_the_last_runs_of_each_series_are_looked_at_where_that_is_wished():
     (told,) = history(days(noisy(1, 1.4, each=20)), last=15).told
-    assert [each.id for each in told.series.runs][0] == "run-25"
+    assert told.series.runs[0].id == "run-25"
     assert told.trends[0].turns == []
 
 

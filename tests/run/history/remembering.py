@@ -1,4 +1,4 @@
-"""A process that remembers runs until it is killed, and says of each when it is remembered. See test_writers_killed."""
+"""A process that remembers runs until it is killed, and says of each when it is remembered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database of runs: it gives back what it was given, refuses what it does not know, and survives who writes to it."""
+"""The database of runs: it gives back what it was given, refuses what it does not know, and survives its writers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,20 @@ PROGRAM = Path(__file__).with_name("remembering.py")
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / HISTORY_NAME, patience_s=0.2)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, where one may be mounted."""
+    place = tmp_path / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)]
+    if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def start(store: Store, name: str, count: int) -> subprocess.Popen[str]:
@@ -64,7 +79,9 @@ def test_runs_can_be_asked_for_in_sql(store):
         [Remembered("a", "a", 1, {"git.commit": "abc"}, {"train": Measure(2, 30, 1, 2, 3, 4, 0.5, True)})]
     )
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
-        query = "SELECT id, git_commit, name, sum_ns / calls FROM measures JOIN runs USING (run) JOIN paths USING (path)"
+        query = (
+            "SELECT id, git_commit, name, sum_ns / calls FROM measures NATURAL JOIN runs NATURAL JOIN paths"
+        )
         assert connection.execute(query).fetchall() == [("a", "abc", "train", 15)]
 
 
@@ -126,17 +143,13 @@ def test_where_nothing_can_be_written_one_line_says_so(store):
         store.add([invented("a")])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
-def test_in_a_directory_that_is_read_only_what_is_remembered_can_be_read(store):
+def test_on_a_disk_that_is_read_only_what_is_remembered_can_be_read(small_disk):
+    store = Store(small_disk / HISTORY_NAME)
     store.add([invented("a")])
-    store.path.chmod(0o444)
-    store.path.parent.chmod(0o555)
-    try:
-        assert [run.id for run in store.runs()] == ["a"]
-        with pytest.raises(StoreError, match="cannot be written"):
-            store.add([invented("b")])
-    finally:
-        store.path.parent.chmod(0o755)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    assert [run.id for run in store.runs()] == ["a"]
+    with pytest.raises(StoreError, match="cannot be written: attempt to write a readonly database"):
+        store.add([invented("b")])
 
 
 def test_a_number_too_large_is_named_and_nothing_of_its_run_is_kept(store):
@@ -166,24 +179,13 @@ def test_a_full_disk_costs_nothing_that_was_remembered(store):
     assert store.ids() == {"a"}
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("mount"), reason="needs root"
-)
-def test_a_disk_that_is_really_full_costs_nothing_that_was_remembered(tmp_path):
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(small)], check=False)
-    if mounted.returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        store = Store(small / HISTORY_NAME)
-        store.add([invented("a")])
-        with pytest.raises(StoreError, match="cannot be written"):
-            store.add([invented(str(at)) for at in range(200)])
-        check(store)
-        assert store.ids() == {"a"}
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
+def test_a_disk_that_is_really_full_costs_nothing_that_was_remembered(small_disk):
+    store = Store(small_disk / HISTORY_NAME)
+    store.add([invented("a")])
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.add([invented(str(at)) for at in range(200)])
+    check(store)
+    assert store.ids() == {"a"}
 
 
 def test_who_waits_too_long_for_another_writer_says_so(store):
@@ -207,7 +209,7 @@ def test_processes_that_write_at_the_same_time_lose_nothing(store):
 def test_writers_that_are_killed_in_the_midst_lose_nothing_that_they_had_written(store):
     noise = random.Random(5)
     said: set[str] = set()
-    for attempt in range(6):
+    for attempt in range(3):
         writers = [start(store, f"{attempt}{name}", 1000) for name in "ab"]
         for writer in writers:
             said.add(writer.stdout.readline().strip())
@@ -218,4 +220,4 @@ def test_writers_that_are_killed_in_the_midst_lose_nothing_that_they_had_written
         check(store)
         assert said - {""} <= store.ids()
     assert all(len(run.measures) == PATHS for run in store.runs())
-    assert len(said) >= 12
+    assert len(said) >= 6
