@@ -73,9 +73,15 @@ def _drawn(part: Part, width: int) -> Iterator[Text]:
     elif isinstance(part, Dismissed):
         yield from _dismissed(part, width)
     elif isinstance(part, Picture):
-        yield from (Text.assemble(*((text, _STYLES[tone]) for text, tone in line)) for line in part.lines)
+        yield from map(_pieces, part.lines)
     else:
         yield from _advice(part, width)
+
+
+def _pieces(line: Sequence[tuple[str, Tone]]) -> Text:
+    text = Text.assemble(*((piece, _STYLES[tone]) for piece, tone in line))
+    text.rstrip()
+    return text
 
 
 def _heading(part: Heading, width: int) -> Iterator[Text]:

@@ -54,7 +54,7 @@ def _draw(figure: Any, shown: Sequence[tuple[Told, Trend]], hidden: int) -> None
 
 
 def _panel(axis: Any, trend: Trend, of: str) -> None:
-    scale = scale_of(trend.values)
+    scale = scale_of(trend)
     colors = [INK, *(_SLOWER if turn.change.is_slower else _FASTER for turn in trend.turns)]
     for (begin, end, middle), color in zip(trend.stretches, colors, strict=True):
         axis.hlines(middle, begin - 0.5, end - 0.5, color=color, linewidth=1.5, alpha=0.8)

@@ -21,7 +21,7 @@ _LABEL = 74
 
 def figure(trend: Trend) -> str:
     """Return a trend as an SVG element."""
-    drawn = _Figure(trend, scale_of(trend.values))
+    drawn = _Figure(trend, scale_of(trend))
     about = html.escape(f"{visible(trend.path)} over {len(trend.values)} runs: {trend.verdict}", quote=True)
     inside = "\n".join(drawn.parts())
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{about}">\n{inside}\n</svg>'
@@ -29,7 +29,7 @@ def figure(trend: Trend) -> str:
 
 def small(trend: Trend) -> str:
     """Return a trend as a line without words."""
-    scale = scale_of(trend.values)
+    scale = scale_of(trend)
     last = max(1, len(trend.values) - 1)
     points = " ".join(
         f"{2 + (_SPARK_WIDTH - 4) * at / last:.1f},{2 + (_SPARK_HEIGHT - 4) * (1 - scale.part(ns)):.1f}"

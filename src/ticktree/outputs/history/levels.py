@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, quantiles
 
+from ticktree.analysis.history import Trend
+
 # A value this many times further out than the middle of all is wide is drawn at the edge: one run that met somebody
 # else on the machine must not press all others flat.
 _FAR = 3.0
 _MARGIN = 0.06
+# Of fewer values none is an outlier.
+_ENOUGH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +39,17 @@ class Scale:
         return not self.low <= ns <= self.high
 
 
-def scale_of(values: Sequence[float]) -> Scale:
-    """Return an axis on which the values, but for far outliers, have room."""
+def scale_of(trend: Trend) -> Scale:
+    """Return an axis on which every level of a trend and its values, but for far outliers, have room."""
+    values = trend.values
     low, high = min(values), max(values)
-    if len(values) >= 4:
-        eighths = quantiles(values, n=8)
+    if len(values) >= _ENOUGH:
+        eighths = quantiles(values, n=8, method="inclusive")
+        levels = [middle for _, _, middle in trend.stretches]
         reach = _FAR * (eighths[-1] - eighths[0])
         if reach > 0:
-            low, high = max(low, eighths[0] - reach), min(high, eighths[-1] + reach)
+            low = max(low, min(eighths[0] - reach, *levels))
+            high = min(high, max(eighths[-1] + reach, *levels))
     margin = _MARGIN * (high - low) or 0.1 * high or 1.0
     return Scale(max(0.0, low - margin), high + margin)
 

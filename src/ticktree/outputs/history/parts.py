@@ -100,7 +100,7 @@ def _trend(trend: Trend) -> Entry:
         else (signed(turn.change.shift.estimate), wording.interval(turn))
     )
     now = formatting.time(round(trend.stretches[-1][2]))
-    cells = (spark(trend.values), trend.verdict, *shift, now, formatting.count(len(trend.values)))
+    cells = (spark(trend), trend.verdict, *shift, now, formatting.count(len(trend.values)))
     return Entry(visible(trend.path), cells, _TONES[trend.verdict], mark="loop" if trend.is_loop else "")
 
 

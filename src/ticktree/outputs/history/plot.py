@@ -24,10 +24,10 @@ _MOST_PER_RUN = 3
 Cell = tuple[str, Tone]
 
 
-def spark(values: Sequence[float]) -> str:
+def spark(trend: Trend) -> str:
     """Return a trend in a few characters."""
-    shown = buckets(values, SPARK_CELLS)
-    scale = scale_of(values)
+    scale = scale_of(trend)
+    shown = buckets(trend.values, SPARK_CELLS)
     return "".join(_EIGHTHS[min(7, math.floor(8 * scale.part(value)))] for value in shown)
 
 
@@ -37,7 +37,7 @@ def plot(trend: Trend, width: int) -> Picture:
 
 
 def _lines(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
-    scale = scale_of(trend.values)
+    scale = scale_of(trend)
     marks = {
         row: scale.high - row * (scale.high - scale.low) / (ROWS - 1) for row in (0, ROWS // 2, ROWS - 1)
     }
