@@ -180,7 +180,7 @@ def _line(name: str, weather: Weather, find: Finder, trials: int) -> Figure:
 
 def main() -> None:
     arguments = options(__doc__).parse_args()
-    lines = measure(4 if arguments.quick else 100)
+    lines = measure(4 if arguments.quick else 40)
     title = (
         f"Changes in a history looked at after each run, of runs that differ by {SPREAD:.0%}: "
         "false alarms per 1,000 runs, and how many runs it takes to find a real one"

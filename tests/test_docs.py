@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 # What is built or installed here is not ours to check.
 NOT_OURS = {"build", "dist", "node_modules", "shared", "ticktree-runs"}
 
-COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "doctor", "demo")
+COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "history", "doctor", "demo")
 # Losses that readers add to the recorder's own.
 READERS_LOSSES = (
     "nodes_caught_in_a_write",
