@@ -3,36 +3,46 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WORKLOAD ?= visual_sac
 WORKLOADS := $(notdir $(patsubst %/,%,$(wildcard workloads/*/)))
+# A workload with an install.sh pins what nothing else here can live with: a venv of its own.
+APART := $(notdir $(patsubst %/,%,$(dir $(wildcard workloads/*/install.sh))))
+TOGETHER := $(filter-out $(APART),$(WORKLOADS))
 VENV := .venv
+DEMO_VENV := $(if $(filter $(WORKLOAD),$(APART)),$(VENV)-$(WORKLOAD),$(VENV))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
 PYTEST := $(BIN)/python -m pytest
+# One worker a processor, `make test WORKERS=0` for none: many tests start programs of their own, and more than eight at
+# once wait for one another. Whoever has nothing left takes over what others have not begun.
+WORKERS ?= logical
+SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-slow test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
+.PHONY: help demo test test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-demo: $(VENV)/.$(WORKLOAD) ## Profile the visual SAC workload and show its report (WORKLOAD=name for another)
-	$(BIN)/ticktree demo $(WORKLOAD)
+demo: $(DEMO_VENV)/.$(WORKLOAD) ## Profile the visual SAC workload and show its report (WORKLOAD=name for another)
+	$(DEMO_VENV)/bin/ticktree demo $(WORKLOAD)
 
-test: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test ## Run every test but the slow ones
-	$(PYTEST) -m "not slow"
+test: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run every test but the slow ones
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not slow"
 
-test-slow: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
-	$(PYTEST) -m slow
+test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
+	$(PYTEST) $(SIDE_BY_SIDE) -m slow
+
+test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have a venv of their own
 
 test-versions: ## Run the core's tests on the other Pythons that are here
-	scripts/test-versions.sh
+	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
 readers: ## Get the programs, beside Python packages, that read the exports in the tests
 	scripts/readers.sh
 
-bench: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.bench ## Measure, each figure beside a named peer in the same run
+bench: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.bench ## Measure, each figure beside a named peer in the same run
 	scripts/bench.sh
 
-lint: $(WORKLOADS:%=$(VENV)/.%) $(VENV)/.test $(VENV)/.lint ## ruff and mypy --strict
+lint: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test $(VENV)/.lint ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -74,9 +84,22 @@ $(VENV)/.lint: $(VENV)/.installed
 	$(PIP) install --group lint
 	@touch $@
 
-$(WORKLOADS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirements.txt constraints.txt
+$(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirements.txt constraints.txt
 	$(PIP) install --constraint constraints.txt --requirement workloads/$*/requirements.txt
 	@touch $@
+
+define apart
+$(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
+	test -x $(VENV)-$(1)/bin/python || $(PYTHON) -m venv $(VENV)-$(1)
+	$(VENV)-$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(VENV)-$(1)/bin/python -m pip install --quiet --disable-pip-version-check . --group test
+	workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
+	@touch $$@
+
+test-apart-$(1): $(VENV)-$(1)/.$(1)
+	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1)
+endef
+$(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 
 # Peers pin what nothing else here can live with: a venv of their own. One that will not install is reported as absent.
 $(VENV)/.bench: $(VENV)/.installed benchmarks/requirements-peers.txt constraints.txt

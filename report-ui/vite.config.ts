@@ -19,17 +19,13 @@ function policy(built: string): Plugin {
   };
 }
 
-// One page a build, as each is one file: `--mode index` for a run's report, `--mode runs` for what shows several.
-export default defineConfig(({ mode }) => {
-  const page = mode === "runs" ? "runs.html" : "index.html";
-  return {
-    plugins: [viteSingleFile({ removeViteModuleLoader: true }), policy(`dist/${page}`)],
-    build: {
-      target: "es2022",
-      modulePreload: false,
-      reportCompressedSize: false,
-      emptyOutDir: false,
-      rollupOptions: { input: page },
-    },
-  };
-});
+// One page a build, as each is one file: `--mode run` for a run's report, `--mode runs` for what shows several.
+export default defineConfig(({ mode }) => ({
+  plugins: [viteSingleFile({ removeViteModuleLoader: true }), policy(`dist/${mode}/index.html`)],
+  build: {
+    target: "es2022",
+    modulePreload: false,
+    reportCompressedSize: false,
+    outDir: `dist/${mode}`,
+  },
+}));

@@ -12,9 +12,9 @@ fi
 npm run --silent check
 npm run --silent test
 rm -rf dist
-for page in index:page runs:runs; do
+for page in run:page runs:runs; do
     npx --no-install vite build --logLevel warn --mode "${page%:*}"
-    built=dist/${page%:*}.html kept=$pages/${page#*:}.html
+    built=dist/${page%:*}/index.html kept=$pages/${page#*:}.html
     if [ "${1:-}" = --check ]; then
         cmp "$built" "$kept" || {
             echo "$kept is not what report-ui/ builds: run scripts/build-report-ui.sh and commit it" >&2

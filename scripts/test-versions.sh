@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The core's tests on every other Python that is here, each in a venv of its own; those missing are named.
+# The core's tests on every other Python that is here, each in a venv of its own; those missing are named. Its
+# arguments are pytest's: `-n logical` runs as many tests at once as there are processors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,6 +31,6 @@ for version in 3.10 3.12 3.13; do
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check .
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --group test
     echo "== Python $version"
-    "$venv/bin/python" -m pytest -q -m "not slow" "${core[@]}"
+    "$venv/bin/python" -m pytest -q "$@" -m "not slow" "${core[@]}"
 done
 [ ${#absent[@]} -eq 0 ] || echo "not here, so not tested: Python ${absent[*]}"

@@ -9,14 +9,19 @@ import sys
 import textwrap
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from ticktree.recorder import hooks
 
-# In CI the same examples each time: a change that fails there must be the cause. At a desk, new ones each time.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# No test here is about speed, and whole profiles take long to draw on a busy machine. In CI the examples are the same
+# each time: a change that fails there must be the cause. At a desk they are new ones each time.
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+)
+settings.load_profile("unhurried")
 
 # A shell starts what runs in its background with the keyboard's signals ignored, and every program below inherits it:
 # there a Ctrl-C that a test sends would reach nobody.

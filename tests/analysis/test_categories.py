@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from ticktree.analysis import Settings
-from ticktree.analysis.categories import Categories, words
+from ticktree.analysis.categories import Categories, Within, within, words
 from ticktree.analysis.survey import Survey
-from ticktree.profile import Profile
+from ticktree.profile import Node, Profile
+from ticktree.profile.clock import REMOTE
 
 # The operations of a hand-made profiler of training on images, by the category it puts them in.
 NAMED = {
@@ -128,3 +129,53 @@ def test_own_patterns_go_before_the_defaults_in_their_order():
 def test_what_looks_like_an_expression_is_taken_literally():
     assert Categories({"mine": ("a|b",)}).of("b") is None
     assert Categories({"mine": ("a|b",)}).of("a b") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("POST localhost:8080/predict", "network"),
+        ("GET (other hosts)", None),
+        ("POST /predict", None),
+        ("(other method) /train", None),
+        ("/inference.Policy/Act", None),
+        ("GET request", "network"),
+        ("a/train", "training"),
+    ],
+)
+def test_the_words_of_a_request_s_path_say_nothing_of_what_it_is(name, category):
+    assert Categories({}).of(name) == category
+
+
+def test_a_project_s_own_patterns_go_before_what_a_request_is():
+    assert Categories({"robot": ("predict",)}).of("POST /predict") == "robot"
+
+
+def test_what_another_program_did_is_no_wait_of_that_program_s():
+    call = Node(
+        name="POST localhost/step",
+        wait=True,
+        children={
+            "server@remote": Node(
+                name="server",
+                clock=REMOTE,
+                children={
+                    "simulate@remote": Node(name="simulate", clock=REMOTE),
+                    "queue@remote": Node(name="queue", clock=REMOTE, wait=True),
+                },
+            ),
+            "connect": Node(name="connect"),
+        },
+    )
+    found, waiting = {}, [(call, Within())]
+    for node, above in waiting:  # the list grows while it is walked
+        here = within(node, above, Categories({}).of)
+        found[node.name] = here.category
+        waiting.extend((child, here) for child in node.children.values())
+    assert found == {
+        "POST localhost/step": "waiting",
+        "server": "waiting",
+        "simulate": "environment",
+        "queue": "waiting",
+        "connect": "waiting",
+    }

@@ -99,7 +99,7 @@ def test_every_rule_has_a_file_a_page_and_a_line_in_the_index():
     assert {row.count(" | ") for row in rows.values()} == {2}  # what it finds, from where on, what to do
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(profiles())
 def test_no_profile_is_too_strange_to_be_judged(profile):
     for found in findings(profile):

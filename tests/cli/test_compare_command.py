@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
-from commandline import assert_one_clear_line
+from commandline import CommandLine, assert_one_clear_line
 
 PROGRAM = """
 import random, sys, ticktree
@@ -23,12 +24,19 @@ open(sys.argv[2], "w").write(recorder.snapshot().to_json())
 """
 
 
-@pytest.fixture
-def profiles(here):
-    """The profiles of a program and of one whose sampling is half as slow again."""
+@pytest.fixture(scope="module")
+def _saved(tmp_path_factory):
+    here = CommandLine(tmp_path_factory.mktemp("saved"))
     here.write("program.py", PROGRAM)
     for slower, name in (("1", "base.json"), ("1.5", "new.json")):
         assert here.python("program.py", slower, name).returncode == 0
+    return here.directory
+
+
+@pytest.fixture
+def profiles(here, _saved):
+    """The profiles of a program and of one whose sampling is half as slow again."""
+    shutil.copytree(_saved, here.directory, dirs_exist_ok=True)
     return here
 
 

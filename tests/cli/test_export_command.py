@@ -11,13 +11,6 @@ from commandline import CommandLine, assert_one_clear_line
 import ticktree
 
 
-@pytest.fixture
-def recorded(here: CommandLine) -> CommandLine:
-    here.write("train.py")
-    here.ticktree("run", "--quiet", "train.py")
-    return here
-
-
 def test_a_run_is_written_as_a_timers_file(recorded: CommandLine) -> None:
     done = recorded.ticktree("export", "--to", "mlagents", "-o", "timers.json")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -94,6 +94,13 @@ def test_the_depth_and_c_functions_are_as_asked_for(here: CommandLine) -> None:
     assert below == [{"sorted([action, 1.0]) | sorted @ L7": (20, {})}] * 2
 
 
+def test_first_calls_are_set_aside_as_asked(here: CommandLine) -> None:
+    written(here)
+    here.ticktree("run", "--no-auto", "--focus", "Driver.step", "--warmup", "7", "drive.py")
+    (loop,) = tree(here)["loops"]
+    assert (loop["ticks"], loop["warmup_ticks"]) == (20, 7)
+
+
 def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None:
     written(here)
     here.ticktree("run", "--no-auto", "--focus", "Driver.step", "drive.py")

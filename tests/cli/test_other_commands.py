@@ -119,5 +119,7 @@ def test_a_workload_of_a_checkout_is_run_with_the_arguments_given(here: CommandL
     (here.directory / "deeper").mkdir()
     assert here.ticktree("demo", "tiny").stdout == "['workloads/tiny/train.py', '--quick']\n"
     assert here.ticktree("demo", "tiny", "--n", "3").stdout == "['workloads/tiny/train.py', '--n', '3']\n"
+    here.write("workloads/robot/eval_with_robot.py", "import sys; print(sys.argv)")
+    assert here.ticktree("demo", "robot").stdout == "['workloads/robot/eval_with_robot.py', '--quick']\n"
     done = here.ticktree("demo", "tiny", cwd=here.directory / "deeper")
     assert done.stdout == f"['{here.directory}/workloads/tiny/train.py', '--quick']\n"

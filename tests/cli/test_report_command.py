@@ -11,13 +11,6 @@ import ticktree
 
 
 @pytest.fixture
-def recorded(here: CommandLine) -> CommandLine:
-    here.write("train.py")
-    here.ticktree("run", "--quiet", "train.py")
-    return here
-
-
-@pytest.fixture
 def trainer(here: CommandLine) -> CommandLine:
     (here.directory / "trainer.json").write_text(straggling_trainer().to_json())
     return here

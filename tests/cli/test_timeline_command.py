@@ -42,13 +42,11 @@ def lines_of(path: Path) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("name", ["perfetto", "chrome"])
 def test_without_a_timeline_an_export_is_refused_in_one_line_that_says_how_to_record_one(
-    here: CommandLine, name: str
+    recorded: CommandLine, name: str
 ) -> None:
-    here.write("train.py")
-    here.ticktree("run", "--quiet", "train.py")
-    done = here.ticktree("export", "--to", name, "-o", "trace")
+    done = recorded.ticktree("export", "--to", name, "-o", "trace")
     assert_one_clear_line(done, "no timeline was recorded", "ticktree run --timeline")
-    assert not (here.directory / "trace").exists()
+    assert not (recorded.directory / "trace").exists()
 
 
 def test_a_saved_profile_has_none(here: CommandLine) -> None:
@@ -72,22 +70,30 @@ def test_a_run_with_a_timeline_is_exported_with_its_children(here: CommandLine) 
     assert (here.directory / "trace.pftrace").read_bytes()[:1] == b"\n"
 
 
-def test_a_number_of_events_is_how_many_are_kept_of_each_process(here: CommandLine) -> None:
-    here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
-    timeline = timeline_of(here)
-    assert (len(timeline), timeline.overwritten) == (20, 60)
-
-
 TOLD = "timeline: kept the last 20 of 80 calls"
 
 
-@pytest.mark.parametrize("name", ["terminal", "markdown", "text", "html"])
-def test_a_report_says_how_many_of_the_calls_a_timeline_kept(here: CommandLine, name: str) -> None:
+@pytest.fixture(scope="module")
+def overwritten(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """With a run that kept ten calls of each process; what it printed lies beside it."""
+    here = CommandLine(tmp_path_factory.mktemp("overwritten"))
     here.write("train.py", PROGRAM)
-    done = here.ticktree("run", "--no-auto", "--timeline-events", "10", "train.py")
-    assert TOLD in done.stderr  # and so does the summary
-    assert TOLD in here.ticktree("report", "--format", name).stdout
+    here.write("printed", here.ticktree("run", "--no-auto", "--timeline-events", "10", "train.py").stderr)
+    return here
+
+
+def test_a_number_of_events_is_how_many_are_kept_of_each_process(overwritten: CommandLine) -> None:
+    timeline = timeline_of(overwritten)
+    assert (len(timeline), timeline.overwritten) == (20, 60)
+
+
+def test_the_summary_says_how_many_of_the_calls_a_timeline_kept(overwritten: CommandLine) -> None:
+    assert TOLD in (overwritten.directory / "printed").read_text()
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "text", "html"])
+def test_a_report_says_how_many_of_the_calls_a_timeline_kept(overwritten: CommandLine, name: str) -> None:
+    assert TOLD in overwritten.ticktree("report", "--format", name).stdout
 
 
 @pytest.mark.parametrize(
@@ -103,22 +109,18 @@ def test_a_report_says_how_many_of_the_calls_a_timeline_kept(here: CommandLine, 
     ],
 )
 def test_every_format_that_has_a_place_for_it_says_what_a_timeline_lost(
-    here: CommandLine, name: str, said: str | None
+    overwritten: CommandLine, tmp_path: Path, name: str, said: str | None
 ) -> None:
-    here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
-    done = here.ticktree("export", "--to", name, "-o", "out")
+    done = overwritten.ticktree("export", "--to", name, "-o", str(tmp_path / "out"))
     assert (done.returncode, done.stderr) == (0, "")
-    data = (here.directory / "out").read_bytes()
+    data = (tmp_path / "out").read_bytes()
     text = gzip.decompress(data) if name == "pprof" else data
     assert (said or TOLD).encode() in text.replace(b"_", b" " if name == "mlagents" else b"_")
 
 
 @pytest.mark.parametrize("name", ["collapsed", "csv"])
-def test_where_a_format_has_no_place_for_it_standard_error_has(here: CommandLine, name: str) -> None:
-    here.write("train.py", PROGRAM)
-    here.ticktree("run", "--quiet", "--no-auto", "--timeline-events", "10", "train.py")
-    assert TOLD in here.ticktree("export", "--to", name).stderr
+def test_where_a_format_has_no_place_for_it_standard_error_has(overwritten: CommandLine, name: str) -> None:
+    assert TOLD in overwritten.ticktree("export", "--to", name).stderr
 
 
 def test_a_program_asks_for_itself_and_its_children(here: CommandLine) -> None:

@@ -140,3 +140,38 @@ def test_a_file_that_cannot_be_written_is_one_clear_line(profiler, tmp_path):
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "out.txt" in done.stderr
+
+
+def test_the_analyzer_adds_up_an_operation_wherever_it_was_called_and_leaves_out_other_sections(
+    profiler, tmp_path
+):
+    profiler.enable()
+    for around in ("collecting", "updating"):
+        with profiling.profile(around), ticktree.section("no operation"), profiling.profile("forward"):
+            pass
+    report, detailed = tmp_path / "report.json", tmp_path / "detailed.json"
+    profiler.save_report(report)
+    assert analyze("--input", report, "--detailed", detailed).returncode == 0
+    details = json.loads(detailed.read_text())
+    found = {one["name"]: one for one in details["operations"]}
+    assert set(found) == {"collecting", "updating", "forward"}
+    assert found["forward"]["count"] == 2
+    assert found["forward"]["paths"] == ["collecting/no operation/forward", "updating/no operation/forward"]
+    assert found["forward"]["memory_peak_bytes"] is None
+    root = ticktree.load(detailed).root  # it still is a profile
+    assert found["forward"]["total_ns"] == sum(root.at(path).total_ns for path in found["forward"]["paths"])
+    printed = analyze("--input", report).stdout
+    by_name = printed.partition("\n\n")[0].splitlines()
+    assert by_name[0] == "PROFILING SUMMARY:"
+    assert {line.split()[0] for line in by_name[4:-1]} == {"collecting", "updating", "forward"}
+
+
+def test_of_a_profile_that_names_no_operations_every_section_is_one(profiler, tmp_path):
+    profiler.enable()
+    with ticktree.section("anything"), ticktree.section("at all"):
+        pass
+    saved = tmp_path / "profile.json"
+    saved.write_text(ticktree.snapshot().to_json())
+    printed = analyze("--input", saved).stdout.partition("\n\n")[0]
+    assert "anything" in printed
+    assert "at all" in printed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from importlib import import_module
+import zipfile
+from importlib import import_module, metadata
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_modules_of_instruments_do_not_import_what_they_wrap():
     for library in BUILT_IN:
         import_module(library.module)
     for library in BUILT_IN:
-        assert not library.package or library.package in before or library.package not in sys.modules
+        assert not {package for package in library.packages if package in sys.modules} - before
 
 
 def test_by_default_all_that_are_not_on_demand_are_meant_in_the_order_of_the_registry():
@@ -193,6 +194,49 @@ def test_a_broken_third_party_does_not_change_a_program_under_ticktree_run(recor
         == "ticktree: library 'broken' of Broken is not recorded by itself: RuntimeError: not today\n"
     )
     assert profile.root.at("here").count == 1
+
+
+FACTS = {
+    "METADATA": "Metadata-Version: 2.1\nName: Kept\nVersion: 1.0\n",
+    "PKG-INFO": "Metadata-Version: 2.1\nName: Kept\nVersion: 1.0\n",
+    "entry_points.txt": "[ticktree.instruments]\nkept = kept_profiling\n",
+}
+
+
+@pytest.mark.parametrize(
+    "place", ["Kept-1.0.dist-info", "Kept.egg-info", "Kept-1.0.egg/EGG-INFO", "kept.zip"]
+)
+def test_it_is_found_however_it_is_kept(brings, tmp_path, monkeypatch, place):
+    where = tmp_path / place
+    if where.suffix == ".zip":
+        with zipfile.ZipFile(where, "w") as archive:
+            for name, text in FACTS.items():
+                archive.writestr(f"Kept-1.0.dist-info/{name}", text)
+    else:
+        where.mkdir(parents=True)
+        for name, text in FACTS.items():
+            (where / name).write_text(text)
+    monkeypatch.syspath_prepend(str(where if where.suffix == ".zip" else where.parent))
+    third_parties.found.cache_clear()
+    assert [(library.name, library.distribution) for library in third_parties.found()] == [("kept", "Kept")]
+
+
+def test_it_is_found_where_only_another_finder_knows_of_it(brings, tmp_path, monkeypatch):
+    facts = tmp_path / "elsewhere" / "Kept-1.0.dist-info"
+    facts.mkdir(parents=True)
+    for name, text in FACTS.items():
+        (facts / name).write_text(text)
+
+    class Finder:
+        def find_spec(self, *_):
+            return None
+
+        def find_distributions(self, _context):
+            return [metadata.Distribution.at(facts)]
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    third_parties.found.cache_clear()
+    assert [library.name for library in third_parties.found()] == ["kept"]
 
 
 def test_nothing_is_looked_for_where_nothing_of_others_is_meant(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,20 +15,24 @@ import ticktree
 from ticktree.instrument import lerobot
 
 
-class Robot:
+class Robot(ABC):
+    @abstractmethod
     def get_observation(self):
-        raise NotImplementedError
+        """What it senses."""
 
+    @abstractmethod
     def send_action(self, action):
-        raise NotImplementedError
+        """Does it, and returns what it did."""
 
 
-class PreTrainedPolicy:
+class PreTrainedPolicy(ABC):
+    @abstractmethod
     def select_action(self, batch):
-        raise NotImplementedError
+        """One action."""
 
+    @abstractmethod
     def predict_action_chunk(self, batch):
-        raise NotImplementedError
+        """Several."""
 
 
 class ActionQueue:
@@ -131,6 +136,32 @@ def test_a_control_loop_has_a_row_for_each_part(recorder):
         "sleep": 2,
     }
     assert recorder.snapshot().root.at("sleep").wait
+
+
+def test_a_class_that_lacks_a_method_cannot_be_made_as_without_ticktree(recorder):
+    class Arm(Robot):
+        @abstractmethod
+        def get_observation(self):
+            return {}
+
+        def send_action(self, action):
+            return action
+
+    class Whole(Arm):
+        def get_observation(self):
+            return super().get_observation()
+
+    assert Robot.__abstractmethods__ == {"get_observation", "send_action"}
+    assert Arm.__abstractmethods__ == {"get_observation"}
+    for kind, lacks in (
+        (Robot, "send_action"),
+        (Arm, "get_observation"),
+        (PreTrainedPolicy, "select_action"),
+    ):
+        with pytest.raises(TypeError, match=f"abstract class {kind.__name__} .*{lacks}"):
+            kind()
+    assert Whole().send_action(Whole().get_observation()) == {}
+    assert counts(recorder) == {"robot get_observation": 1, "robot send_action": 1}
 
 
 def test_the_queues_depth_is_read_right_before_an_action_is_taken(recorder):

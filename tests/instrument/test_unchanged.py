@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import multiprocessing
 import multiprocessing.connection
@@ -11,7 +12,6 @@ import multiprocessing.synchronize
 import os
 import pickle
 import queue
-import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -139,11 +139,6 @@ def test_queues_that_override_get_and_put_are_asked_and_may_ask_the_original(rec
     assert calls == ["put", "get"]
 
 
-@pytest.mark.skipif(
-    sys.version_info[:3] in ((3, 12, 0), (3, 12, 1)),
-    reason="the collector of this Python crashes where a BytesIO's buffer is in a cycle, as those of"
-    " multiprocessing may be: it does so without ticktree, too",
-)
 def test_queues_of_processes_raise_time_out_and_close_as_they_did(recorder):
     context = multiprocessing.get_context("fork")
     items = context.Queue(1)
@@ -186,6 +181,39 @@ def test_pipes_raise_at_their_end_as_they_did(recorder):
             ours.send(1)
         with pytest.raises(OSError):
             ours.recv()
+
+
+def test_what_was_sent_hangs_in_no_circle(recorder):
+    """Where it did, the collector would find it: some versions of Python crash on the buffer of such a message."""
+    context = multiprocessing.get_context("fork")
+
+    def send():
+        items = context.Queue()
+        ours, theirs = context.Pipe()
+        with recorder.section("here"):
+            items.put([1])
+            assert items.get() == [1]
+            ours.send({"a": 1})
+            assert theirs.recv() == {"a": 1}
+            theirs.close()
+            with pytest.raises(OSError):
+                ours.send({"b": 2})
+            recorder.snapshot()
+        items.close()
+        items.join_thread()
+
+    gc.collect()
+    gc.disable()
+    try:
+        send()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = {type(thing).__name__ for thing in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not left & {"BytesIO", "_BytesIOBuffer", "managedbuffer", "memoryview"}
 
 
 def test_locks_of_processes_take_release_and_time_out_as_they_did(recorder):

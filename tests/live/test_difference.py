@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from profile_strategies import profiles
 
 import ticktree
@@ -34,6 +34,7 @@ def ticktree_path(name: str) -> str:
     return path.element(name)
 
 
+@settings(max_examples=25)
 @given(profiles(), profiles())
 def test_what_was_there_before_and_the_difference_make_up_what_is_there_now(earlier, more):
     later = earlier + more
@@ -44,6 +45,7 @@ def test_what_was_there_before_and_the_difference_make_up_what_is_there_now(earl
         assert node.open == later.root.at(path).open
 
 
+@settings(max_examples=25)
 @given(profiles(), profiles())
 def test_percentiles_in_between_are_of_the_calls_in_between(earlier, more):
     between = difference(earlier, earlier + more)
@@ -58,6 +60,7 @@ def test_percentiles_in_between_are_of_the_calls_in_between(earlier, more):
             assert found.max_ns <= expected.max_ns * 1.0222 + 1
 
 
+@settings(max_examples=25)
 @given(profiles())
 def test_nothing_happens_between_a_reading_and_itself(profile):
     between = difference(profile, profile)
@@ -66,6 +69,7 @@ def test_nothing_happens_between_a_reading_and_itself(profile):
     assert not any(between.losses.values())
 
 
+@settings(max_examples=25)
 @given(profiles(), profiles())
 def test_what_is_there_now_was_not_there_before(earlier, more):
     later = earlier + more

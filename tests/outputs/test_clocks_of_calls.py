@@ -45,6 +45,12 @@ def test_a_devices_calls_are_labelled_with_their_clock(name):
     assert b"copies@device" in exported(name)
 
 
+def test_chromes_events_of_a_device_have_its_clock_in_their_names():
+    events = json.loads(exported("chrome"))["traceEvents"]
+    named = [(one["name"], one["args"]["path"]) for one in events if "path" in one.get("args", {})]
+    assert named == [("copies@device", "update/copies@device")]
+
+
 def test_a_devices_calls_and_its_totals_are_one_frame():
     frames = [frame["name"] for frame in json.loads(exported("speedscope", None))["shared"]["frames"]]
     assert sorted(frames) == ["copies", "copies@device", "root", "update"]

@@ -39,7 +39,10 @@ def metrics(profile):
 
 
 def points(profile, name):
-    metric = metrics(profile).get(name)
+    return points_of(metrics(profile).get(name))
+
+
+def points_of(metric):
     if metric is None:
         return {}
     kind = metric.WhichOneof("data")
@@ -49,10 +52,12 @@ def points(profile, name):
 @settings(max_examples=20)
 @given(profiles())
 def test_any_profile_is_read_with_its_times_and_its_buckets(profile):
+    read = metrics(profile)
+    total, own, durations = (points_of(read.get(f"section.{name}")) for name in ("total", "own", "duration"))
     for path, _, node in profile.root.walk():
-        assert points(profile, "section.total")[path].as_int == node.total_ns
-        assert points(profile, "section.own")[path].as_int == node.own_ns
-        duration = points(profile, "section.duration").get(path)
+        assert total[path].as_int == node.total_ns
+        assert own[path].as_int == node.own_ns
+        duration = durations.get(path)
         assert (duration is not None) == bool(path and node.count and node.stats.is_known)
         if duration is not None:
             assert duration.scale == 5

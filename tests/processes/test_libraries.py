@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 SLOW = pytest.mark.timeout(300)
+# A server that forks is told of runs as what it forks is: one library in it will do, but when there is time.
+METHODS = ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.slow)]
 
 
 @SLOW
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", METHODS)
 def test_an_async_vector_envs_workers_hang_under_the_section_that_made_it(run_session, calls, method):
     pytest.importorskip("gymnasium", reason="gymnasium is not installed: its AsyncVectorEnv is not tested")
     profile, _ = run_session(
@@ -42,7 +44,7 @@ def test_an_async_vector_envs_workers_hang_under_the_section_that_made_it(run_se
 
 
 @SLOW
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_data_loaders_workers_hang_under_the_section_that_iterates(run_session, calls, method):
     pytest.importorskip("torch", reason="torch is not installed: its data loaders are not tested")
     profile, _ = run_session(

@@ -1,4 +1,7 @@
-"""Profiles that could be, for hypothesis: every field is filled, and `check()` holds by construction."""
+"""Profiles that could be, for hypothesis: every field is filled, and `check()` holds by construction.
+
+A strategy that is the same for every node is made once: hypothesis looks long at one that is new to it.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +61,8 @@ any_text = st.text(max_size=8)
 runs = st.sampled_from(["run-1", "run-2"])
 
 
-@st.composite
-def calls(draw, most=6):
-    """Durations of calls, each with the window it ended in."""
-    return draw(st.lists(st.tuples(amounts, st.integers(0, 40)), max_size=most))
+# Durations of calls, each with the window it ended in.
+calls = st.lists(st.tuples(amounts, st.integers(0, 40)), max_size=6)
 
 
 def stats_of(booked) -> Stats:
@@ -77,9 +78,9 @@ def windows_of(booked, doublings: int) -> Windows:
     return Windows(BASE_WIDTH_NS * 2**doublings, counts, totals)
 
 
-stats = calls().map(stats_of)
+stats = calls.map(stats_of)
 histograms = st.lists(amounts, max_size=8).map(Histogram.of)
-windows = st.builds(windows_of, calls(), st.integers(0, 5))
+windows = st.builds(windows_of, calls, st.integers(0, 5))
 call_sites = st.builds(CallSite, st.sampled_from(["train.py", "env.py"]), small, any_text)
 
 
@@ -93,6 +94,8 @@ def wakes(draw):
 
 
 wakers = st.builds(Waker, st.sampled_from(["batch", "join"]), ids, ids, st.just(""))
+woken = st.dictionaries(wakers, wakes(), max_size=2)
+its_writers = st.lists(ids, max_size=3, unique=True)
 
 
 @st.composite
@@ -100,7 +103,7 @@ def shared_out(draw, node):
     """The node with its calls and times dealt out to writers; nobody's, where there are none."""
     parts = {}
     left = Share(node.count, node.total_ns, node.own_ns)
-    others = draw(st.lists(ids, max_size=3, unique=True))
+    others = draw(its_writers)
     for writer in others[1:]:
         count, own_ns = draw(st.integers(0, left.count)), draw(st.integers(0, left.own_ns))
         parts[writer] = Share(count, draw(amounts), own_ns)
@@ -116,12 +119,23 @@ def memories(draw, devices=st.just(frozenset())):  # noqa: B008
     return Memory(draw(small), change, peak, growth, draw(st.booleans()), draw(devices))
 
 
+maybe_calls = st.none() | calls
+maybe_memory = st.none() | memories()
+maybe_device_memory = st.none() | memories(st.frozensets(st.sampled_from(["cuda:0", "mps"])))
+maybe_work = st.none() | st.builds(Work, amounts, amounts, amounts)
+maybe_cpu = st.none() | st.builds(Cpu, small, amounts, amounts)
+maybe_device = st.none() | st.sampled_from(["no GPU", "no events"])
+maybe_open = st.none() | st.builds(Open, st.integers(1, 4), amounts)
+keys = st.lists(st.tuples(names, clocks), max_size=3, unique=True)
+sites = st.dictionaries(call_sites, st.integers(1, 9), max_size=2)
+
+
 @st.composite
 def nodes(draw, name, depth=3, clock="host"):
-    steady, warmup = draw(calls()), draw(st.none() | calls())
+    steady, warmup = draw(calls), draw(maybe_calls)
     booked = steady + (warmup or [])
     own_ns = draw(st.integers(1, 10**15))  # time that is nobody's is told from no time by not being 0
-    below = draw(st.lists(st.tuples(names, clocks), max_size=3, unique=True)) if depth else []
+    below = draw(keys) if depth else []
     children = [draw(nodes(each, depth - 1, its_clock)) for each, its_clock in below]
     node = Node(
         name=name,
@@ -132,16 +146,16 @@ def nodes(draw, name, depth=3, clock="host"):
         warmup=None if warmup is None else stats_of(warmup),
         windows=windows_of(booked, draw(st.integers(0, 4))) if draw(st.booleans()) else Windows(),
         wait=draw(st.booleans()),
-        call_sites=draw(st.dictionaries(call_sites, st.integers(1, 9), max_size=2)),
-        work=draw(st.none() | st.builds(Work, amounts, amounts, amounts)),
-        cpu=draw(st.none() | st.builds(Cpu, small, amounts, amounts)),
-        memory=draw(st.none() | memories()),
-        device_memory=draw(st.none() | memories(st.frozensets(st.sampled_from(["cuda:0", "mps"])))),
-        device=draw(st.none() | st.sampled_from(["no GPU", "no events"])),
-        open=draw(st.none() | st.builds(Open, st.integers(1, 4), amounts)),
+        call_sites=draw(sites),
+        work=draw(maybe_work),
+        cpu=draw(maybe_cpu),
+        memory=draw(maybe_memory),
+        device_memory=draw(maybe_device_memory),
+        device=draw(maybe_device),
+        open=draw(maybe_open),
         recorder_ns=draw(st.integers(0, own_ns)),
         per_run={draw(runs): (len(booked), sum(duration for duration, _ in booked))} if booked else {},
-        wakers=draw(st.dictionaries(wakers, wakes(), max_size=2)),
+        wakers=draw(woken),
         children={child.key: child for child in children},
     )
     return draw(shared_out(node))
@@ -173,27 +187,35 @@ def causes_of(draw, most):
     return draw(st.none() | known)
 
 
+rates = st.sets(st.sampled_from([30.0, 100.0, 0.5]), max_size=2).map(frozenset)
+maybe_amount = st.none() | amounts
+maybe_lateness = st.none() | latenesses()
+maybe_jitter = st.none() | jitters()
+maybe_first_ticks = st.none() | first_ticks
+worst = st.lists(worst_ticks, max_size=12).map(worst_of)
+
+
 @st.composite
 def loops(draw, path):
     steady, warmup_ticks = draw(stats), draw(small)
     ticks = steady.count + warmup_ticks
     missed = draw(st.integers(0, ticks))
-    missed_ns = draw(st.none() | amounts)
+    missed_ns = draw(maybe_amount)
     return Loop(
         path=path,
         ticks=ticks,
         incomplete=draw(small),
-        hz=frozenset(draw(st.sets(st.sampled_from([30.0, 100.0, 0.5]), max_size=2))),
+        hz=draw(rates),
         missed=missed,
         longest_miss_run=draw(st.integers(0, missed)),
         warmup_ticks=warmup_ticks,
         stats=steady,
-        lateness=draw(st.none() | latenesses()),
-        jitter=draw(st.none() | jitters()),
+        lateness=draw(maybe_lateness),
+        jitter=draw(maybe_jitter),
         busy_ns=draw(amounts),
-        first_ticks=draw(st.none() | first_ticks),
-        worst=worst_of(draw(st.lists(worst_ticks, max_size=12))),
-        waited_ns=draw(st.none() | amounts),
+        first_ticks=draw(maybe_first_ticks),
+        worst=draw(worst),
+        waited_ns=draw(maybe_amount),
         causes=draw(causes_of(steady.count)),
         missed_causes=draw(causes_of(missed)),
         missed_ns=missed_ns,
@@ -202,12 +224,14 @@ def loops(draw, path):
 
 
 readings = st.floats(-1e9, 1e9, allow_nan=False) | st.integers(-5, 5).map(float)
+read = st.lists(readings, min_size=1, max_size=6)
+writer_names = st.sampled_from("ab")
 
 
 @st.composite
 def gauges(draw, name):
-    values = draw(st.lists(readings, min_size=1, max_size=6))
-    return gauge_of(name, values, draw(small), draw(st.sampled_from("ab")))
+    values = draw(read)
+    return gauge_of(name, values, draw(small), draw(writer_names))
 
 
 def gauge_of(name, values, last_wall_ns=0, writer="a") -> Gauge:
@@ -233,15 +257,18 @@ metadata = st.dictionaries(
 losses = st.dictionaries(st.sampled_from(["unwound", "names_cut"]), small, max_size=2)
 
 
+roles = st.sampled_from(["", "actor", "learner"])
+
+
 @st.composite
 def writers(draw, key, paths):
-    started_ns, lived_ns = draw(st.none() | amounts), draw(amounts)
+    started_ns, lived_ns = draw(maybe_amount), draw(amounts)
     return Writer(
         id=key,
         run=draw(runs),
         process_name=draw(any_text),
         thread_name=draw(any_text),
-        role=draw(st.sampled_from(["", "actor", "learner"])),
+        role=draw(roles),
         is_main=draw(st.booleans()),
         parent=draw(st.sampled_from(paths)),
         started_ns=started_ns,
@@ -259,18 +286,22 @@ def named_in(root) -> set[str]:
     return found
 
 
+more_ids = st.lists(ids, min_size=1, max_size=2)
+gauge_names = st.sets(names, max_size=2)
+
+
 @st.composite
 def profiles(draw):
     root = draw(nodes("root"))
     every = [path for path, _, _ in root.walk()]
     paths = every[1:]
     chosen = draw(st.lists(st.sampled_from(paths), max_size=2, unique=True)) if paths else []
-    known = sorted(named_in(root) | set(draw(st.lists(ids, min_size=1, max_size=2))))
+    known = sorted(named_in(root) | set(draw(more_ids)))
     places = st.builds(CriticalPlace, st.sampled_from(known), st.sampled_from(every))
     return Profile(
         root=root,
         loops={path: draw(loops(path)) for path in chosen},
-        gauges={name: draw(gauges(name)) for name in draw(st.sets(names, max_size=2))},
+        gauges={name: draw(gauges(name)) for name in draw(gauge_names)},
         metadata=draw(metadata),
         losses=draw(losses),
         writers={key: draw(writers(key, every)) for key in known},

@@ -19,6 +19,15 @@ class Held:
     def __enter__(self): return self
     def __exit__(self, *_): return None
 
+def drained(site, items):
+    advance(site)
+    for item in items:
+        advance(3)
+
+def passed_on(items):
+    for item in items:
+        yield item
+
 """
 
 
@@ -56,7 +65,7 @@ class _Writer:
         return "\n".join(lines)
 
     def statement(self, at: int) -> list[str]:
-        kind = self.random.randrange(9)
+        kind = self.random.randrange(13)
         call = self.call(at)
         if call is None or kind == 0:
             return [f"advance({self.amount()})"]
@@ -75,7 +84,27 @@ class _Writer:
         if kind == 6:
             self.site += 1
             return ["if n > 0:", *self.guarded(self.again(at))]
+        if kind > 8 and (plain := self.plain(at)):
+            return self.guarded(self.part(at, kind, plain), "")
         return self.guarded(call, "")
+
+    def part(self, at: int, kind: int, plain: str) -> str:
+        """A comprehension or generator expression that calls functions, run here or by another function."""
+        self.site += 1
+        other = self.plain(at)
+        if kind == 9 and self.kinds[at] == "coroutine" and "await" in (call := self.call(at) or ""):
+            return f"[{call} for one in [1, 2]]"
+        return self.random.choice(
+            [
+                f"[{plain} for one in [1, 2] if {other} or one]",
+                f"{{one: {plain} for one in [1, 2] for two in [{other}]}}",
+                f"sum({plain} or one for one in [1, 2])",
+                f"any([{plain} for two in [1]] and {other} for one in [1, 2])",
+                f"drained({self.site}, ({plain} for one in [1, 2]))",
+                f"drained({self.site}, passed_on(({plain} for one in [{other}])))",
+                f"list(map(lambda one: next({plain} for two in [1]), [1, 2]))",
+            ]
+        )
 
     def guarded(self, call: str, indent: str = "    ") -> list[str]:
         lines = ["try:", f"    {call}", "except KeyError:", f"    advance({self.amount()})"]

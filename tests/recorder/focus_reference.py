@@ -2,6 +2,7 @@
 
 Ticktree's own functions are not in it, as they are not in a tree of focus: the recorders that the tests make hear of
 each garbage collection by one of them, and the interpreter calls it wherever a collection happens to run.
+Comprehensions and generator expressions are no calls: what they call is called by whoever runs them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import ticktree
 
 # Before Python 3.11 no place is known of instructions other than calls: there functions are told apart, not calls.
 SITES = sys.version_info >= (3, 11)
+_PARTS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _OWN = f"{Path(ticktree.__file__).resolve().parent}{os.sep}"
 _SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
 
@@ -70,9 +72,11 @@ class Reference:
         if frame in self._open:  # a coroutine goes on
             return
         code = frame.f_code
-        if code.co_filename.startswith(_OWN):
+        if code.co_filename.startswith(_OWN) or code.co_name in _PARTS:
             return
         caller = frame.f_back
+        while caller is not None and caller.f_code.co_name in _PARTS:
+            caller = caller.f_back
         around = self._open.get(caller) if caller is not None else None
         if around is None:
             if code is not self._root:

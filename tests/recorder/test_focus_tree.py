@@ -397,3 +397,14 @@ def test_nothing_is_paid_for_afterwards(recorder: Recorder, sample: Sample) -> N
     assert sys.getprofile() is None
     if sys.version_info >= (3, 12):
         assert [sys.monitoring.get_tool(identifier) for identifier in (3, 4, 5)] == [None] * 3
+
+
+@pytest.mark.parametrize("warmup", [0, 3])
+def test_first_calls_are_set_aside_as_many_as_asked(recorder: Recorder, sample: Sample, warmup: int) -> None:
+    module = sample(DRIVER)
+    begin_focus(recorder, ["focus_sample.Driver.step"], warmup=warmup)
+    driver = module.Driver()
+    for _ in range(5):
+        driver.step()
+    (loop,) = recorder.snapshot().loops.values()
+    assert (loop.ticks, loop.warmup_ticks, loop.stats.count) == (5, warmup, 5 - warmup)

@@ -8,7 +8,7 @@ from playing import Player
 from programs import Advance, InContext, Program, Resume, Section, Task, programs
 
 few = settings(
-    max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
+    max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
 )
 many = settings(few, max_examples=250)
 

@@ -14,7 +14,7 @@ import pytest
 
 from ticktree.run.directory import RunDirectory
 
-# What every server does for a request: sections that a client is to see.
+# What servers do for a request, sections that a client is to see, and how one of aiohttp's listens.
 WORK = """
 import sys, time
 from pathlib import Path
@@ -32,6 +32,25 @@ def listening(port):
     path = Path(sys.argv[1])
     path.with_suffix(".new").write_text(str(port))
     path.with_suffix(".new").rename(path)
+
+def serve_by_aiohttp(*routes):
+    import asyncio
+    from aiohttp import web
+    from ticktree.remote.aiohttp import server_timing
+
+    async def main():
+        app = web.Application(middlewares=[server_timing()])
+        app.add_routes(routes)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        listening(runner.addresses[0][1])
+        await asyncio.Event().wait()
+
+    try:
+        asyncio.run(main())
+    except KeyboardInterrupt:
+        pass
 """
 
 

@@ -9,7 +9,6 @@ import pytest
 SERVERS = {
     "aiohttp": """
         from aiohttp import web
-        from ticktree.remote.aiohttp import server_timing
 
         async def step(request):
             await request.read()
@@ -25,26 +24,7 @@ SERVERS = {
             await response.write_eof(b"{}")
             return response
 
-        app = web.Application(middlewares=[server_timing()])
-        app.router.add_post("/step", step)
-        app.router.add_post("/moved", moved)
-        app.router.add_post("/stream", stream)
-
-        async def told(app):
-            listening(app_runner.addresses[0][1])
-
-        import asyncio, socket
-        async def main():
-            global app_runner
-            app_runner = web.AppRunner(app)
-            await app_runner.setup()
-            await web.TCPSite(app_runner, "127.0.0.1", 0).start()
-            listening(app_runner.addresses[0][1])
-            await asyncio.Event().wait()
-        try:
-            asyncio.run(main())
-        except KeyboardInterrupt:
-            pass
+        serve_by_aiohttp(web.post("/step", step), web.post("/moved", moved), web.post("/stream", stream))
         """,
     "asgi": """
         import socket, uvicorn

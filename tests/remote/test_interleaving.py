@@ -11,7 +11,6 @@ pytest.importorskip("aiohttp")
 SERVER = """
     import asyncio
     from aiohttp import web
-    from ticktree.remote.aiohttp import server_timing
 
     async def step(request):
         spans = {}
@@ -28,17 +27,7 @@ SERVER = """
             spans[name] = (least + shorter, most + time.perf_counter_ns() - outer)
         return web.json_response(spans)
 
-    async def main():
-        runner = web.AppRunner(web.Application(middlewares=[server_timing()]))
-        runner.app.router.add_get("/step", step)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        listening(runner.addresses[0][1])
-        await asyncio.Event().wait()
-    try:
-        asyncio.run(main())
-    except KeyboardInterrupt:
-        pass
+    serve_by_aiohttp(web.get("/step", step))
 """
 
 CLIENT = """

@@ -9,9 +9,8 @@ import pytest
 pytest.importorskip("aiohttp")
 
 SERVER = """
-    import asyncio, aiohttp
+    import aiohttp
     from aiohttp import web
-    from ticktree.remote.aiohttp import server_timing
 
     async def step(request):
         work()
@@ -22,18 +21,7 @@ SERVER = """
             async with session.get(request.query["to"]) as response:
                 return web.json_response(await response.json())
 
-    async def main():
-        runner = web.AppRunner(web.Application(middlewares=[server_timing()]))
-        runner.app.router.add_get("/step", step)
-        runner.app.router.add_get("/relay", relay)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        listening(runner.addresses[0][1])
-        await asyncio.Event().wait()
-    try:
-        asyncio.run(main())
-    except KeyboardInterrupt:
-        pass
+    serve_by_aiohttp(web.get("/step", step), web.get("/relay", relay))
 """
 
 CLIENT = """

@@ -7,6 +7,7 @@ import pwd
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -23,14 +24,12 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def shared(tmp_path):
-    """A directory that every user can reach and write to, like /tmp."""
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
-    place = tmp_path / "shared"
-    place.mkdir()
-    place.chmod(0o1777)
-    return place
+def shared():
+    """A directory that every user can reach and write to, like /tmp: those of pytest are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o1777)
+        yield place
 
 
 @pytest.fixture

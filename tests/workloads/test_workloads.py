@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SCRIPTS = ("train.py", "eval.py", "eval_with_robot.py")  # one of which `ticktree demo` runs
 WORKLOADS = sorted(path for path in (ROOT / "workloads").iterdir() if path.is_dir())
 
 
 def _pins(path):
     lines = path.read_text(encoding="utf-8").splitlines()
-    return dict(re.fullmatch(r"(\w+)(?:\[\w+\])?==(.+)", line).groups() for line in lines if "==" in line)
+    return dict(re.fullmatch(r"([\w-]+)(?:\[\w+\])?==(.+)", line).groups() for line in lines if "==" in line)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.name)
 def test_a_workload_has_a_script_its_requirements_tests_and_both_pages(workload):
+    assert any((workload / script).exists() for script in SCRIPTS)
     for path in (
-        workload / "train.py",
         workload / "requirements.txt",
         workload / "README.md",
         ROOT / "docs" / "workloads" / f"{workload.name}.md",

@@ -1,5 +1,7 @@
 import { useMemo } from "preact/hooks";
 import * as format from "../format";
+import { Facts } from "../parts/Facts";
+import { Parts } from "../parts/Part";
 import { reportIn } from "../payload";
 import { Masthead } from "../views/Masthead";
 import { visible } from "../visible";
@@ -52,12 +54,7 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
       </div>
       <Differences payload={payload} />
       <p class="remarks">{view.remarks.join(" ")}</p>
-      {sections.map(({ id, title, body }) => (
-        <section id={id} key={id} aria-labelledby={`${id}-title`}>
-          <h2 id={`${id}-title`}>{title}</h2>
-          {body}
-        </section>
-      ))}
+      <Parts of={sections} />
     </>
   );
 }
@@ -120,34 +117,15 @@ export function Sides({ entry }: { entry: Entry }) {
 }
 
 function Differences({ payload }: { payload: ComparisonPayload }) {
-  const { differences } = payload.comparison;
-  if (!differences.length) return null;
+  const { grounds } = payload.view;
+  const facts = payload.comparison.differences.map(({ key, base, new: young }, at) => ({
+    key: visible(key),
+    of: [visible(base), visible(young)],
+    isGround: grounds[at],
+  }));
   return (
-    <section id="differences" aria-labelledby="differences-title">
-      <h2 id="differences-title">Not the same on both sides</h2>
-      <div class="scroll">
-        <table class="numbers facts">
-          <thead>
-            <tr>
-              <th class="words">fact</th>
-              <th class="words">base</th>
-              <th class="words">new</th>
-            </tr>
-          </thead>
-          <tbody>
-            {differences.map(({ key, base, new: young }, at) => (
-              <tr key={key} class={payload.view.grounds[at] ? "alarm" : ""}>
-                <td class="words">{visible(key)}</td>
-                <td class="words">{visible(base) || format.ABSENT}</td>
-                <td class="words">{visible(young) || format.ABSENT}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {payload.view.grounds.includes(true) && (
-        <p class="hint">What is in red may alone have made one side faster.</p>
-      )}
-    </section>
+    <Facts id="differences" title="Not the same on both sides" of={["base", "new"]} facts={facts}>
+      {grounds.includes(true) && <p class="hint">What is in red may alone have made one side faster.</p>}
+    </Facts>
   );
 }

@@ -1,12 +1,17 @@
 import * as format from "../format";
 import type { Boxes } from "../icicle";
+import { Choice } from "../parts/Choice";
 import { theme } from "../theme";
 import { BoxCanvas, LONGEST_NAME, useBoxes } from "../views/BoxCanvas";
 import { colorOfChange } from "./colors";
-import type { ComparisonState } from "./state";
+import type { ComparisonState, Which } from "./state";
 import type { Verdict } from "./types";
 import { between, interval, shift, signed } from "./words";
 
+const WIDTHS: readonly (readonly [side: Which, title: string])[] = [
+  ["base", "as wide as in base"],
+  ["new", "as wide as in new"],
+];
 const LEGEND: readonly (readonly [verdict: Verdict, percent: number | null, title: string])[] = [
   ["faster", -50, "half as long"],
   ["faster", -9, signed(-9)],
@@ -20,20 +25,14 @@ export function DiffIcicle({ state }: { state: ComparisonState }) {
   const tree = state.tree.value;
   const boxes = useBoxes(tree);
   const side = state.side.value;
-  const turn = (to: "base" | "new") => {
+  const turn = (to: Which) => {
     state.zoomed.value = 0;
     state.side.value = to;
   };
   return (
     <>
       <div class="tools">
-        <div class="switch" role="group" aria-label="Whose time is the width">
-          {(["base", "new"] as const).map((one) => (
-            <button type="button" key={one} aria-pressed={side === one} onClick={() => turn(one)}>
-              as wide as in {one}
-            </button>
-          ))}
-        </div>
+        <Choice label="Whose time is the width" of={WIDTHS} chosen={side} choose={turn} />
       </div>
       <BoxCanvas
         tree={tree}

@@ -1,6 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import * as format from "../format";
-import { useWindow } from "../views/useWindow";
+import { Choice } from "../parts/Choice";
+import { indented } from "../parts/lines";
+import { Rows } from "../parts/Rows";
+import { Search } from "../parts/Search";
 import { visible } from "../visible";
 import { Sides } from "./ComparisonPage";
 import { Interval } from "./Interval";
@@ -9,10 +12,11 @@ import { type ComparisonState, isTelling, type Line, type Order } from "./state"
 import type { Entry } from "./types";
 import { classOf, interval, shift, signed } from "./words";
 
-// As high as runs.css says that a line is.
-const LINE_PX = 28;
-const INDENT_PX = 16;
 const DEEPEST = 14;
+const WHICH: readonly (readonly [all: boolean, title: string])[] = [
+  [false, "those that differ"],
+  [true, "all"],
+];
 const ORDERS: readonly (readonly [order: Order, title: string])[] = [
   ["tree", "as the tree"],
   ["shift", "largest shift"],
@@ -24,8 +28,6 @@ export function Forest({ state }: { state: ComparisonState }) {
   const lines = state.lines.value;
   const { threshold_percent: threshold } = state.payload.comparison;
   const scale = scaleOf(lines.map((line) => line.entry), threshold);
-  const body = useRef<HTMLDivElement>(null);
-  const { from, to } = useWindow(body, lines.length, LINE_PX);
   return (
     <>
       <Tools state={state} />
@@ -39,13 +41,11 @@ export function Forest({ state }: { state: ComparisonState }) {
           <div class="base" role="columnheader">base</div>
           <div class="new" role="columnheader">new</div>
         </div>
-        <div ref={body} class="lines" role="rowgroup" style={{ height: `${lines.length * LINE_PX}px` }}>
-          <div style={{ transform: `translateY(${from * LINE_PX}px)` }}>
-            {lines.slice(from, to).map((line, at) => (
-              <OfEntry key={line.entry.path} state={state} line={line} place={from + at} scale={scale} threshold={threshold} />
-            ))}
-          </div>
-        </div>
+        <Rows rows={lines}>
+          {(line, place) => (
+            <OfEntry key={line.entry.path} state={state} line={line} place={place} scale={scale} threshold={threshold} />
+          )}
+        </Rows>
       </div>
       {!lines.length && <p class="hint">No section has that in its name.</p>}
       <Opened state={state} />
@@ -57,28 +57,9 @@ function Tools({ state }: { state: ComparisonState }) {
   const hidden = state.nodes.filter((entry) => !isTelling(entry)).length;
   return (
     <div class="tools">
-      <input
-        type="search"
-        placeholder="Search"
-        aria-label="Search sections"
-        value={state.query.value}
-        onInput={(event) => (state.query.value = event.currentTarget.value)}
-      />
-      <div class="switch" role="group" aria-label="Which sections">
-        <button type="button" aria-pressed={!state.all.value} onClick={() => (state.all.value = false)}>
-          those that differ
-        </button>
-        <button type="button" aria-pressed={state.all.value} onClick={() => (state.all.value = true)}>
-          all
-        </button>
-      </div>
-      <div class="switch" role="group" aria-label="In which order">
-        {ORDERS.map(([order, title]) => (
-          <button type="button" key={order} aria-pressed={state.order.value === order} onClick={() => (state.order.value = order)}>
-            {title}
-          </button>
-        ))}
-      </div>
+      <Search query={state.query} />
+      <Choice label="Which sections" of={WHICH} chosen={state.all.value} choose={(all) => (state.all.value = all)} />
+      <Choice label="In which order" of={ORDERS} chosen={state.order.value} choose={(order) => (state.order.value = order)} />
       {!state.all.value && hidden > 0 && (
         <span class="hint">{format.count(hidden)} without a clear difference not shown</span>
       )}
@@ -118,7 +99,7 @@ function OfEntry({ state, line, place, scale, threshold }: Props) {
       onClick={open}
       onKeyDown={(event) => steer(event, open)}
     >
-      <div class="name" role="cell" style={{ paddingLeft: `${Math.min(depth, DEEPEST) * INDENT_PX}px` }}>
+      <div class="name" role="cell" style={indented(depth, DEEPEST)}>
         <bdi>{name}</bdi>
         {entry.renamed && <span class="notes">like {visible(entry.renamed)}: renamed?</span>}
       </div>

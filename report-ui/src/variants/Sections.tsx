@@ -1,14 +1,14 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { useWindow } from "../views/useWindow";
+import { Choice } from "../parts/Choice";
+import { indented } from "../parts/lines";
+import { Rows } from "../parts/Rows";
+import { Search } from "../parts/Search";
 import { visible } from "../visible";
 import { type Measure, MEASURES } from "./measures";
 import type { VariantRow, VariantsPayload } from "./types";
 
-// As high as runs.css says that a line is.
-const LINE_PX = 28;
-const INDENT_PX = 16;
 const DEEPEST = 14;
+const SHOWN = (Object.keys(MEASURES) as Measure[]).map((one) => [one, one] as const);
 
 /** The trees of all runs as one, with a column for each run. */
 export function Sections({ payload, query }: { payload: VariantsPayload; query: Signal<string> }) {
@@ -18,25 +18,11 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
   const shown = words.length
     ? rows.filter((row) => row.kind === "section" && words.every((word) => row.path.toLowerCase().includes(word)))
     : rows;
-  const body = useRef<HTMLDivElement>(null);
-  const { from, to } = useWindow(body, shown.length, LINE_PX);
   return (
     <>
       <div class="tools">
-        <input
-          type="search"
-          placeholder="Search"
-          aria-label="Search sections"
-          value={query.value}
-          onInput={(event) => (query.value = event.currentTarget.value)}
-        />
-        <div class="switch" role="group" aria-label="What is shown">
-          {(Object.keys(MEASURES) as Measure[]).map((one) => (
-            <button type="button" key={one} aria-pressed={measure.value === one} onClick={() => (measure.value = one)}>
-              {one}
-            </button>
-          ))}
-        </div>
+        <Search query={query} />
+        <Choice label="What is shown" of={SHOWN} chosen={measure.value} choose={(one) => (measure.value = one)} />
         <span class="hint">Of steady calls; shares and totals of the whole run. What of it is chance: ticktree compare.</span>
       </div>
       <div class="scroll">
@@ -47,13 +33,11 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
               <div key={at} role="columnheader" title={run.label}>{run.label}</div>
             ))}
           </div>
-          <div ref={body} class="lines" role="rowgroup" style={{ height: `${shown.length * LINE_PX}px` }}>
-            <div style={{ transform: `translateY(${from * LINE_PX}px)` }}>
-              {shown.slice(from, to).map((row, at) => (
-                <Line key={`${row.kind} ${row.path}`} row={row} place={from + at} measure={measure.value} isFlat={words.length > 0} />
-              ))}
-            </div>
-          </div>
+          <Rows rows={shown}>
+            {(row, place) => (
+              <Line key={`${row.kind} ${row.path}`} row={row} place={place} measure={measure.value} isFlat={words.length > 0} />
+            )}
+          </Rows>
         </div>
       </div>
     </>
@@ -74,7 +58,7 @@ function Line({ row, place, measure, isFlat }: Props) {
   const site = row.of.find((cell) => cell?.site)?.site;
   return (
     <div class={`line ${row.kind}`} role="row" aria-rowindex={place + 2}>
-      <div class="name" role="cell" style={{ paddingLeft: `${(isFlat ? 0 : Math.min(row.depth, DEEPEST)) * INDENT_PX}px` }}>
+      <div class="name" role="cell" style={indented(isFlat ? 0 : row.depth, DEEPEST)}>
         <bdi>{visible(isFlat ? row.path : row.name) || '""'}</bdi>
         {row.wait && row.kind === "section" && <em>wait</em>}
         {site && (

@@ -1,5 +1,8 @@
 import { useSignal } from "@preact/signals";
 import * as format from "../format";
+import { Facts } from "../parts/Facts";
+import { Parts } from "../parts/Part";
+import { Pieces } from "../parts/Pieces";
 import { Masthead } from "../views/Masthead";
 import { visible } from "../visible";
 import { Sections } from "./Sections";
@@ -24,13 +27,8 @@ export function VariantsPage({ payload }: { payload: VariantsPayload }) {
           <Card key={at} run={run} headline={view.headlines[at]!} loop={ofChief(variants.loops, run, at)} />
         ))}
       </div>
-      <Facts payload={payload} />
-      {sections.map(({ id, title, body }) => (
-        <section id={id} key={id} aria-labelledby={`${id}-title`}>
-          <h2 id={`${id}-title`}>{title}</h2>
-          {body}
-        </section>
-      ))}
+      <Facts id="facts" title="Not the same in all" of={view.headline} facts={view.facts} />
+      <Parts of={sections} />
     </>
   );
 }
@@ -65,13 +63,7 @@ function Card({ run, headline, loop }: { run: Chief; headline: string[]; loop: L
           </span>
         </p>
       )}
-      <p class="pieces">
-        {headline.map((piece, at) => (
-          <span key={at}>
-            <bdi>{piece}</bdi>
-          </span>
-        ))}
-      </p>
+      <Pieces of={headline} class="pieces" />
     </article>
   );
 }
@@ -89,38 +81,6 @@ function Missed({ loop }: { loop: LoopFacts }) {
     <b class="alarm">
       {format.count(loop.missed)} of {format.count(loop.count)} ticks missed ({part}).
     </b>
-  );
-}
-
-function Facts({ payload }: { payload: VariantsPayload }) {
-  const { facts, headline } = payload.view;
-  if (!facts.length) return null;
-  return (
-    <section id="facts" aria-labelledby="facts-title">
-      <h2 id="facts-title">Not the same in all</h2>
-      <div class="scroll">
-        <table class="numbers facts">
-          <thead>
-            <tr>
-              <th class="words">fact</th>
-              {headline.map((label, at) => (
-                <th class="words" key={at}>{label}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {facts.map((fact) => (
-              <tr key={fact.key}>
-                <td class="words">{fact.key}</td>
-                {fact.of.map((value, at) => (
-                  <td class="words" key={at}>{value || format.ABSENT}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
   );
 }
 

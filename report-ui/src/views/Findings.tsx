@@ -1,3 +1,4 @@
+import { Part } from "../parts/Part";
 import { visible } from "../visible";
 import type { State } from "../state";
 import { NodeLink } from "./NodeLink";
@@ -10,8 +11,7 @@ export function Findings({ state }: { state: State }) {
   const { dismissed } = state.view;
   if (!findings.length && !dismissed.length) return null;
   return (
-    <section id="findings" aria-labelledby="findings-title">
-      <h2 id="findings-title">Worth doing</h2>
+    <Part id="findings" title="Worth doing">
       {findings.length ? <List state={state} from={0} to={SHOWN} /> : <p>Nothing was found.</p>}
       {findings.length > SHOWN && (
         <details>
@@ -29,7 +29,7 @@ export function Findings({ state }: { state: State }) {
           </ul>
         </>
       )}
-    </section>
+    </Part>
   );
 }
 

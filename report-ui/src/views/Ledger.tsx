@@ -1,4 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
+import { Choice } from "../parts/Choice";
+import { Search } from "../parts/Search";
 import type { Column, Row } from "../rows";
 import type { State } from "../state";
 import type { Phase } from "../tree";
@@ -59,28 +61,8 @@ function Tools({ state }: { state: State }) {
   }, []);
   return (
     <div class="tools">
-      <input
-        ref={search}
-        type="search"
-        placeholder="Search ( / )"
-        aria-label="Search sections"
-        value={state.query.value}
-        onInput={(event) => (state.query.value = event.currentTarget.value)}
-      />
-      {state.hasPhases && (
-        <div class="switch" role="group" aria-label="Calls of which phase">
-          {PHASES.map(([phase, title]) => (
-            <button
-              type="button"
-              key={phase}
-              aria-pressed={state.phase.value === phase}
-              onClick={() => (state.phase.value = phase)}
-            >
-              {title}
-            </button>
-          ))}
-        </div>
-      )}
+      <Search input={search} hint="Search ( / )" query={state.query} />
+      {state.hasPhases && <Choice label="Calls of which phase" of={PHASES} chosen={state.phase.value} choose={(phase) => (state.phase.value = phase)} />}
       <Bys state={state} />
       <button type="button" onClick={() => state.openAll(true)}>
         Unfold all
@@ -98,15 +80,7 @@ function Bys({ state }: { state: State }) {
   const there = BYS.filter(([by]) => state.view.units[by]);
   if (!there.length) return null;
   const choices: readonly (readonly [by: By | null, title: string])[] = [[null, "together"], ...there];
-  return (
-    <div class="switch" role="group" aria-label="Whose columns">
-      {choices.map(([by, title]) => (
-        <button type="button" key={title} aria-pressed={state.by.value === by} onClick={() => state.showBy(by)}>
-          {title}
-        </button>
-      ))}
-    </div>
-  );
+  return <Choice label="Whose columns" of={choices} chosen={state.by.value} choose={(by) => state.showBy(by)} />;
 }
 
 function Table({ state }: { state: State }) {

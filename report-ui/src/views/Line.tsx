@@ -1,5 +1,6 @@
 import * as format from "../format";
 import { colorOf } from "../palette";
+import { indented } from "../parts/lines";
 import type { Row } from "../rows";
 import type { State } from "../state";
 import { theme } from "../theme";
@@ -7,8 +8,6 @@ import type { TreeNode } from "../types";
 import { visible } from "../visible";
 import { Units } from "./Units";
 
-const INDENT_PX = 16;
-// Deeper lines keep to this indentation, so that names stay on the screen.
 const DEEPEST = 18;
 
 interface Props {
@@ -32,7 +31,7 @@ export function Line({ state, row, place }: Props) {
       {...expanded}
       onClick={() => row.kind === "section" && (state.selected.value = row.index)}
     >
-      <div class="name" role="gridcell" style={{ paddingLeft: `${Math.min(row.depth, DEEPEST) * INDENT_PX}px` }}>
+      <div class="name" role="gridcell" style={indented(row.depth, DEEPEST)}>
         <Name state={state} row={row} />
       </div>
       <Share state={state} row={row} />

@@ -1,12 +1,10 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { LINE_PX } from "../parts/lines";
 import type { Row } from "../rows";
 import type { State } from "../state";
 import { Line } from "./Line";
 import { useWindow } from "./useWindow";
-
-// As high as style.css says that a line is.
-const LINE_PX = 28;
 
 interface Props {
   state: State;

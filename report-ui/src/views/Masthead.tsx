@@ -1,3 +1,4 @@
+import { Pieces } from "../parts/Pieces";
 import { choose, chosen, type Chosen } from "../theme";
 
 const NEXT: Record<Chosen, Chosen> = { auto: "light", light: "dark", dark: "auto" };
@@ -40,13 +41,7 @@ export function Masthead({ title, headline, losses, sections, json }: Props) {
           </button>
         </nav>
       </div>
-      <p class="headline">
-        {headline.map((piece, at) => (
-          <span key={at}>
-            <bdi>{piece}</bdi>
-          </span>
-        ))}
-      </p>
+      <Pieces of={headline} class="headline" />
       {losses.length > 0 && (
         <p class="losses" role="status">
           {losses.join(", ")}

@@ -1,3 +1,4 @@
+import { Parts } from "../parts/Part";
 import { Details } from "./Details";
 import { Findings } from "./Findings";
 import { Gauges } from "./Gauges";
@@ -32,12 +33,7 @@ export function Page({ state }: { state: State }) {
       <Header state={state} sections={sections} />
       <Verdicts state={state} />
       <Findings state={state} />
-      {sections.map(({ id, title, body }) => (
-        <section id={id} key={id} aria-labelledby={`${id}-title`}>
-          <h2 id={`${id}-title`}>{title}</h2>
-          {body}
-        </section>
-      ))}
+      <Parts of={sections} />
       <Details state={state} />
     </>
   );

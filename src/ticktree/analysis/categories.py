@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
+from ticktree.profile import Node
 from ticktree.profile.called import does
+from ticktree.profile.clock import REMOTE
 
 WAITING = "waiting"
 
@@ -41,6 +43,13 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
+# What a request is called (remote/names.py, instrument/grpc.py): the words of its path are not this program's for what
+# it does. With a host it is sent; without, it may as well be served here.
+_REQUEST = re.compile(
+    r"(?:[A-Z]{3,16}|\(other method\)) (?P<host>[^/\s(]*)(?:/.*|\((?:other hosts|no URL)\))|/[\w.]+/\w+"
+)
+_NETWORK = "network"
+
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _PATTERN_WORD = re.compile(r"(?:[^\W\d_]|[*?])+|\d+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -59,16 +68,52 @@ class Categories:
     """
 
     def __init__(self, own: Mapping[str, tuple[str, ...]]) -> None:
-        self._patterns = [*_compiled(own.items()), *_DEFAULTS]
+        self._own = _compiled(own.items())
         self._known: dict[str, str | None] = {}
 
     def of(self, name: str) -> str | None:
         """Return the category of a node called `name`; None where no pattern matches."""
         if name not in self._known:
             text = f" {' '.join(words(does(name)))} "
-            found = (category for category, pattern in self._patterns if pattern.search(text))
-            self._known[name] = next(found, None)
+            found = (category for category, pattern in self._own if pattern.search(text))
+            self._known[name] = next(found, None) or self._default(name, text)
         return self._known[name]
+
+    def _default(self, name: str, text: str) -> str | None:
+        request = _REQUEST.fullmatch(name)
+        if request is not None:
+            return _NETWORK if request["host"] else None
+        return next((category for category, pattern in _DEFAULTS if pattern.search(text)), None)
+
+
+class Within(NamedTuple):
+    """What a node has from those above it, and hands on.
+
+    Attributes:
+        category: which it is in; None for none.
+        waits: whether it waits, or is in what does.
+        is_remote: whether it is what another program did.
+    """
+
+    category: str | None = None
+    waits: bool = False
+    is_remote: bool = False
+
+
+def within(node: Node, above: Within, categorize: Callable[[str], str | None]) -> Within:
+    """Return what a node is in: a wait, what its name tells, or what those above it are in.
+
+    What another program did while it was waited for is no wait of that program's.
+
+    Args:
+        node: which.
+        above: the same of the node around it.
+        categorize: tells a name's category.
+    """
+    is_remote = above.is_remote or node.clock == REMOTE
+    waits = node.wait or (above.waits and above.is_remote == is_remote)
+    category = WAITING if waits else categorize(node.name) or above.category
+    return Within(category, waits, is_remote)
 
 
 def words(name: str) -> list[str]:

@@ -79,8 +79,19 @@ def places(root: Node) -> list[Place]:
     return found
 
 
+def counts(node: Node) -> float:
+    """Return what part of a node's time counts against the node around it: the rest went on beside that."""
+    if node.total_ns <= 0:
+        return 0.0
+    return min(1.0, max(0.0, (node.total_ns - node.concurrent_ns) / node.total_ns))
+
+
 def in_sections_ns(found: Sequence[Place]) -> dict[str, int]:
-    """Return how long each writer was in any section, by its id. What went on outside them all is not in it."""
+    """Return how long each writer was in any section, by its id.
+
+    What went on outside them all is not in it. What `record` was told of is, as is what tasks did
+    side by side: it is no part of the time that passed.
+    """
     return sums_of(
         {writer: share.own_ns for writer, share in place.node.by_writer.items()}
         for place in found[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from ticktree.analysis.finding import Finding
@@ -92,11 +93,15 @@ def findings(
 
 
 def found_in(seen: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]:
-    """Return the same of a profile that others look at as well."""
+    """Return the same of a profile that others look at as well.
+
+    Rules may say names as they are: where those are whole calls, the short ones are said.
+    """
     found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
     if rules is None:
         found += [finding for other in others() for finding in found_by(other, seen)]
-    return ordered(found)
+    said = seen.short_names.within
+    return ordered([replace(finding, message=said(finding.message)) for finding in found])
 
 
 @cache

@@ -14,6 +14,7 @@ from ticktree.analysis.cycles.cycle import Cycle, cycles
 from ticktree.analysis.places import Place, in_sections_ns, places
 from ticktree.analysis.settings import Settings
 from ticktree.profile import Profile
+from ticktree.profile.short_names import ShortNames
 
 
 class Survey:
@@ -34,9 +35,14 @@ class Survey:
         return self._categories.of(name)
 
     @cached_property
+    def short_names(self) -> ShortNames:
+        """What nodes are called for short."""
+        return ShortNames(self.profile.root)
+
+    @cached_property
     def frames(self) -> Sequence[Frame]:
         """Every loop that has steady ticks, the one that went on longest first; the run where none has."""
-        return frames(self.profile, self.category)
+        return frames(self.profile, self.category, self.short_names)
 
     @cached_property
     def chief_frames(self) -> Sequence[Frame]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 
 def times(factor: float) -> str:
@@ -15,9 +16,15 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
-def last_name(path: str) -> str:
-    """Return what a reader knows the node at `path` by."""
-    return paths.name_of(path) or "no section"
+def last_name(path: str, names: ShortNames | None = None) -> str:
+    """Return what a reader knows the node at `path` by.
+
+    Args:
+        path: of the node.
+        names: what nodes are called for short; None where whoever shows it asks for that (registry.py).
+    """
+    name = paths.name_of(path)
+    return (names.of(name) if names else name) or "no section"
 
 
 def who(name: str, count: int) -> str:

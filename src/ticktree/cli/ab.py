@@ -67,7 +67,7 @@ def command(
     if compared is None:
         raise TicktreeError("no pair was completed")
     view = replace(view_options(sys.stdout), all=everything)
-    show(COMPARISONS[comparing.format_of(format_name, None)](compared, differences(*sides), view), sys.stdout)
+    show(COMPARISONS[format_name or "terminal"](compared, differences(*sides), view), sys.stdout)
     if len(sides[0]) < pairs:
         note(f"stopped before {pairs} pairs: nothing is left open about any loop")
     note(f"{len(sides[0])} pairs kept in {place}")

@@ -10,7 +10,7 @@ import click
 
 from ticktree.analysis.comparison import Comparison, compare, differences
 from ticktree.cli import comparing, options
-from ticktree.cli.files import deliver, view_for
+from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.progress import progress
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
@@ -74,7 +74,7 @@ def command(
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)
     view = replace(view_for(output, width), all=everything)
-    deliver(COMPARISONS[comparing.format_of(format_name, output)](compared, apart, view), output)
+    deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, apart, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
 

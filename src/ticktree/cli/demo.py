@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 import ticktree
+from ticktree.cli.recording import Recording
 from ticktree.cli.run import run_program
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
@@ -14,9 +16,26 @@ from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.supervision.program import Program
 
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
-# What a workload is run with when nothing is asked for: about a minute.
-_SHORT = ("--quick",)
-_ABOUT_A_MINUTE = {"visual_sac": ("--fill", "300", "--updates", "23", "--declare-breakdown")}
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """How a workload is shown where nothing else is asked for: in about a minute."""
+
+    # The first of these that its folder has.
+    scripts: tuple[str, ...] = ("train.py", "eval.py", "eval_with_robot.py")
+    arguments: tuple[str, ...] = ("--quick",)
+    recording: Recording = field(default_factory=Recording)
+
+
+_SHOWN = {
+    "rest_racing": _Shown(
+        ("eval.py",),
+        recording=Recording(auto="default,-torch", focus=("Driver.step",), warmup=100),
+    ),
+    "rgb_convlstm": _Shown(arguments=("--obs-mode", "rgb_image", "--convlstm", "--quick")),
+    "visual_sac": _Shown(arguments=("--fill", "300", "--updates", "23", "--declare-breakdown")),
+}
 
 
 @click.command(
@@ -32,23 +51,28 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
     Without a name: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With
     one: a program of the folder `workloads` in a checkout of ticktree, for about a minute, or as ARGS say.
     """
-    program = (
-        _BUILT_IN if workload is None else _workload(workload, args or _ABOUT_A_MINUTE.get(workload, _SHORT))
-    )
+    shown = _SHOWN.get(workload or "", _Shown())
+    program = _BUILT_IN if workload is None else _workload(workload, args or shown.arguments)
     note(f"Running {program.target}: {_about(program)}")
-    run_program(program, f"demo-{workload or 'control_loop'}", DEFAULT_OUT, quiet=False)
+    name = f"demo-{workload or 'control_loop'}"
+    run_program(program, name, DEFAULT_OUT, quiet=False, asked=shown.recording)
 
 
 def _workload(name: str, args: tuple[str, ...]) -> Program:
     places = _places()
     for place in places:
-        script = place / name / "train.py"
-        if script.is_file():
+        script = _script(place / name)
+        if script is not None:
             return Program(str(_relative(script)), False, args)
-    known = sorted(script.parent.name for place in places for script in place.glob("*/train.py"))
+    known = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
     if not known:
         raise TicktreeError(f"no workload {name!r}: they are in a checkout of ticktree, and this is none")
     raise TicktreeError(f"no workload {name!r} here; there is {', '.join(known)}")
+
+
+def _script(folder: Path) -> Path | None:
+    scripts = (folder / name for name in _SHOWN.get(folder.name, _Shown()).scripts)
+    return next((script for script in scripts if script.is_file()), None)
 
 
 def _places() -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ticktree.outputs.headline import is_empty
 from ticktree.profile import Profile
+from ticktree.recorder import OFF_VARIABLE, says_off
 
 
 def why_empty(profile: Profile) -> str | None:
@@ -15,8 +16,8 @@ def why_empty(profile: Profile) -> str | None:
         return "the file holds no timers"
     if "memory_files_damaged" in profile.losses:
         return "what was recorded is damaged"
-    if facts.get("env.TICKTREE_OFF", frozenset({"0"})) - {"", "0"}:
-        return "TICKTREE_OFF is set, which turns ticktree off for good"
+    if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
+        return f"{OFF_VARIABLE} is set, which turns ticktree off for good"
     if "times_enabled" not in facts:
         return (
             "no process of it recorded anything; Python ran without site-packages (-S), or ended before "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import is_terminal, note, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
+from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.atomic import write_atomically
@@ -61,6 +62,19 @@ def timeline_for(form: Output, path: Path | None, categories: Collection[str] = 
             raise
         note(f"Without the timeline: {error}")
         return None
+
+
+def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
+    """The name of the format whose files end as `output` does; the terminal's where none does.
+
+    Args:
+        output: The file; None or "-" for standard output.
+        able: The names of the formats there are for what is written.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    return next(
+        (name for name, form in OUTPUTS.items() if name in able and form.suffix == suffix), "terminal"
+    )
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:

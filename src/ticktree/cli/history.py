@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from ticktree.analysis.history import THRESHOLD, History, history
-from ticktree.cli import comparing, options
+from ticktree.cli import options
 from ticktree.cli.commits import commits_of
-from ticktree.cli.files import deliver, view_for
+from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
@@ -42,14 +42,7 @@ from ticktree.run.history import take_in
 @click.option("--name", metavar="NAME", help="Only runs that are called so.")
 @click.option("--any-arguments", is_flag=True, help="A program's arguments make no other series.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs of each series.")
-@click.option(
-    "--threshold",
-    metavar="PERCENT",
-    type=click.FloatRange(min=0, min_open=True),
-    default=100 * THRESHOLD,
-    show_default=True,
-    help="The least shift that matters.",
-)
+@options.threshold(THRESHOLD)
 @click.option(
     "--fail-on",
     type=click.Choice(["regression"]),
@@ -99,7 +92,7 @@ def command(
     )
     found = replace(found, commits=commits_of(found, Path()))
     view = replace(view_for(output, width), all=everything)
-    form = comparing.format_of(format_name, output, HISTORIES)
+    form = format_name or format_of(output, HISTORIES)
     deliver(HISTORIES[form](found, view), output, binary=form in BINARY)
     if fail_on and found.regressions:
         _name(found)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE, SYNC_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, MOST_EVENTS, SYNC_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 from ticktree.session.asking import DEFAULT_EVENTS
 
@@ -50,13 +50,21 @@ _OPTIONS = (
         show_default=True,
         help="How many levels of calls below a function in focus are recorded.",
     ),
+    click.option(
+        "--warmup",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Set the first N calls of each function in focus aside; by default as many as are unlike the rest.",
+    ),
     click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
     click.option(
-        "--timeline", is_flag=True, help="Keep every call's start and end: the last 500,000 of each process."
+        "--timeline",
+        is_flag=True,
+        help=f"Keep every call's start and end: the last {DEFAULT_EVENTS:,} of each process.",
     ),
     click.option(
         "--timeline-events",
-        type=click.IntRange(1, 2_000_000),
+        type=click.IntRange(1, MOST_EVENTS),
         metavar="COUNT",
         help="The same, of so many calls a process.",
     ),
@@ -75,6 +83,7 @@ class Recording:
         device_sync: whether sections wait for their device.
         focus: the functions whose call trees are recorded.
         depth: how many levels of calls below them.
+        warmup: how many first calls of each are set aside; None for as many as are unlike the rest.
         focus_c: whether C functions are recorded there too.
         timeline: whether to keep calls one by one.
         timeline_events: the same, and how many of each process.
@@ -87,6 +96,7 @@ class Recording:
     device_sync: bool = False
     focus: Sequence[str] = ()
     depth: int = DEPTH
+    warmup: int | None = None
     focus_c: bool = False
     timeline: bool = False
     timeline_events: int | None = None
@@ -108,7 +118,9 @@ class Recording:
         events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
         if events is not None:
             environment[TIMELINE_VARIABLE] = str(events)
-        return environment | focus_environment(checked_names(self.focus), self.depth, self.focus_c)
+        return environment | focus_environment(
+            checked_names(self.focus), self.depth, self.focus_c, self.warmup
+        )
 
 
 def options(command: _Command) -> _Command:

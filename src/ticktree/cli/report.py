@@ -11,7 +11,7 @@ import click
 from ticktree.analysis.crews.roles import By
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import deliver, read, timeline_for, view_for
+from ticktree.cli.files import deliver, format_of, read, timeline_for, view_for
 from ticktree.cli.judging import settings_here
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
@@ -57,7 +57,7 @@ def command(
     settings = settings_here()
     if len(runs) > 1:
         view = replace(view_for(output, width), all=everything, settings=settings)
-        _side_by_side(runs, categories, format_name or _format_of(output), by, view, output)
+        _side_by_side(runs, categories, format_name or format_of(output), by, view, output)
         return
     run = runs[0] if runs else None
     profile = read(run, categories)
@@ -65,7 +65,7 @@ def command(
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)
     view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
-    form = OUTPUTS[format_name or _format_of(output)]
+    form = OUTPUTS[format_name or format_of(output)]
     timeline = timeline_for(form, run, categories)
     with progress("drawing"):
         document = form.render(profile, view, timeline)
@@ -91,9 +91,3 @@ def _side_by_side(
     profiles = [(path.stem if path.is_file() else path.name, read(path, categories)) for path in runs]
     shown = variants(profiles, view)
     deliver(VARIANTS[format_name](shown, view), output)
-
-
-def _format_of(output: Path | None) -> str:
-    """The format whose files end like this one; the terminal's where none does."""
-    suffix = "" if output is None else output.suffix.lower()
-    return next((name for name, form in OUTPUTS.items() if form.suffix == suffix), "terminal")

@@ -6,15 +6,14 @@ Each wrapper passes all through: arguments, results, exceptions and signatures a
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
-from contextlib import suppress
 
 from ticktree.instrument import third_parties
 from ticktree.instrument.choice import DEFAULT, chosen, known, refused
+from ticktree.instrument.installation import Installation
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.registry import BUILT_IN, Instrument, Library
-from ticktree.recorder import AUTO_VARIABLE, OWN, Recorder
+from ticktree.recorder import AUTO_VARIABLE
 
 __all__ = [
     "AUTO_VARIABLE",
@@ -33,9 +32,7 @@ __all__ = [
     "uninstall",
 ]
 
-_LONGEST_REASON = 200  # characters: an exception may quote a whole file
-
-_installed: dict[str, Library] = {}
+_installed: dict[str, Installation] = {}
 
 
 def install(*names: str) -> None:
@@ -65,11 +62,10 @@ def uninstall(*names: str) -> None:
     for name in names:
         if name not in _installed:
             chosen((name,))  # known, and not installed: there is nothing to do
+    taken_back = [_installed.pop(name) for name in names or tuple(_installed) if name in _installed]
     # The last first: one may have wrapped what another had wrapped before.
-    for name in names or tuple(reversed(_installed)):
-        library = _installed.pop(name, None)
-        if library is not None:
-            _does(library, "uninstall")
+    for installation in sorted(taken_back, key=lambda each: each.began, reverse=True):
+        installation.end()
     _tell_children()
 
 
@@ -88,36 +84,24 @@ def as_environment(libraries: Iterable[Library]) -> str:
 def install_from_environment() -> None:
     """In a process that was started armed: what its starter asked for, as far as it is known here."""
     built_in = {library.name: library for library in BUILT_IN}
-    asked = os.environ.get(AUTO_VARIABLE, "").split(",")
+    asked = filter(None, os.environ.get(AUTO_VARIABLE, "").split(","))
     found = (built_in.get(word) or third_parties.from_word(word) for word in asked)
     _install(library for library in found if library is not None)
 
 
 def _install(libraries: Iterable[Library]) -> None:
     for library in libraries:
-        if library.name in _installed:
-            continue
-        if _does(library, "install", OWN):
-            _installed[library.name] = library
-        else:
-            with suppress(Exception, SystemExit):  # what it has wrapped before it failed
-                library.instrument().uninstall()
+        if library.name not in _installed:
+            _installed[library.name] = Installation(library, _leave_out)
+            _installed[library.name].begin()
+    _tell_children()
+
+
+def _leave_out(library: Library) -> None:
+    _installed.pop(library.name, None)
     _tell_children()
 
 
 def _tell_children() -> None:
     # Those that could not be installed are not in it: each is complained of once, not in every process.
-    os.environ[AUTO_VARIABLE] = as_environment(_installed.values())
-
-
-def _does(library: Library, act: str, *args: Recorder) -> bool:
-    """Whether it went well; if not, it is said in one line: the program did nothing wrong and goes on."""
-    try:
-        getattr(library.instrument(), act)(*args)
-    except (Exception, SystemExit) as error:  # a third party's code may do anything
-        text = " ".join(str(error).split())[:_LONGEST_REASON]
-        whose = f" of {library.distribution}" if library.distribution else ""
-        why = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        print(f"ticktree: library {library.name!r}{whose} is not recorded by itself: {why}", file=sys.stderr)
-        return False
-    return True
+    os.environ[AUTO_VARIABLE] = as_environment(each.library for each in _installed.values())

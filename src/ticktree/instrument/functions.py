@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +15,32 @@ if TYPE_CHECKING:
 Amounts = Callable[[tuple[Any, ...], Any], dict[str, int]]
 
 
-def wrap_function(
+def wrap_functions(
     patches: Patches,
     recorder: Recorder,
     module: ModuleType,
-    name: str,
-    title: str,
+    names: Iterable[str],
     amounts: Amounts | None = None,
 ) -> None:
-    """Makes a function of a module a section, if there is one of that name.
+    """Makes functions of a module sections, `module.name`; those that this version of it has.
 
     Args:
         patches: Undoes it.
         recorder: What records.
-        module: Whose function.
-        name: Its name there.
-        title: The section's.
-        amounts: What work its calls do.
+        module: Whose functions.
+        names: Their names there.
+        amounts: What work their calls do.
     """
-    function = vars(module).get(name)
-    if not callable(function) or isinstance(function, type):
-        return
-    section = recorder.timed_section(title, ("", 0, ""))
+    for name in names:
+        function = vars(module).get(name)
+        if callable(function) and not isinstance(function, type):
+            section = recorder.timed_section(f"{module.__name__}.{name}", ("", 0, ""))
+            patches.put(module, name, stand_in(function, _in_section(function, section, amounts)))
+
+
+def _in_section(
+    function: Callable[..., Any], section: Section, amounts: Amounts | None
+) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with section:
@@ -45,7 +49,7 @@ def wrap_function(
                 _tell(section, amounts, args, result)
             return result
 
-    patches.put(module, name, stand_in(function, call))
+    return call
 
 
 def stand_in(function: Callable[..., Any], call: Callable[..., Any]) -> Any:

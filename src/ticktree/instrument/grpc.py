@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.remote.called import Call, Calls
+from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
-
-# In trailing metadata, as HTTP has it in a header.
-KEY = "server-timing"
 
 _patches = Patches()
 
@@ -111,7 +109,7 @@ def _section(calls: Calls, method: Any) -> Section:
 
 
 def _said(metadata: Any) -> str | None:
-    said = [value for key, value in metadata or () if key == KEY and isinstance(value, str)]
+    said = [value for key, value in metadata or () if key == METADATA_KEY and isinstance(value, str)]
     return ", ".join(said) or None
 
 

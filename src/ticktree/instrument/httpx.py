@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.remote_calls import carry, said_in
+from ticktree.instrument.remote_calls import carry, said_in, sent
 from ticktree.remote.called import Call, Calls
 
 if TYPE_CHECKING:
@@ -27,21 +27,6 @@ def uninstall() -> None:
 
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:
-    def make(send: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, send)
-
-        def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
-            if not recorder.recording:
-                return send(self, request, **kwargs)
-            with _section(calls, request):
-                call = Call(recorder)
-                carry(request.headers)
-                response = send(self, request, **kwargs)
-                call.answered(said_in((*response.history, response)))
-                return response
-
-        return wrapper
-
     def make_async(send: Callable[..., Any]) -> Callable[..., Any]:
         calls = Calls(recorder, send)
 
@@ -52,15 +37,19 @@ def _wrap(recorder: Recorder, module: ModuleType) -> None:
                 call = Call(recorder)
                 carry(request.headers)
                 response = await send(self, request, **kwargs)
-                call.answered(said_in((*response.history, response)))
+                call.answered(said_in(_answers(response)))
                 return response
 
         return wrapper
 
-    _patches.wrap(module.Client, "send", make)
+    _patches.wrap(module.Client, "send", lambda send: sent(recorder, send, _section, _answers))
     _patches.wrap(module.AsyncClient, "send", make_async)
 
 
 def _section(calls: Calls, request: Any) -> Section:
     url = request.url
     return calls.section(request.method, url.netloc.decode("ascii", "replace").rpartition("@")[2], url.path)
+
+
+def _answers(response: Any) -> list[Any]:
+    return [*response.history, response]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.functions import wrap_function
+from ticktree.instrument.functions import wrap_functions
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
@@ -62,12 +62,9 @@ def uninstall() -> None:
 
 
 def _wrap(recorder: Recorder, numpy: ModuleType) -> None:
-    for name in WRITES:
-        wrap_function(_patches, recorder, numpy, name, f"numpy.{name}", _bytes_written)
-    for name in COMPUTES:
-        wrap_function(_patches, recorder, numpy, name, f"numpy.{name}")
-    for name in OF_LINALG:
-        wrap_function(_patches, recorder, numpy.linalg, name, f"numpy.linalg.{name}")
+    wrap_functions(_patches, recorder, numpy, WRITES, _bytes_written)
+    wrap_functions(_patches, recorder, numpy, COMPUTES)
+    wrap_functions(_patches, recorder, numpy.linalg, OF_LINALG)
 
 
 def _bytes_written(args: tuple[Any, ...], result: Any) -> dict[str, int]:

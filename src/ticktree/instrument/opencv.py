@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.functions import wrap_function
+from ticktree.instrument.functions import wrap_functions
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ def uninstall() -> None:
 
 
 def _wrap(recorder: Recorder, cv2: ModuleType) -> None:
-    for name in IMAGES:
-        wrap_function(_patches, recorder, cv2, name, f"cv2.{name}", _bytes_of_image)
-    for name in OTHERS:
-        wrap_function(_patches, recorder, cv2, name, f"cv2.{name}")
+    wrap_functions(_patches, recorder, cv2, IMAGES, _bytes_of_image)
+    wrap_functions(_patches, recorder, cv2, OTHERS)
 
 
 def _bytes_of_image(_args: tuple[Any, ...], result: Any) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ticktree.recorder.imports import forget_import, when_imported
+from ticktree.recorder.imports import when_imported
 
 _ABSENT = object()
 
@@ -20,8 +20,7 @@ class Patches:
 
     def watch(self, module: str, done: Callable[[ModuleType], None]) -> None:
         """Calls `done` with a module as soon as it is imported, until all is undone."""
-        when_imported(module, done)
-        self._undo.append(lambda: forget_import(module, done))
+        self._undo.append(when_imported(module, done))
 
     def wrap(self, owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
         """Replaces a function of a class or a module by `make(function)`; none where there is none of that name."""

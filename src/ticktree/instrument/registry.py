@@ -29,7 +29,7 @@ class Library(NamedTuple):
         name: what it is called in `--auto`.
         module: what has its `install` and `uninstall`; `MODULE:ATTRIBUTE` where a third party keeps them elsewhere.
         adds: the rows that it adds, in one sentence.
-        package: what the program imports of it; "" where that is always there.
+        packages: what programs import of it, one of these or another; none where that is always there.
         on_demand: whether it is recorded only where it is asked for by name.
         distribution: who brings it; "" for ticktree itself.
     """
@@ -37,7 +37,7 @@ class Library(NamedTuple):
     name: str
     module: str
     adds: str
-    package: str = ""
+    packages: tuple[str, ...] = ()
     on_demand: bool = False
     distribution: str = ""
 
@@ -72,7 +72,7 @@ BUILT_IN: tuple[Library, ...] = (
         "ticktree.instrument.gymnasium",
         "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
         "waiting for them; steps as ticks.",
-        package="gymnasium",
+        packages=("gymnasium",),
     ),
     # On demand, because in many a program a sleep stands for work: a slow sensor, a worker that lags behind.
     Library(
@@ -85,101 +85,101 @@ BUILT_IN: tuple[Library, ...] = (
         "gymnasium-wrappers",
         "ticktree.instrument.gymnasium.wrappers",
         "A row for each wrapper of an env, called after its class, so that each one's own share is seen.",
-        package="gymnasium",
+        packages=("gymnasium",),
         on_demand=True,
     ),
     Library(
         "numpy",
         "ticktree.instrument.numpy",
         "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
-        package="numpy",
+        packages=("numpy",),
         on_demand=True,
     ),
     Library(
         "opencv",
         "ticktree.instrument.opencv",
         "A row for each call of a function on images, with the bytes of what it gave.",
-        package="cv2",
+        packages=("cv2",),
         on_demand=True,
     ),
     Library(
         "torch",
         "ticktree.instrument.torch",
         "Forward and backward passes, optimizers, data loaders; gradients that are thrown away.",
-        package="torch",
+        packages=("torch",),
     ),
     Library(
         "torch-compile",
         "ticktree.instrument.torch.compiling",
         "A row for each compilation, where it happens; sections in compiled code leave its graph whole.",
-        package="torch",
+        packages=("torch",),
     ),
     Library(
         "stable-baselines3",
         "ticktree.instrument.stable_baselines3",
         "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
-        package="stable_baselines3",
+        packages=("stable_baselines3", "sb3_contrib"),
     ),
     Library(
         "lightning",
         "ticktree.instrument.lightning",
         "The phases of a Trainer without a profiler, under the names that it tells profilers.",
-        package="lightning",
+        packages=("lightning", "pytorch_lightning"),
     ),
     Library(
         "accelerate",
         "ticktree.instrument.accelerate",
         "What an Accelerator prepares, gathers, saves and waits for.",
-        package="accelerate",
+        packages=("accelerate",),
     ),
     Library(
         "torchrl",
         "ticktree.instrument.torchrl",
         "The names given to `timeit`; collectors, environments, replay buffers.",
-        package="torchrl",
+        packages=("torchrl",),
     ),
     Library(
         "lerobot",
         "ticktree.instrument.lerobot",
         "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",
-        package="lerobot",
+        packages=("lerobot",),
     ),
     Library(
         "requests",
         "ticktree.instrument.requests",
         "Each exchange with a server, and what the server says of its own time.",
-        package="requests",
+        packages=("requests",),
     ),
     Library(
         "httpx",
         "ticktree.instrument.httpx",
         "Each request, redirects included, and what the servers say of their own time.",
-        package="httpx",
+        packages=("httpx",),
     ),
     Library(
         "aiohttp",
         "ticktree.instrument.aiohttp",
         "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
-        package="aiohttp",
+        packages=("aiohttp",),
     ),
     Library(
         "grpc",
         "ticktree.instrument.grpc",
         "Each call that waits for a response, and what the server says of its own time.",
-        package="grpc",
+        packages=("grpc",),
     ),
     Library(
         "torch-layers",
         "ticktree.instrument.torch.layers",
         "A row for every layer of a forward pass.",
-        package="torch",
+        packages=("torch",),
         on_demand=True,
     ),
     Library(
         "torch-flops",
         "ticktree.instrument.torch.flops",
         "Floating-point operations of forward and backward passes, by torch's own counter.",
-        package="torch",
+        packages=("torch",),
         on_demand=True,
     ),
     Library(

@@ -1,12 +1,45 @@
-"""What the instruments of HTTP clients share: the trace that a call carries, and the headers of its answers."""
+"""What the instruments of HTTP clients share: a request that is sent, its trace, and the headers of its answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ticktree.remote import HEADER
+from ticktree.remote.called import Call, Calls
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder, Section
+
+
+def sent(
+    recorder: Recorder,
+    send: Callable[..., Any],
+    section_of: Callable[[Calls, Any], Section],
+    answers_in: Callable[[Any], Iterable[Any]],
+) -> Callable[..., Any]:
+    """Return what is called in place of a client's `send(self, request, **kwargs)`: the same, as a call of a server.
+
+    Args:
+        recorder: What records.
+        send: The client's method.
+        section_of: Of a request.
+        answers_in: The answers that a response holds, whose servers say what they did.
+    """
+    calls = Calls(recorder, send)
+
+    def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
+        if not recorder.recording:
+            return send(self, request, **kwargs)
+        with section_of(calls, request):
+            call = Call(recorder)
+            carry(request.headers)
+            response = send(self, request, **kwargs)
+            call.answered(said_in(answers_in(response)))
+            return response
+
+    return wrapper
 
 
 def carry(headers: Any) -> None:

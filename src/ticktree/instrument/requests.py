@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.remote_calls import carry, said_in
-from ticktree.remote.called import Call, Calls
+from ticktree.instrument.remote_calls import sent
+from ticktree.remote.called import Calls
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, Section
 
 _patches = Patches()
 
@@ -28,21 +27,14 @@ def uninstall() -> None:
 
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:
-    def make(send: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, send)
+    _patches.wrap(module.Session, "send", lambda send: sent(recorder, send, _section, _answers))
 
-        def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
-            if not recorder.recording:
-                return send(self, request, **kwargs)
-            url = urlsplit(str(request.url))
-            with calls.section(str(request.method), url.netloc.rpartition("@")[2], url.path):
-                call = Call(recorder)
-                carry(request.headers)
-                response = send(self, request, **kwargs)
-                # Each further exchange of a redirect is sent from in here, and has its own section.
-                call.answered(said_in([response.history[0] if response.history else response]))
-                return response
 
-        return wrapper
+def _section(calls: Calls, request: Any) -> Section:
+    url = urlsplit(str(request.url))
+    return calls.section(str(request.method), url.netloc.rpartition("@")[2], url.path)
 
-    _patches.wrap(module.Session, "send", make)
+
+def _answers(response: Any) -> list[Any]:
+    """Return one: each further exchange of a redirect is sent from within `send`, and has its own section."""
+    return [response.history[0] if response.history else response]

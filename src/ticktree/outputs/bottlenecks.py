@@ -12,7 +12,6 @@ from ticktree.outputs import columns, formatting
 from ticktree.outputs.document import Entry, Table, Tone
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.visible import visible
-from ticktree.profile import path as paths
 
 SHOWN = 5
 # Of what runs beside a loop: enough to see that it does.
@@ -58,7 +57,7 @@ def _shown(on_path: Sequence[Bottleneck], options: ViewOptions) -> Sequence[Bott
 
 def of(frame: Frame) -> str:
     """Return what a table is of."""
-    return visible(paths.name_of(frame.path)) if frame.loop else "the run"
+    return visible(frame.name) if frame.loop else "the run"
 
 
 def _entry(one: Bottleneck) -> Entry:

@@ -90,8 +90,10 @@ def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
     categories = Categories(options.settings.categories)
     found = []
     for spot in timeline.spots:
-        name = spot.name
-        category = (WAITING if spot.wait else categories.of(name)) or ("ticks" if spot.tick else "section")
+        name = spot.label
+        category = (WAITING if spot.wait else categories.of(spot.name)) or (
+            "ticks" if spot.tick else "section"
+        )
         found.append(f'{{"name":{json.dumps(name)},"cat":{json.dumps(category)},"ph":"X"')
     return found
 

@@ -9,6 +9,7 @@ from ticktree.outputs.document import Entry, Table
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.visible import visible
 from ticktree.profile import Profile
+from ticktree.profile.short_names import ShortNames
 
 STRETCHES_SHOWN = 6
 # Who has so much of a stretch that all of a role have together is worth a name.
@@ -25,7 +26,8 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
     if not path:
         return None
     shown = path if options.all or len(path) == STRETCHES_SHOWN + 1 else path[:STRETCHES_SHOWN]
-    entries = [_entry(stretch) for stretch in shown]
+    names = ShortNames(profile.root)
+    entries = [_entry(stretch, names) for stretch in shown]
     rest = path[len(shown) :]
     if rest:
         share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
@@ -34,14 +36,14 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
     return Table("critical path", "critical path", heads, entries, bar_rank=_BAR_RANK, remark=BOUND)
 
 
-def _entry(one: Stretch) -> Entry:
+def _entry(one: Stretch, names: ShortNames) -> Entry:
     name, most_ns = one.by[0]
     is_alone = len(one.by) == 1 or most_ns >= ALONE_SHARE * one.ns
     notes = []
     if not is_alone and most_ns >= NAMED_SHARE * one.ns:
         notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
     return Entry(
-        name=visible(f"{name if is_alone else one.role} in {last_name(one.path)}"),
+        name=visible(f"{name if is_alone else one.role} in {last_name(one.path, names)}"),
         cells=[column.text(one) for column in columns.CRITICAL],
         notes=notes,
         share=one.share,

@@ -29,6 +29,7 @@ class Entry:
     Attributes:
         name: what it is of.
         cells: one for each of the table's heads.
+        short: the same where there is no room for the name; "" for the name itself, of which then a part is left out.
         tone: how it is drawn.
         mark: a word on the name.
         notes: what else is known of it, each in a few words.
@@ -40,6 +41,7 @@ class Entry:
 
     name: str
     cells: Sequence[str]
+    short: str = ""
     tone: Tone = "plain"
     mark: str = ""
     notes: Sequence[str] = ()

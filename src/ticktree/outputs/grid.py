@@ -39,6 +39,7 @@ class Line:
 
     Attributes:
         name: what it is of; cut where there is no room for it.
+        short: what stands for the name there, cut only where there is no room for this either; "" for the name.
         mark: a word on the name, behind it.
         cells: one for each head. A number and its unit, where it has one, have a space between them.
         notes: what follows; below, where there is no room in line.
@@ -50,6 +51,7 @@ class Line:
 
     name: str
     cells: Sequence[str]
+    short: str = ""
     mark: str = ""
     notes: Sequence[str] = ()
     guide: str = ""
@@ -128,7 +130,8 @@ class _Grid:
         mark = _mark(line)
         if room - cell_len(mark) < min(LEAST_CELLS, cell_len(line.name)):
             mark = ""
-        name = cut(line.name, room - cell_len(mark))
+        name = line.name if cell_len(line.name + mark) <= room else line.short or line.name
+        name = cut(name, room - cell_len(mark))
         mark = padded(mark, room - cell_len(name))
         text = Text.assemble((guide, "dim"), (name, line.style), (mark, "dim"))
         for at in self.shown:

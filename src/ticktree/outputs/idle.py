@@ -29,20 +29,24 @@ def why_idle(seen: Survey, options: ViewOptions) -> Table | None:
     if not options.all:
         known = [wait for wait in known if (wait.share or 0.0) >= LEAST_SHARE][:WAITS_SHOWN]
     heads = [column.head for column in columns.WAITS]
-    return Table("why idle", "who waits", heads, [_entry(wait, options) for wait in known]) if known else None
+    return (
+        Table("why idle", "who waits", heads, [_entry(wait, seen, options) for wait in known])
+        if known
+        else None
+    )
 
 
-def _entry(wait: Waiting, options: ViewOptions) -> Entry:
-    name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path)}")
+def _entry(wait: Waiting, seen: Survey, options: ViewOptions) -> Entry:
+    name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path, seen.short_names)}")
     cells = [column.text(wait) for column in columns.WAITS]
-    return Entry(name, cells, tone="wait", notes=tuple(_notes(wait, options)))
+    return Entry(name, cells, tone="wait", notes=tuple(_notes(wait, seen, options)))
 
 
-def _notes(wait: Waiting, options: ViewOptions) -> Iterator[str]:
+def _notes(wait: Waiting, seen: Survey, options: ViewOptions) -> Iterator[str]:
     whole_ns = max(wait.waited_ns, wait.known_ns)
     shown = wait.causes if options.all else wait.causes[:CAUSES_SHOWN]
     for cause in shown:
-        yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause))}"
+        yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause, seen))}"
     rest_ns = whole_ns - sum(cause.wakes.waited_ns for cause in shown)
     if rest_ns > LEAST_SHARE * whole_ns:
         known = " for others" if len(shown) < len(wait.causes) else ", not known for whom"
@@ -53,9 +57,9 @@ def _notes(wait: Waiting, options: ViewOptions) -> Iterator[str]:
         yield f"goes on {formatting.time(handover_ns / wakes)} after it could"
 
 
-def _cause(cause: Cause) -> str:
+def _cause(cause: Cause, seen: Survey) -> str:
     """Return who ended waits, and in which section: of several, also the one that ended most of them."""
-    place = f" in {last_name(cause.path)}" if cause.path else ""
+    place = f" in {last_name(cause.path, seen.short_names)}" if cause.path else ""
     (name, most_ns), count = cause.by[0], len(cause.by)
     part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
     if count == 1 or part >= ALONE_SHARE:

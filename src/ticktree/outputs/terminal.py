@@ -130,6 +130,7 @@ def _line(part: Table, entry: Entry) -> grid.Line:
     ]
     return grid.Line(
         name=entry.name,
+        short=entry.short,
         mark=entry.mark,
         cells=[*_bar(part, entry), *cells],
         notes=entry.notes,

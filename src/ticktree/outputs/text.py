@@ -5,10 +5,8 @@ Units stand above the columns, so that any program that splits a line at spaces 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-
-from rich.cells import cell_len
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import category_shares
@@ -21,15 +19,16 @@ from ticktree.outputs.formatting import ABSENT
 from ticktree.outputs.grid import cut
 from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.plain import OPERATIONS, number, operation, table
 from ticktree.outputs.visible import visible
 from ticktree.profile import Node, Profile
+from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 SHOWN = 10
 SUMMARY_SHOWN = 30
 NAME_CELLS = 60
-_GAP = "  "
 
-_SUMMARY = ("Operation", "Calls", "Total(s)", "Avg(s)", "Min(s)", "Max(s)", "Mem Peak(MB)", "GPU Peak(MB)")
 _BOTTLENECKS = ("Operation", "Score", "Time%", "Avg(ms)", "Calls")
 _CATEGORIES = ("Category", "Time%", "Time(ms)", "Operations")
 
@@ -57,23 +56,25 @@ def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
 
 
 def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
-    nodes = [(visible(path), node) for path, _, node in profile.root.walk() if path]
+    names = ShortNames(profile.root)
+    nodes = [(_operation(path, names), node) for path, _, node in profile.root.walk() if path]
     nodes.sort(key=lambda pair: (-pair[1].total_ns, pair[0]))
     shown = nodes if options.all else nodes[:SUMMARY_SHOWN]
-    yield from _table(_SUMMARY, [_summary_row(path, node) for path, node in shown])
+    yield from table(OPERATIONS, [_summary_row(path, node) for path, node in shown])
     yield from _more(len(nodes) - len(shown))
 
 
+def _operation(path: str, names: ShortNames) -> str:
+    whole = visible(path)
+    return whole if cell_len(whole) <= NAME_CELLS else visible(names.joined(paths.split(path)))
+
+
 def _summary_row(path: str, node: Node) -> list[str]:
-    stats = node.stats
-    times = (node.total_ns, stats.mean_ns, stats.min_ns, stats.max_ns)
-    peaks = [None if memory is None else memory.peak_bytes for memory in (node.memory, node.device_memory)]
-    return [
-        path,
-        str(stats.count),
-        *(_number(ns, 1e9, 3 if at == 0 else 6) for at, ns in enumerate(times)),
-        *(_number(peak, 1e6, 1) for peak in peaks),
-    ]
+    return operation(_name(path), node.stats, node.total_ns, node.memory, node.device_memory)
+
+
+def _name(text: str) -> str:
+    return cut(text, NAME_CELLS)
 
 
 def _of_frame(seen: Survey, frame: Frame, options: ViewOptions) -> Iterator[str]:
@@ -85,15 +86,15 @@ def _of_frame(seen: Survey, frame: Frame, options: ViewOptions) -> Iterator[str]
     shown = ranked if options.all else ranked[:SHOWN]
     which = "ALL" if options.all else f"TOP {SHOWN}"
     yield from ("", f"{which} BOTTLENECKS OF {of(frame)}{_ticks(frame)}:")
-    yield from _table(_BOTTLENECKS, [_bottleneck_row(one) for one in shown])
+    yield from table(_BOTTLENECKS, [_bottleneck_row(one) for one in shown])
     yield from _more(len(ranked) - len(shown))
     yield from ("", f"CATEGORIES OF {of(frame)}{_ticks(frame)}:")
     shares = category_shares(frame)
     rows = [
-        [visible(one.name), _number(100 * one.share, 1, 1), _number(one.ns, 1e6, 3), str(one.sections)]
+        [_name(visible(one.name)), number(100 * one.share, 1, 1), number(one.ns, 1e6, 3), str(one.sections)]
         for one in shares
     ]
-    yield from _table(_CATEGORIES, rows)
+    yield from table(_CATEGORIES, rows)
 
 
 def _ticks(frame: Frame) -> str:
@@ -104,10 +105,10 @@ def _ticks(frame: Frame) -> str:
 def _bottleneck_row(one: Bottleneck) -> list[str]:
     calls = round(one.step.calls * one.frame.ticks)
     return [
-        visible(one.frame.name_of(one.step)) if one.step.path else "outside all sections",
-        _number(one.score, 1, 1),
-        _number(100 * one.share, 1, 1),
-        _number(one.call_ns, 1e6, 3),
+        _name(visible(one.frame.name_of(one.step))) if one.step.path else "outside all sections",
+        number(one.score, 1, 1),
+        number(100 * one.share, 1, 1),
+        number(one.call_ns, 1e6, 3),
         str(calls) if calls else ABSENT,
     ]
 
@@ -120,27 +121,6 @@ def _recommendations(seen: Survey) -> Iterator[str]:
         yield f"{finding.severity.upper()}: {said(finding)} (rule: {visible(finding.rule)})"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    names = [cut(row[0], NAME_CELLS) for row in rows]
-    name_cells = max(map(cell_len, [heads[0], *names]))
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)][1:]
-    rule = "-" * (name_cells + sum(len(_GAP) + width for width in widths))
-    yield rule
-    yield _row(heads[0], heads[1:], name_cells, widths)
-    yield rule
-    for name, row in zip(names, rows, strict=True):
-        yield _row(name, row[1:], name_cells, widths)
-
-
-def _row(name: str, cells: Sequence[str], name_cells: int, widths: Sequence[int]) -> str:
-    padded = name + " " * (name_cells - cell_len(name))
-    return _GAP.join([padded, *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))])
-
-
 def _more(count: int) -> Iterator[str]:
     if count:
         yield f"{count} more: --all"
-
-
-def _number(amount: float | None, unit: float, digits: int) -> str:
-    return ABSENT if amount is None else f"{amount / unit:.{digits}f}"

@@ -9,6 +9,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.visible import visible
 from ticktree.profile import Loop, Profile, WorstTick
 from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 TICKS_SHOWN = 3
 PARTS_SHOWN = 3
@@ -26,15 +27,24 @@ _CAUSES = {
 }
 
 
-def worst_ticks(profile: Profile, loop: Loop, options: ViewOptions) -> list[list[str]]:
+def worst_ticks(
+    profile: Profile, loop: Loop, options: ViewOptions, names: ShortNames | None = None
+) -> list[list[str]]:
     """Return the worst ticks of `loop`, the longest first, each piece by piece: when, how long, and why.
 
     Unless all are asked for, the longest and at most two more, if they are out of the ordinary.
+
+    Args:
+        profile: what the loop is in.
+        loop: which.
+        options: whether all are asked for.
+        names: what nodes are called for short; None where nobody has looked yet.
     """
+    names = names or ShortNames(profile.root)
     limit_ns = loop.budget_ns or UNUSUAL * (loop.stats.p50_ns or 0)
     ticks = [tick for place, tick in enumerate(loop.worst) if not place or tick.duration_ns > limit_ns]
     shown = loop.worst if options.all else ticks[:TICKS_SHOWN]
-    return [[_when(tick), *_parts(profile, loop, tick, options), *_causes(tick)] for tick in shown]
+    return [[_when(tick), *_parts(profile, loop, tick, options, names), *_causes(tick)] for tick in shown]
 
 
 def _when(tick: WorstTick) -> str:
@@ -42,8 +52,10 @@ def _when(tick: WorstTick) -> str:
     return f"tick {formatting.count(tick.tick)} at {started} took {formatting.time(tick.duration_ns)}"
 
 
-def _parts(profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions) -> list[str]:
-    parts = [_Part(profile, loop, tick, path) for path in _chief_parts(loop, tick)]
+def _parts(
+    profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions, names: ShortNames
+) -> list[str]:
+    parts = [_Part(profile, loop, tick, path, names) for path in _chief_parts(loop, tick)]
     parts.sort(key=lambda part: (-part.excess_ns, part.path))
     return [part.text() for part in (parts if options.all else parts[:PARTS_SHOWN])]
 
@@ -55,10 +67,12 @@ def _causes(tick: WorstTick) -> list[str]:
 class _Part:
     """A part of a tick, and how long it usually takes."""
 
-    def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str) -> None:
+    def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames) -> None:
         self.path = path
         self.took_ns = tick.breakdown[path]
-        self.name = "/".join(visible(name) for name in paths.split(path)[len(paths.split(loop.path)) :])
+        self.name = "/".join(
+            visible(names.of(name)) for name in paths.split(path)[len(paths.split(loop.path)) :]
+        )
         try:
             usual_ns = profile.root.at(path).steady.sum_ns
         except KeyError:  # a node whose process was not read

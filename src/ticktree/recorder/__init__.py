@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ticktree.recorder._native import (
+    MOST_EVENTS,
     Block,
     Boundary,
     Calling,
@@ -38,13 +39,16 @@ from ticktree.recorder.children import (
 )
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
+from ticktree.recorder.off import OFF_FOR_GOOD, OFF_VARIABLE, says_off
 from ticktree.recorder.own import OWN
-from ticktree.recorder.timed import OFF_FOR_GOOD, timed
+from ticktree.recorder.timed import timed
 
 __all__ = [
     "AUTO_VARIABLE",
     "MEMORY_VARIABLE",
+    "MOST_EVENTS",
     "OFF_FOR_GOOD",
+    "OFF_VARIABLE",
     "OWN",
     "PARENT_VARIABLE",
     "RUN_VARIABLE",
@@ -75,6 +79,7 @@ __all__ = [
     "leave_children",
     "make_block",
     "poll",
+    "says_off",
     "settle",
     "silence",
     "tick_unmarked",

@@ -290,6 +290,7 @@ cdef extern from "core/focus_events.h":
         tt_recorder* recorder
         uint32_t depth, generation
         int c_functions, root_count, unfound, keeps_looking
+        uint64_t warmup
         tt_section* roots[32]
     PyMethodDef tt_focus_callbacks[7]
     enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY

@@ -14,6 +14,8 @@ _Site: TypeAlias = tuple[str, int, str]
 _Clock: TypeAlias = Literal["host", "device", "remote"]
 _Pace: TypeAlias = Literal[False, True, "skip", "catch up"]
 
+MOST_EVENTS: int
+
 class Section:
     @property
     def name(self) -> str: ...
@@ -290,7 +292,13 @@ class Opening:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def focus_begin(
-    recorder: Recorder, eye: _Eye, depth: int, roots: int, c_functions: bool, keeps_looking: bool
+    recorder: Recorder,
+    eye: _Eye,
+    depth: int,
+    roots: int,
+    c_functions: bool,
+    keeps_looking: bool,
+    warmup: int | None = None,
 ) -> None: ...
 def focus_end() -> None: ...
 def focus_callbacks(disable: object) -> dict[str, Callable[..., Any]]: ...

@@ -11,7 +11,6 @@ environment as it will be, so that a child gets exactly the one it would have go
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from ticktree.recorder._native import Recorder, environment, forget_fork, note_f
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.later import SYNC_VARIABLE
 from ticktree.recorder.process_names import name_of
+from ticktree.recorder.wrapping import wrap
 
 RUN_VARIABLE = "TICKTREE_RUN"
 PARENT_VARIABLE = "TICKTREE_PARENT"
@@ -31,7 +31,7 @@ MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every s
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
 TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
 # Functions whose calls are recorded: recorder/focus reads them.
-FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C")
+FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
 # What is recorded, and how, in every process of a run.
 _ASKED_FOR = (
     AUTO_VARIABLE,
@@ -43,6 +43,7 @@ _ASKED_FOR = (
 )
 _RUN = os.fsencode(f"{RUN_VARIABLE}=")
 _PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
+_ORIGINAL = "_ticktree_original"  # on a wrapper: what it is around
 _PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
 
 # It keeps track of shared memory for multiprocessing, and of nothing that anybody would measure.
@@ -76,12 +77,8 @@ def lead_children(recorder: Recorder, run: str) -> None:
     ):
         if hasattr(os, name):
             _wrap(os, name, hook)
-    when_imported("_posixsubprocess", lambda module: _wrap(module, "fork_exec", _fork_exec))
-    when_imported("subprocess", _wrap_subprocess)
-    when_imported(
-        "multiprocessing.process", lambda module: _wrap(module.BaseProcess, "_bootstrap", _bootstrap)
-    )
-    when_imported("multiprocessing.spawn", _wrap_spawn)
+    for module, wrap_in in _IN_MODULES.items():
+        _undo.append(when_imported(module, wrap_in))
 
 
 def leave_children() -> None:
@@ -93,25 +90,13 @@ def leave_children() -> None:
 
 def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
     original = getattr(owner, name)
-    if hasattr(original, "_ticktree_original"):
+    if hasattr(original, _ORIGINAL):
         return  # taken from another module, where it is wrapped
-
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return hook(original, *args, **kwargs)
-
-    wrapper._ticktree_original = original  # type: ignore[attr-defined]
-    able = [functions for functions in (os.supports_fd,) if owner is os and original in functions]
-
-    def undo() -> None:
-        # Somebody may have wrapped it again meanwhile; theirs then stays, and ours under it has nothing to say.
-        if getattr(owner, name) is wrapper:
-            setattr(owner, name, original)
-
-    for functions in able:
-        functions.add(wrapper)
-    setattr(owner, name, wrapper)
-    _undo.append(undo)
+    _undo.append(wrap(owner, name, hook))
+    wrapper = getattr(owner, name)
+    setattr(wrapper, _ORIGINAL, original)
+    if owner is os and original in os.supports_fd:
+        os.supports_fd.add(wrapper)
 
 
 def _wrap_subprocess(module: ModuleType) -> None:
@@ -122,6 +107,14 @@ def _wrap_subprocess(module: ModuleType) -> None:
 def _wrap_spawn(module: ModuleType) -> None:
     _wrap(module, "get_preparation_data", _get_preparation_data)
     _wrap(module, "prepare", _prepare)
+
+
+_IN_MODULES: dict[str, Callable[[ModuleType], None]] = {
+    "_posixsubprocess": lambda module: _wrap(module, "fork_exec", _fork_exec),
+    "subprocess": _wrap_subprocess,
+    "multiprocessing.process": lambda module: _wrap(module.BaseProcess, "_bootstrap", _bootstrap),
+    "multiprocessing.spawn": _wrap_spawn,
+}
 
 
 # -- what is added ---------------------------------------------------------------------------------------------
@@ -218,7 +211,7 @@ def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     )
     if mapping is None or not usual or not args[1]:
         return _last_words(execv, *args, **kwargs)
-    execve = getattr(os.execve, "_ticktree_original", os.execve)
+    execve = getattr(os.execve, _ORIGINAL, os.execve)
     return _last_words(execve, *args, mapping)
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Protocol
 
 from ticktree.recorder import _native as native
-from ticktree.recorder.imports import forget_import, when_imported
+from ticktree.recorder.imports import when_imported
 
 Reading = tuple[str, int, int]
 
@@ -73,10 +73,10 @@ def watch() -> Callable[[], None]:
     Returns:
         What ends it.
     """
-    when_imported("torch", _watch_torch)
+    forget = when_imported("torch", _watch_torch)
 
     def end() -> None:
-        forget_import("torch", _watch_torch)
+        forget()
         native.read_devices_by(None)
 
     return end

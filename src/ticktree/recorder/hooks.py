@@ -15,7 +15,7 @@ from typing import Any
 
 from ticktree.recorder import devices, later
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
-from ticktree.recorder.imports import forget_import, when_imported
+from ticktree.recorder.imports import when_imported
 from ticktree.recorder.wrapping import wrap
 
 _users: list[Recorder] = []
@@ -50,8 +50,7 @@ def uninstall(recorder: Recorder) -> None:
 
 
 def _watch(name: str, done: Callable[[ModuleType], None]) -> None:
-    when_imported(name, done)
-    _undo.append(lambda: forget_import(name, done))
+    _undo.append(when_imported(name, done))
 
 
 def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 # Process-3, ForkProcess-3, SpawnProcess-1:2, ForkServerProcess-1, LokyProcess-4, ForkPoolWorker-3, ...
-_DEFAULT = re.compile(r"(?:Fork|Spawn|ForkServer|Loky|LokyInitMain)?(?:Process|PoolWorker)-(\d+(?::\d+)*)")
+_DEFAULT = r"(?:Fork|Spawn|ForkServer|Loky|LokyInitMain)?(?:Process|PoolWorker)-(\d+(?::\d+)*)"
 
 # Functions of libraries, which call what they were given by the program.
 _KNOWN = {
@@ -26,7 +26,7 @@ _CALLERS = {"torch.multiprocessing.spawn._wrap"}  # the function itself is their
 def name_of(process: Any) -> str:
     """The name of a process, with its function's in place of multiprocessing's default."""
     name = str(process.name)
-    match = _DEFAULT.fullmatch(name)
+    match = re.fullmatch(_DEFAULT, name)
     target = getattr(process, "_target", None)
     if match is None or target is None:
         return name

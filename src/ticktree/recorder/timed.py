@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, overload
 
 from ticktree.recorder._native import AttendedSection, Recorder, TimedFunction, mark_by_hand
+from ticktree.recorder.off import OFF_FOR_GOOD
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Timer = AbstractContextManager[Any]
-
-# Read when a decorator is applied: off for good costs nothing at all.
-OFF_FOR_GOOD = os.environ.get("TICKTREE_OFF", "") not in ("", "0")
 
 
 @overload
@@ -71,7 +68,7 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
         return type(function)(_decorate(recorder, function.__func__, name, **asked))
     if not callable(function):
         raise TypeError(f"@timed wants a function, not {function!r}")
-    if OFF_FOR_GOOD:
+    if OFF_FOR_GOOD:  # asked here, not at each call: off costs nothing at all
         return function
     import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
 

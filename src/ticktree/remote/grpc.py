@@ -11,10 +11,8 @@ import grpc
 import grpc.aio
 
 from ticktree.remote.served import Requests, Served, since
+from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TRACEPARENT, TRACESTATE, Context, came
-
-# The key of trailing metadata. Its value is what HTTP's header would be.
-KEY = "server-timing"
 
 # By whether requests and responses are streams.
 _MAKERS = {
@@ -82,7 +80,7 @@ def _say(context: Any, served: Served) -> None:
     said = served.said()
     own = getattr(context, "trailing_metadata", None)  # one that does not tell may hold some: not replaced
     if said is not None and own is not None:
-        context.set_trailing_metadata((*(own() or ()), (KEY, said)))
+        context.set_trailing_metadata((*(own() or ()), (METADATA_KEY, said)))
 
 
 def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:

@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 from ticktree.remote.report import OTHERS, Report, Row
 
 HEADER = "Server-Timing"
+METADATA_KEY = HEADER.lower()  # of gRPC's trailing metadata, which takes no capitals
 # What a report's header may have at most. Servers and proxies take 4 to 8 KiB for all headers together.
 BYTES_AT_MOST = 2048
 NAME_AT_MOST = 64

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
-_PASSING = re.compile(r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp")
+_PASSING = r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
 
 class RunDirectory:
@@ -245,7 +245,7 @@ class RunDirectory:
     def tidy(self) -> None:
         """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
         for file in self.path.iterdir():
-            match = _PASSING.fullmatch(file.name)
+            match = re.fullmatch(_PASSING, file.name)
             # Two may finish a run at the same time, and the other be still writing.
             if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
                 file.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from importlib import metadata as distributions
 from pathlib import Path
 
+from ticktree.recorder import OFF_VARIABLE
 from ticktree.run import git
 from ticktree.run.capability import processor
 from ticktree.run.capability.carried import ceiling_facts
@@ -31,7 +32,7 @@ _VARIABLES = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|NUMEXPR|VECLIB|BLIS|NUMBA)_.*"
     r"|(CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_LAUNCH_BLOCKING|PYTORCH_.*ALLOC_CONF|TORCH_.*THREADS|XLA_FLAGS"
     r"|THP_MEM_ALLOC_ENABLE|MALLOC_ARENA_MAX|LD_PRELOAD|MUJOCO_GL|SDL_VIDEODRIVER"
-    r"|PYTHONASYNCIODEBUG|PYTHONDEVMODE|TICKTREE_OFF"
+    rf"|PYTHONASYNCIODEBUG|PYTHONDEVMODE|{OFF_VARIABLE}"
 )
 
 Value = str | int | float | bool

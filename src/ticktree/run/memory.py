@@ -30,11 +30,12 @@ from ticktree.run.trust import require_base, require_private
 
 HOMELESS_NAME = "homeless"
 LOCK_NAME = "folding.lock"
-_FILE_NAME = re.compile(r"(\d+)-(\d+)(?:-\d+)?\.tt")
-_OWNER_NAME = re.compile(r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)")
+# As text: few of the processes that import this look at any file.
+_FILE_NAME = r"(\d+)-(\d+)(?:-\d+)?\.tt"
+_OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
 # Signals between processes; with a number: a table that was being made when its process died.
 _CHANNELS = r"channels\.ttc(\.\d+)?"
-_OURS = re.compile(
+_OURS = (
     rf"{HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}"
     rf"|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)})\.\d+\.tmp"
 )
@@ -77,14 +78,14 @@ def require_memory(directory: Path) -> None:
 def memory_files(directory: Path) -> list[Path]:
     """The memory files in a run's memory directory, in the order of their names."""
     try:
-        return sorted(path for path in directory.iterdir() if _FILE_NAME.fullmatch(path.name))
+        return sorted(path for path in directory.iterdir() if re.fullmatch(_FILE_NAME, path.name))
     except FileNotFoundError:
         return []
 
 
 def writer_of(file: Path) -> tuple[int, int]:
     """The pid and start (as `Owner.started`) of the process that writes a memory file."""
-    match = _FILE_NAME.fullmatch(file.name)
+    match = re.fullmatch(_FILE_NAME, file.name)
     if match is None:
         raise TicktreeError(f"{file.name} is not the name of a memory file")
     return int(match[1]), int(match[2])
@@ -93,7 +94,7 @@ def writer_of(file: Path) -> tuple[int, int]:
 def owner_of(directory: Path) -> Owner | None:
     """Who made a memory directory, as far as its own mark says."""
     for path in directory.iterdir():
-        match = _OWNER_NAME.fullmatch(path.name)
+        match = re.fullmatch(_OWNER_NAME, path.name)
         if match:
             return Owner(int(match[1]), int(match[2]), match[4], int(match[3]))
     return None
@@ -158,4 +159,4 @@ def _mark(directory: Path, owner: Owner) -> None:
 
 
 def _belongs(path: Path) -> bool:
-    return bool(_FILE_NAME.fullmatch(path.name) or _OURS.fullmatch(path.name))
+    return bool(re.fullmatch(_FILE_NAME, path.name) or re.fullmatch(_OURS, path.name))

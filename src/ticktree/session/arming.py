@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
-from ticktree.recorder import MEMORY_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.recorder.focus import begin_focus_from_environment
 from ticktree.session.session import current
 from ticktree.session.showing import say
@@ -34,15 +34,16 @@ def arm() -> None:
             if os.environ.get(MEMORY_VARIABLE):
                 current.recorder.measure_all()
             current.enable(run, parent)
-            from ticktree.instrument import install_from_environment
-
-            install_from_environment()
-            _begin_focus()
+            if not OFF_FOR_GOOD:
+                _record_by_itself()
     except Exception as error:
         say(f"cannot record: {error}")
 
 
-def _begin_focus() -> None:
+def _record_by_itself() -> None:
+    from ticktree.instrument import install_from_environment
+
+    install_from_environment()
     try:
         begin_focus_from_environment(current.recorder)
     except TicktreeError as error:  # all else is recorded

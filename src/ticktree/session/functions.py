@@ -45,7 +45,7 @@ def summary() -> None:
     print_profile(current.snapshot())
 
 
-def focus(*names: str, depth: int = DEPTH, c_functions: bool = False) -> None:
+def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: int | None = None) -> None:
     """Records every call of the functions named and the calls below them, by call site; starts recording if need be.
 
     Processes that are started from here look at the same functions.
@@ -54,6 +54,7 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False) -> None:
         names: `package.module.Class.method`, or of the program itself `Class.method`; none: nothing is any more.
         depth: How many levels of calls below them.
         c_functions: Record calls of C functions there too.
+        warmup: First calls of each function whose statistics are set aside; None: as many as are unlike the rest.
 
     Raises:
         TicktreeError: It cannot be: says why.
@@ -65,8 +66,8 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False) -> None:
         return
     checked = checked_names(names)
     current.enable()
-    begin_focus(current.recorder, checked, depth, c_functions)
-    os.environ.update(focus_environment(checked, depth, c_functions))
+    begin_focus(current.recorder, checked, depth, c_functions, warmup)
+    os.environ.update(focus_environment(checked, depth, c_functions, warmup))
 
 
 @overload

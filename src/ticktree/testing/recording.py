@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
-from ticktree.recorder import OFF_FOR_GOOD
+from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
 from ticktree.session import current
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def recording() -> Iterator[Recording]:
             process is being recorded by `ticktree run`, whose record this would clear; or ticktree is off for good.
     """
     if OFF_FOR_GOOD:
-        raise TicktreeError("ticktree is off for good here (TICKTREE_OFF): nothing can be checked")
+        raise TicktreeError(f"ticktree is off for good here ({OFF_VARIABLE}): nothing can be checked")
     if current.armed:
         raise TicktreeError("this process is recorded by ticktree run, whose record a check would clear")
     if not _busy.acquire(blocking=False):

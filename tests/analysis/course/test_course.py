@@ -97,6 +97,17 @@ def test_the_section_that_explains_a_change_is_named():
     assert changed.lost_ns == pytest.approx(150 * 4 * MS, rel=0.1)
 
 
+def test_what_went_on_beside_the_loop_explains_nothing_of_its_change():
+    """A device works for twenty times as long as before, while the loop that gave it the work goes on."""
+
+    def tick(recorder, number):
+        recorder.advance((5 if number < 250 else 9) * MS)
+        recorder.book(recorder.place(), ("cuda:0",), (1 if number < 250 else 20) * MS, "device")
+
+    (changed,) = changed_loops(Survey(loop_of(400, tick)), "step")
+    assert (changed.cause.path, changed.cause.share) == ("train", 1)
+
+
 def test_a_loop_of_several_runs_or_threads_has_no_one_course():
     profile = stepped_profile()
     root = profile.root

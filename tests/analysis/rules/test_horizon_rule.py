@@ -54,6 +54,14 @@ def test_a_queue_of_actions_tells_that_there_are_chunks(program):
     assert found.evidence["actions_used_of_each_inference"] == 4
 
 
+def test_merging_the_actions_of_several_models_does_not(program):
+    for _ in program.ticks(120, hz=10, warmup=0):
+        program.spend("policy", 60)
+        program.spend("self._action_merger.step(actions)", 5)
+        program.spend("send_action", 5)
+    assert program.found(RULE) == []
+
+
 def test_any_other_queue_does_not(program):
     for tick in program.ticks(120, hz=10, warmup=0):
         if tick % 4 == 0:

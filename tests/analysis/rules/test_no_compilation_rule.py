@@ -46,3 +46,19 @@ def test_inference_that_is_waited_for_is_made_elsewhere(program):
 def test_where_inference_is_not_most_of_the_work_it_is_silent(program):
     infer(program, compiled=0, inference=10)
     assert program.found(RULE) == []
+
+
+def test_acting_on_a_robot_is_no_inference(program):
+    program.gauge(COMPILED_GAUGE, 0)
+    for _ in program.ticks(20):
+        with program.inside("act"):
+            program.spend("robot.send_action", 30)
+        program.spend("think", 10)
+    assert program.found(RULE) == []
+
+
+def test_inference_of_which_the_loop_would_gain_nothing_is_not_spoken_of(program):
+    program.gauge(COMPILED_GAUGE, 0)
+    for _ in program.ticks(20, hz=10, pace=True):
+        program.spend("policy_inference", 1)
+    assert program.found(RULE) == []

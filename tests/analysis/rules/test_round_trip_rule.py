@@ -4,11 +4,15 @@ import time
 from dataclasses import replace
 
 import pytest
+from looping import MS
 
 import ticktree
+from ticktree.analysis.cycles import far_side
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Cpu
+from ticktree.recorder import Calling
+from ticktree.remote import called
 
 RULE = RoundTripRule()
 
@@ -92,3 +96,44 @@ def test_a_section_that_gives_up_its_core_in_every_tick_is_seen_to_wait():
         pytest.skip("this system does not tell what its threads waited for")
     (found,) = RULE.find(Survey(profile))
     assert found.path == "control/robot/get_observation"
+
+
+def asked(program, server, rows=(), ms=90, name="POST simulator:8737/step"):
+    """A driver whose steps are requests, of which the server said how long it took."""
+    for _ in program.ticks(20, "driver"):
+        program.spend("policy", 10)
+        with program.recorder.section(name, wait=True):
+            calling = Calling(program.recorder)
+            program.recorder.advance(ms * MS)
+            calling.graft("server", server * MS, [(depth, row, took * MS, 0) for depth, row, took in rows])
+            calling.rest("network")
+
+
+def test_a_call_whose_server_told_its_side_is_a_trip_whatever_its_name_and_says_what_is_slow_there(program):
+    asked(program, 81, [(1, "simulate", 9), (1, "render", 72), (2, "rasterize", 63), (2, "encode", 9)])
+    (found,) = program.found(RULE)
+    assert found.path == "driver/POST simulator:8737\\/step"
+    assert found.message.endswith(
+        "90% of it is the server's own work, 70% its rasterize: make that faster or ask for less of it, and ask for "
+        "the next observation while this one is worked on"
+    )
+    assert found.evidence["server_share"] == pytest.approx(0.9)
+    assert found.evidence["server_section_share"] == pytest.approx(0.7)
+    assert found.evidence["server_section"] == "rasterize"
+
+
+def test_where_no_section_of_the_servers_stands_out_none_is_named(program):
+    asked(program, 81, [(1, "simulate", 27), (1, "render", 27)])
+    (found,) = program.found(RULE)
+    assert "the server's own work: make that faster" in found.message
+
+
+def test_where_the_way_takes_longer_than_the_server_what_is_sent_is_to_be_smaller(program):
+    asked(program, 18, [(1, "render", 18)])
+    (found,) = program.found(RULE)
+    assert "80% of it is the network: ask for the next observation" in found.message
+    assert found.message.endswith("make what is sent smaller")
+
+
+def test_the_words_of_the_far_side_are_those_that_calls_are_recorded_under():
+    assert (far_side.SERVER, far_side.NETWORK) == (called.SERVER, called.NETWORK)

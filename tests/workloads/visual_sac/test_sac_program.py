@@ -86,22 +86,28 @@ def test_every_part_of_the_loop_is_in_the_tree_and_the_accounts_add_up(buffer, t
     assert root.at("memcpy/onto used memory").work.bytes > 0
 
 
-def test_the_script_prints_the_budget_that_it_is_asked_for(tmp_path):
-    ended = _run([str(WORKLOAD / "train.py"), "--verbose-every", "2", *SMALL], tmp_path)
+SCRIPT = (str(WORKLOAD / "train.py"), "--verbose-every", "2", "--save", "weights.pt", *SMALL)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The script, run to its end: its folder, and what it printed."""
+    folder = tmp_path_factory.mktemp("recorded")
+    ended = _run(SCRIPT, folder)
     assert ended.returncode == 0, ended.stderr
-    budgets = [
-        line for line in ended.stdout.splitlines() if line.startswith("update ") and "mean of 2" in line
-    ]
+    return folder, ended.stdout
+
+
+def test_the_script_prints_the_budget_that_it_is_asked_for(recorded):
+    _, printed = recorded
+    budgets = [line for line in printed.splitlines() if line.startswith("update ") and "mean of 2" in line]
     assert [line.split(",")[0] for line in budgets] == ["update 2", "update 4"]
     for row in ("np.array", "soft update", "conv3", "unaccounted"):
-        assert row in ended.stdout
+        assert row in printed
 
 
-def test_with_ticktree_off_the_program_does_the_same_and_records_nothing(tmp_path):
-    outputs = [
-        _run([str(WORKLOAD / "train.py"), "--verbose-every", "4", *SMALL], tmp_path, **environment).stdout
-        for environment in ({}, {"TICKTREE_OFF": "1"})
-    ]
+def test_with_ticktree_off_the_program_does_the_same_and_records_nothing(recorded, tmp_path):
+    outputs = [recorded[1], _run(SCRIPT, tmp_path, TICKTREE_OFF="1").stdout]
     losses = [[line for line in output.splitlines() if "critics" in line] for output in outputs]
     assert losses[0] == losses[1]
     assert len(losses[0]) == 1
@@ -109,11 +115,10 @@ def test_with_ticktree_off_the_program_does_the_same_and_records_nothing(tmp_pat
     assert "not recording" not in outputs[0]
 
 
-def test_weights_are_saved_where_they_are_wanted(tmp_path):
+def test_weights_are_saved_where_they_are_wanted(recorded):
     import torch
 
-    ended = _run([str(WORKLOAD / "train.py"), "--save", "weights.pt", *SMALL], tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    weights = torch.load(tmp_path / "weights.pt")
+    folder, _ = recorded
+    weights = torch.load(folder / "weights.pt")
     assert set(weights) == {"actor", "critic_1", "critic_2"}
     assert weights["actor"]["mean.weight"].shape == (2, 512)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from ticktree.analysis.categories import WAITING
-from ticktree.analysis.places import TELLING_SHARE
+from ticktree.analysis.categories import Within, within
+from ticktree.analysis.places import TELLING_SHARE, counts
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.clock import HOST
+from ticktree.profile.short_names import ShortNames
 
 # A step of which less is on the loop's path than runs beside it is not what the loop waits for.
 BESIDE_SHARE = 0.5
@@ -85,6 +86,7 @@ class Frame:
         tick_ns: the mean steady tick; the length of the run.
         steps: its parts, parents before their children.
         weight: how long the loop went on, as a part of the loop that went on longest; 1 of the run.
+        names: what nodes are called for short.
     """
 
     loop: Loop | None
@@ -93,6 +95,12 @@ class Frame:
     tick_ns: float
     steps: tuple[Step, ...]
     weight: float = 1.0
+    names: ShortNames = field(default_factory=ShortNames, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the loop is called for short; "" of the run."""
+        return self.names.of_path(self.path)
 
     @cached_property
     def slack_ns(self) -> float:
@@ -105,28 +113,29 @@ class Frame:
         return sum(step.recorder_ns for step in self.steps)
 
     def name_of(self, step: Step) -> str:
-        """Return the names that lead to `step` from the first step, as a path; the first one's own name."""
+        """Return the short names that lead to `step` from the first step, as a path; the first one's own name."""
         names = paths.split(step.path)
-        return paths.join(names[len(paths.split(self.path)) :]) or paths.join(names[-1:])
+        return self.names.joined(names[len(paths.split(self.path)) :]) or self.names.joined(names[-1:])
 
 
-def frames(profile: Profile, categorize: Categorize) -> list[Frame]:
+def frames(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> list[Frame]:
     """Return every loop that has steady ticks, the one that went on longest first; the run where none has.
 
     Args:
         profile: what was recorded.
         categorize: tells a name's category.
+        names: what nodes are called for short; None where nobody has looked yet.
     """
-    inherited = _Inherited(profile.root, categorize)
+    names = names or ShortNames(profile.root)
     spans = {path: _span_ns(profile.root.at(path), loop) for path, loop in profile.loops.items()}
     longest_ns = max(spans.values(), default=0.0)
     found = [
-        _frame(loop, path, profile, inherited, spans[path] / longest_ns)
+        _frame(loop, path, profile, categorize, names, spans[path] / longest_ns)
         for path, loop in profile.loops.items()
         if loop.stats.count and loop.stats.sum_ns > 0
     ]
     if not found and profile.root.total_ns > 0:
-        return [_frame(None, paths.ROOT, profile, inherited, 1.0)]
+        return [_frame(None, paths.ROOT, profile, categorize, names, 1.0)]
     return sorted(found, key=lambda frame: (-frame.weight, frame.path))
 
 
@@ -146,27 +155,6 @@ def _span_ns(node: Node, loop: Loop) -> float:
     return loop.stats.sum_ns / max(1, writers)
 
 
-class _Inherited:
-    """The category of each node as its place in the tree gives it."""
-
-    def __init__(self, root: Node, categorize: Categorize) -> None:
-        self._root = root
-        self._categorize = categorize
-
-    def above(self, path: str) -> str | None:
-        """Return what the node at `path` inherits from those above it."""
-        node, category, is_wait = self._root, None, False
-        for name in paths.split(path)[:-1]:
-            node = node.children[name]
-            is_wait = is_wait or node.wait
-            category = self.of(node, category, is_wait)
-        return category
-
-    def of(self, node: Node, above: str | None, is_wait: bool) -> str | None:
-        """Return the category of `node`, of which those above it have `above`."""
-        return WAITING if is_wait else self._categorize(node.name) or above
-
-
 @dataclass(frozen=True, slots=True)
 class _Visit:
     """A node on the walk through a frame: what part of its time is on the loop's path, and what beside."""
@@ -177,31 +165,32 @@ class _Visit:
     on_path: float
     beside: float
     is_wait: bool
-    category: str | None
+    within: Within
 
 
-def _frame(loop: Loop | None, path: str, profile: Profile, inherited: _Inherited, weight: float) -> Frame:
+def _frame(
+    loop: Loop | None, path: str, profile: Profile, categorize: Categorize, names: ShortNames, weight: float
+) -> Frame:
     node = profile.root.at(path)
     ticks, whole_ns = (loop.stats.count, loop.stats.sum_ns) if loop else (1, node.total_ns)
-    steps = tuple(_steps(loop, path, node, profile.loops, inherited, ticks, whole_ns))
-    return Frame(loop, path, ticks, whole_ns / ticks, steps, weight)
+    first = _Visit(path, node, None, 1.0, 0.0, node.wait, _within(profile.root, path, categorize))
+    steps = tuple(_steps(loop, first, profile.loops, categorize, ticks, whole_ns))
+    return Frame(loop, path, ticks, whole_ns / ticks, steps, weight, names)
 
 
 def _steps(
     loop: Loop | None,
-    path: str,
-    node: Node,
+    first: _Visit,
     loops: Mapping[str, Loop],
-    inherited: _Inherited,
+    categorize: Categorize,
     ticks: int,
     whole_ns: float,
 ) -> Iterator[Step]:
-    first = inherited.of(node, inherited.above(path), node.wait)
-    waiting = [_Visit(path, node, None, 1.0, 0.0, node.wait, first)]
+    waiting = [first]
     while waiting:
         at = waiting.pop()
-        took_ns = whole_ns if at.path == path else _took_ns(at.node, loop)
-        is_loop = at.path != path and at.path in loops
+        took_ns = whole_ns if at is first else _took_ns(at.node, loop)
+        is_loop = at is not first and at.path in loops
         below = {} if is_loop else {name: _below(child, loop) for name, child in at.node.children.items()}
         covered_ns = sum(ns for ns, _ in below.values())
         # Calls that have not ended, and what is left out of order, may make the parts more than the whole: they are
@@ -221,7 +210,7 @@ def _steps(
             is_wait=at.is_wait,
             is_loop=is_loop,
             parent=at.parent,
-            category=at.category,
+            category=at.within.category,
         )
         for name in reversed(below):
             child = at.node.children[name]
@@ -235,9 +224,18 @@ def _steps(
                     on_path=at.on_path * share * fitted,
                     beside=1 - (1 - at.beside) * share,
                     is_wait=is_wait,
-                    category=inherited.of(child, at.category, is_wait),
+                    within=within(child, at.within, categorize),
                 )
             )
+
+
+def _within(root: Node, path: str, categorize: Categorize) -> Within:
+    """Return what the node at `path` is in; the root is in nothing."""
+    node, found = root, Within()
+    for name in paths.split(path):
+        node = node.children[name]
+        found = within(node, found, categorize)
+    return found
 
 
 def _took_ns(node: Node, loop: Loop | None) -> float:
@@ -247,9 +245,7 @@ def _took_ns(node: Node, loop: Loop | None) -> float:
 
 def _below(child: Node, loop: Loop | None) -> tuple[float, float]:
     """Return what of the parent's time is the child's, and what part of the child's time that is."""
-    share = 0.0
-    if child.total_ns > 0:
-        share = min(1.0, max(0.0, (child.total_ns - child.concurrent_ns) / child.total_ns))
+    share = counts(child)
     return _took_ns(child, loop) * share, share
 
 

@@ -18,14 +18,14 @@ def step_name(frame: Frame, step: Step) -> str:
 
 def tick_name(frame: Frame) -> str:
     """Return what shares are of: "a tick of train", or "the run"."""
-    return f"a tick of {paths.name_of(frame.path)}" if frame.loop else "the run"
+    return f"a tick of {frame.name}" if frame.loop else "the run"
 
 
 def gain(frame: Frame, ceiling: Ceiling) -> str:
     """Return how fast the loop, or how long the run, would be without something, and is."""
     if frame.loop is None:
         return f"the run would take {duration(ceiling.free_ns)} instead of {duration(ceiling.now_ns)}"
-    name = paths.name_of(frame.path)
+    name = frame.name
     if ceiling.hz is None or ceiling.free_hz is None:
         return f"{name} would have nothing left to do"
     return f"{name} would go from {number(ceiling.hz)} to {number(ceiling.free_hz)} Hz"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ticktree.analysis.course.course import Course, Kind, course_of
 from ticktree.analysis.course.stretches import Stretch, in_windows
+from ticktree.analysis.places import counts
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
@@ -21,7 +22,7 @@ class Cause:
 
     Attributes:
         path: its path; the loop's own where no section explains it.
-        share: how much of the change; 1 for the loop itself.
+        share: how much of the change, without what ran beside the loop; 1 for the loop itself.
         before_ns: its time a tick before the change.
         after_ns: its time a tick after it.
     """
@@ -81,10 +82,10 @@ def _cause(path: str, node: Node, course: Course) -> Cause:
     at_first, then = (*course.before, *course.rest), course.after
     before_ns, after_ns = _a_tick(node, width_ns, node, at_first), _a_tick(node, width_ns, node, then)
     whole_ns = after_ns - before_ns
-    cause = Cause(path, 1.0, before_ns, after_ns)
+    cause, counted = Cause(path, 1.0, before_ns, after_ns), 1.0
     while node.children and whole_ns:
         parts = [
-            Cause(paths.child(cause.path, name), (b - a) / whole_ns, a, b)
+            Cause(paths.child(cause.path, name), counted * counts(child) * (b - a) / whole_ns, a, b)
             for name, child in node.children.items()
             if child.windows.counts
             for a, b in [(_a_tick(child, width_ns, None, at_first), _a_tick(child, width_ns, None, then))]
@@ -92,7 +93,8 @@ def _cause(path: str, node: Node, course: Course) -> Cause:
         most = max(parts, key=lambda part: (part.share, part.path), default=None)
         if most is None or most.share < EXPLAINED_SHARE:
             break
-        cause, node = most, node.children[paths.name_of(most.path)]
+        cause, node = most, node.children[paths.split(most.path)[-1]]
+        counted *= counts(node)
     return cause
 
 

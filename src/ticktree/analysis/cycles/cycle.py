@@ -166,10 +166,8 @@ def cycles(profile: Profile, found: Sequence[Place]) -> list[Cycle]:
     if not found:
         return cycles_found
     waiting: list[tuple[Place, Spot | Cycle | None]] = [(found[0], None)]
-    for (
-        place,
-        around,
-    ) in waiting:  # the list grows while it is walked: trees may be deeper than functions can call
+    # The list grows while it is walked: trees may be deeper than functions can call.
+    for place, around in waiting:
         here: Spot | Cycle | None = around
         if place.is_elsewhere:  # no part of what the program does
             continue

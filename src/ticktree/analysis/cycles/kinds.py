@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.cycles.cycle import Cycle, Spot
+from ticktree.analysis.cycles.far_side import tells_of_a_server
 from ticktree.analysis.survey import Survey
 from ticktree.profile.called import does
 
@@ -19,7 +20,9 @@ ROUND_TRIP = "round trip"
 _STEPS = Categories(
     {
         QUEUE_MERGE: (
-            *("queue merg*", "merg* queue", "action* merg*", "merg* action*", "chunk merg*", "merg* chunk*"),
+            # No "merger" of actions: it makes one action of several models', with no queue about.
+            *("queue merg*", "merg* queue", "action* merge", "action* merging", "merg* action*"),
+            *("chunk merg*", "merg* chunk*"),
             *("queue append*", "queue extend*", "queue replac*", "action queue", "actions queue"),
         ),
         GUIDANCE: ("guidance", "guided"),
@@ -30,18 +33,9 @@ _STEPS = Categories(
         "postprocessing": ("postprocess*", "post process*", "denormali*", "unnormali*"),
         PREPROCESSING: ("preprocess*", "pre process*", "image processing"),
         ROUND_TRIP: (
-            *("get observation*", "read observation*", "send action*", "execute and wait*", "round trip*"),
-            *(
-                "http*",
-                "grpc",
-                "rpc",
-                "request*",
-                "response*",
-                "socket*",
-                "ping",
-                "serial read",
-                "serial write",
-            ),
+            *("get obs*", "get observation*", "read observation*", "send action*", "execute and wait*"),
+            *("round trip*", "http*", "grpc", "rpc", "request*", "response*", "socket*", "ping"),
+            *("serial read", "serial write"),
         ),
         INFERENCE: (
             *("inference*", "infer", "predict*", "sample action*", "select action*", "denois*"),
@@ -53,28 +47,10 @@ _OPERATIONS = Categories(
     {
         "copy": (
             *("copy*", "copies", "clone*", "deepcopy", "stack*", "vstack", "concat*", "cat", "contiguous"),
-            *(
-                "np array",
-                "numpy array",
-                "array",
-                "asarray",
-                "as array",
-                "float tensor",
-                "tensor",
-                "as tensor",
-            ),
-            *("from numpy", "to numpy", "to tensor", "to device", "to gpu", "to cuda", "to cpu", "pin*"),
-            *(
-                "float",
-                "astype",
-                "cast*",
-                "convert*",
-                "conversion*",
-                "gather*",
-                "scale*",
-                "divide*",
-                "transfer*",
-            ),
+            *("np array", "numpy array", "array", "asarray", "as array", "float tensor", "tensor"),
+            *("as tensor", "from numpy", "to numpy", "to tensor", "to device", "to gpu", "to cuda", "to cpu"),
+            *("pin*", "float", "astype", "cast*", "convert*", "conversion*", "gather*", "scale*"),
+            *("divide*", "transfer*"),
             *("serialize*", "serialise*", "pickle*"),
         )
     }
@@ -88,6 +64,9 @@ _STACKING = Categories(
         )
     }
 )
+
+# What sends actions or reads sensors acts on a robot, or on what stands for one: it is no policy that acts.
+_ROBOT = Categories({"robot": ("send action*", "get observation*", "read observation*", "execute and wait*")})
 
 # Where a name says no kind of ours, its category may: a user may have named their own.
 _CATEGORIES = {PREPROCESSING: ("preprocessing",), ROUND_TRIP: ("robot",)}
@@ -121,7 +100,7 @@ def spots_of(cycle: Cycle, kind: str, seen: Survey, accept: Callable[[Spot], boo
 
 def inference(cycle: Cycle, seen: Survey) -> list[Spot]:
     """Return the sections of `cycle` in which a model infers; those around other steps only where no other is."""
-    every = [spot for spot in cycle.spots if _is(spot, INFERENCE, seen)]
+    every = [spot for spot in cycle.spots if _is(spot, INFERENCE, seen) and not _moves_a_robot(spot)]
     wide = [spot for spot in every if _holds(spot, PREPROCESSING) or _holds(spot, QUEUE_MERGE)]
     narrow = [spot for spot in every if spot not in wide]
     return _outermost([spot for spot in every if spot in narrow or not _any_below(spot, narrow)])
@@ -138,9 +117,15 @@ def _told(name: str, category: Callable[[str], str | None]) -> str | None:
 
 
 def _is(spot: Spot, kind: str, seen: Survey) -> bool:
-    if kind_of(spot.name) != kind and _told(spot.name, seen.category) not in _CATEGORIES.get(kind, ()):
+    named = kind_of(spot.name) == kind or _told(spot.name, seen.category) in _CATEGORIES.get(kind, ())
+    # What a server answered was a trip, whatever its name.
+    if not named and not (kind == ROUND_TRIP and tells_of_a_server(spot)):
         return False
     return not any(seen.category(each.name) == "training" for each in (spot, *spot.above()))
+
+
+def _moves_a_robot(spot: Spot) -> bool:
+    return any(_told(each.name, _ROBOT.of) == "robot" for each in _below(spot))
 
 
 def _holds(spot: Spot, kind: str) -> bool:

@@ -1,14 +1,14 @@
 """Changes: between which runs a series went to another level, by how much, and how sure that is.
 
 A history of runs is short, noisy and full of outliers, and it is looked at again after each run: a method that is
-wrong in 5% of looks cries wolf every month. So it is done in two steps, as Apache Otava does (Fleming, Kolaczkowski et
+wrong in 5% of looks cries wolf every month. So it is done in two steps, as in Apache Otava (Fleming, Kolaczkowski et
 al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023), where weak change points
 are found first and then have to stand a strict test:
 
 1.  Logarithms are taken, so that a change is a ratio, and outliers pulled back (`noise`). The best partition into
-    stretches (`partition`: PELT's criterion) under a low penalty proposes cuts. Otava proposes by E-divisive means
-    (Matteson and James, JASA 109, 2014), whose test permutes the values: of ten runs there are too few permutations
-    for a strict one to ever reject, and a program twice as slow would go unseen.
+    stretches (`partition`: PELT's criterion) under a low penalty proposes cuts. E-divisive means (Matteson and James,
+    JASA 109, 2014) test by permuting the values: of ten runs there are too few permutations for a strict test to ever
+    reject, and a program twice as slow would go unseen. Otava has given the permutations up as well.
 2.  Each cut is tested: Student's t for the difference of two levels, after what a run keeps of the one before has been
     taken off (Prais and Winsten, "Trend estimators and serial correlation", 1954), with Bonferroni's correction for
     the choice of the place. The weakest cut falls first, and its neighbours are joined, until all that are left stand.

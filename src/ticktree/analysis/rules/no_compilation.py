@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import inference, together_ns
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.survey import Survey
@@ -34,11 +34,11 @@ class NoCompilationRule:
         for cycle in seen.cycles:
             model = [spot for spot in inference(cycle, seen) if _infers_here(spot)]
             took_ns = together_ns(model)
-            if model and cycle.work_share(took_ns) >= DOMINATES_SHARE:
-                yield self._finding(cycle, max(model, key=lambda spot: spot.ns), took_ns)
+            at_stake = cycle.share(took_ns) * (1 - 1 / TYPICAL_FACTOR)
+            if cycle.work_share(took_ns) >= DOMINATES_SHARE and at_stake >= LEAST_SHARE:
+                yield self._finding(cycle, max(model, key=lambda spot: spot.ns), took_ns, at_stake)
 
-    def _finding(self, cycle: Cycle, chief: Spot, took_ns: int) -> Finding:
-        at_stake = cycle.share(took_ns) * (1 - 1 / TYPICAL_FACTOR)
+    def _finding(self, cycle: Cycle, chief: Spot, took_ns: int, at_stake: float) -> Finding:
         return Finding(
             rule=self.name,
             severity=severity_of(at_stake),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.far_side import SERVER, FarSide, far_side
 from ticktree.analysis.cycles.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
 from ticktree.analysis.cycles.per_tick import a_tick
 from ticktree.analysis.finding import Finding, severity_of
@@ -43,11 +44,16 @@ class RoundTripRule:
         idle = _idle_share(chief)
         if idle is not None:
             evidence["idle_in_it_share"] = idle
+        far = far_side(spots)
+        if far is not None:
+            evidence["server_share"] = far.server_share
+            evidence["server_section"] = far.chief.name
+            evidence["server_section_share"] = far.chief_share
         return Finding(
             rule=self.name,
             severity=severity_of(at_stake),
             path=chief.path,
-            message=_said(cycle, spots, chief, took_ns),
+            message=_said(cycle, spots, chief, took_ns, far),
             evidence=evidence,
         )
 
@@ -59,9 +65,8 @@ def _is_trip(spot: Spot) -> bool:
     idle = _idle_share(spot)
     if idle is not None:
         return idle >= WAITS_SHARE
-    return kind_of(spot.name) == ROUND_TRIP and _blocks(
-        spot
-    )  # of what is just called a robot nothing is known
+    # Of what is just called a robot nothing is known.
+    return kind_of(spot.name) == ROUND_TRIP and _blocks(spot)
 
 
 def _idle_share(spot: Spot) -> float | None:
@@ -81,7 +86,7 @@ def _blocks(spot: Spot) -> bool:
     return switches is not None and switches * cycle.trips >= spot.calls + sleeps
 
 
-def _said(cycle: Cycle, spots: list[Spot], chief: Spot, took_ns: int) -> str:
+def _said(cycle: Cycle, spots: list[Spot], chief: Spot, took_ns: int, far: FarSide | None) -> str:
     name = chief.name if len(spots) == 1 else " and ".join(spot.name for spot in _two_longest(spots))
     idle = _idle_share(chief)
     waits = f" ({percent(idle)} of {chief.name} waiting)" if idle is not None else ""
@@ -90,8 +95,20 @@ def _said(cycle: Cycle, spots: list[Spot], chief: Spot, took_ns: int) -> str:
     return (
         f"{percent(cycle.work_share(took_ns))} of the work of {cycle.name} is the round trip in {name}: "
         f"{duration(cycle.a_trip_ns(took_ns))} of {duration(cycle.a_trip_ns(cycle.work_ns))}{waits}{how_often}; "
-        "ask for the next observation while this one is worked on, ask once for all that is needed, "
-        "and make what is sent smaller"
+        f"{_advice(far)}"
+    )
+
+
+def _advice(far: FarSide | None) -> str:
+    """Say what to do; where the server told its side of the calls, what is slow there, if it is."""
+    beside = "ask for the next observation while this one is worked on"
+    if far is None or far.server_share < DOMINATES_SHARE:
+        network = f"{percent(1 - far.server_share)} of it is the network: " if far is not None else ""
+        return f"{network}{beside}, ask once for all that is needed, and make what is sent smaller"
+    inside = f", {percent(far.chief_share)} its {far.chief.name}" if far.chief.name != SERVER else ""
+    return (
+        f"{percent(far.server_share)} of it is the server's own work{inside}: make that faster or ask for less of "
+        f"it, and {beside}"
     )
 
 

@@ -25,12 +25,13 @@ def _names(libraries: Iterable[Library], on_demand: bool) -> str:
 def _described(library: Library) -> str:
     if library.distribution:
         return f"{library.name} (of {library.distribution})"
-    return library.name if _is_there(library.package) else f"{library.name} (not installed here)"
+    there = not library.packages or any(_is_there(package) for package in library.packages)
+    return library.name if there else f"{library.name} (not installed here)"
 
 
 def _is_there(package: str) -> bool:
     try:
-        return not package or find_spec(package) is not None
+        return find_spec(package) is not None
     except (
         ImportError,
         ValueError,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
+from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
 from ticktree.run.directory import RunDirectory
 
 _PROGRAM = "import ticktree\nwith ticktree.section('here'): pass"
@@ -31,8 +32,8 @@ def check() -> Iterator[str]:
     yield "Does not work: a small program was started, and nothing of it was recorded."
     if complaint:
         yield f"It said: {complaint}"
-    if os.environ.get("TICKTREE_OFF", "0") not in ("", "0"):
-        yield "TICKTREE_OFF is set, which turns ticktree off for good."
+    if OFF_FOR_GOOD:
+        yield f"{OFF_VARIABLE} is set, which turns ticktree off for good."
     elif not any((place / _PTH).is_file() for place in _places()):
         yield f"{_PTH} is not where this Python looks for such files; install ticktree again."
 

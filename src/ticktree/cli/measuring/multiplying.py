@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from ticktree.errors import TicktreeError
+from ticktree.recorder import OFF_VARIABLE
 
 # Every library that numpy may come with has a variable of its own: OpenBLAS, MKL, BLIS, Accelerate; the first is read
 # by those that are built with OpenMP.
@@ -68,7 +69,7 @@ def flops_per_s(threads: int, seconds: float) -> float:
         TicktreeError: It cannot be found out here; says why.
     """
     environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
-    environment |= dict.fromkeys(_THREADS, str(threads)) | {"TICKTREE_OFF": "1"}
+    environment |= dict.fromkeys(_THREADS, str(threads)) | {OFF_VARIABLE: "1"}
     try:
         done = subprocess.run(
             [sys.executable, "-c", _PROGRAM, str(seconds)],

@@ -14,7 +14,6 @@ from ticktree.compat.decorator import timed_on
 from ticktree.compat.lerobot.cycle_timer import CycleTimer
 from ticktree.compat.operation import Operation, operations
 from ticktree.compat.switch import Switch
-from ticktree.compat.table import table
 from ticktree.session import current
 
 __all__ = [
@@ -104,6 +103,8 @@ def print_profiling_summary(sort_by: SortKey = "total") -> None:
     Args:
         sort_by: The column whose largest number comes first.
     """
+    from ticktree.compat.table import table  # what draws is loaded when it is first wanted
+
     stats = get_profiling_stats()
     if not stats:
         said = "is on, and nothing was called yet" if is_profiling_enabled() else "is off: enable_profiling()"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ticktree.compat.profiling.report import as_details, as_text
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
+from ticktree.profile import Profile
 from ticktree.run.atomic import write_atomically
 from ticktree.run.loading import load
 
@@ -21,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     asked = _parser().parse_args(arguments)
     try:
-        _analyze(asked.input, {"text": asked.output, "png": asked.charts, "json": asked.detailed})
+        _analyze(
+            asked.input, ((asked.output, as_text), (asked.charts, _as_charts), (asked.detailed, as_details))
+        )
     except TicktreeError as error:
         print(f"analyzer: {error}", file=sys.stderr)
         return 2
@@ -46,13 +50,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _analyze(report: Path, wanted: dict[str, Path | None]) -> None:
+def _analyze(report: Path, wanted: Sequence[tuple[Path | None, Callable[[Profile], bytes]]]) -> None:
     profile = load(report)
-    files = {name: path for name, path in wanted.items() if path is not None}
-    for name, path in files.items():
-        write_atomically(path, OUTPUTS[name].render(profile))
-    if not files:
-        sys.stdout.write(OUTPUTS["text"].render(profile).decode())
+    for path, render in wanted:
+        if path is not None:
+            write_atomically(path, render(profile))
+    if all(path is None for path, _ in wanted):
+        sys.stdout.write(as_text(profile).decode())
+
+
+def _as_charts(profile: Profile) -> bytes:
+    return OUTPUTS["png"].render(profile)
 
 
 if __name__ == "__main__":

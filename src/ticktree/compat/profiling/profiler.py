@@ -9,17 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ticktree.compat.decorator import timed_on
-from ticktree.compat.operation import Operation, operations
+from ticktree.compat.operation import operations
 from ticktree.compat.switch import Switch
-from ticktree.compat.table import table
-from ticktree.profile import Memory
 from ticktree.run.atomic import write_atomically
 from ticktree.session import current
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-_HEADS = ("Operation", "Calls", "Total(s)", "Avg(s)", "Min(s)", "Max(s)", "Mem Peak(MB)", "GPU Peak(MB)")
-_ABSENT = "-"
 
 
 class Profiler:
@@ -64,12 +59,14 @@ class Profiler:
 
     def summary(self) -> str:
         """Return the table of operations, the one with the longest time first."""
+        from ticktree.compat.profiling.summary import summary  # what draws is loaded when it is first wanted
+
         found = operations(current.snapshot(), self._names).values()
         if not found:
             return (
                 "No operation was recorded." if self.enabled else "Profiling is off: get_profiler().enable()."
             )
-        return "\n".join(["PROFILING SUMMARY:", *table(_HEADS, [_row(one) for one in found])])
+        return summary(found)
 
     def print_summary(self) -> None:
         """Print the table of operations to standard error."""
@@ -81,20 +78,6 @@ class Profiler:
         Raises:
             OSError: It cannot be written; what was there before is as it was.
         """
-        write_atomically(Path(path), current.snapshot().to_json().encode())
+        from ticktree.compat.profiling.report import report
 
-
-def _row(one: Operation) -> list[str]:
-    stats = one.stats
-    times = (stats.sum_ns, stats.mean_ns, stats.min_ns, stats.max_ns)
-    return [
-        one.name,
-        str(stats.count),
-        *(_ABSENT if ns is None else f"{ns / 1e9:.{3 if at == 0 else 6}f}" for at, ns in enumerate(times)),
-        _peak(one.memory),
-        _peak(one.device_memory),
-    ]
-
-
-def _peak(memory: Memory | None) -> str:
-    return _ABSENT if memory is None else f"{memory.peak_bytes / 1e6:.1f}"
+        write_atomically(Path(path), report(current.snapshot(), self._names).to_json().encode())

@@ -6,29 +6,41 @@ threads that wait all the time, it has no row. What is part of another wait has 
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.waits import commands, futures, locks, pipes, processes, queues, threads
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
+
+# What wraps a module of the standard library: imported with it, for many a process imports few of these.
+_WRAPS = {
+    "threading": ("threads", "wrap"),
+    "queue": ("queues", "wrap"),
+    "concurrent.futures._base": ("futures", "wrap"),
+    "multiprocessing.connection": ("pipes", "wrap"),
+    "multiprocessing.queues": ("queues", "wrap_shared"),
+    "multiprocessing.synchronize": ("locks", "wrap"),
+    "subprocess": ("commands", "wrap"),
+    "multiprocessing.process": ("processes", "wrap"),
+}
 
 _patches = Patches()
 
 
 def install(recorder: Recorder) -> None:
     """Wraps what can block, in each module that is or will be imported."""
-    _patches.watch("threading", lambda module: threads.wrap(_patches, recorder, module))
-    _patches.watch("queue", lambda module: queues.wrap(_patches, recorder, module))
-    _patches.watch("concurrent.futures._base", lambda module: futures.wrap(_patches, recorder, module))
-    _patches.watch("multiprocessing.connection", lambda module: pipes.wrap(_patches, recorder, module))
-    _patches.watch("multiprocessing.queues", lambda module: queues.wrap_shared(_patches, recorder, module))
-    _patches.watch("multiprocessing.synchronize", lambda module: locks.wrap(_patches, recorder, module))
-    _patches.watch("subprocess", lambda module: commands.wrap(_patches, recorder, module))
-    _patches.watch("multiprocessing.process", lambda module: processes.wrap(_patches, recorder, module))
+    for name, (part, function) in _WRAPS.items():
+        _patches.watch(name, partial(_wrap, recorder, part, function))
 
 
 def uninstall() -> None:
     """Puts everything back. Locks that were made meanwhile keep a wrapper that does nothing."""
     _patches.undo()
+
+
+def _wrap(recorder: Recorder, part: str, function: str, module: ModuleType) -> None:
+    getattr(import_module(f"{__name__}.{part}"), function)(_patches, recorder, module)

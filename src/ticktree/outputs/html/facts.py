@@ -7,7 +7,7 @@ from typing import Any
 
 from ticktree.analysis import Finding
 from ticktree.analysis.bottlenecks.steps import Frame
-from ticktree.analysis.categories import WAITING
+from ticktree.analysis.categories import Within, within
 from ticktree.analysis.explained import explained
 from ticktree.analysis.machine.ceilings import fastest_machine
 from ticktree.analysis.survey import Survey
@@ -106,15 +106,10 @@ def _categories(root: Node, seen: Survey) -> dict[str, Any]:
     """Return the categories there are, and of each node which it is in: its own or the one above it, else -1."""
     names: dict[str, int] = {}
     places: list[int] = []
-    above: list[
-        tuple[int, bool]
-    ] = []  # of the nodes that lead to the one at hand: which, and whether one waits
+    above: list[Within] = []  # of the nodes that lead to the one at hand
     for depth, node in _in_order(root):
         del above[depth:]
-        inherited, waits = above[-1] if above else (-1, False)
-        waits = waits or node.wait
-        own = WAITING if waits else seen.category(node.name) if depth else None
-        place = inherited if own is None else names.setdefault(own, len(names))
-        above.append((place, waits))
-        places.append(place)
+        here = within(node, above[-1], seen.category) if above else Within()
+        above.append(here)
+        places.append(-1 if here.category is None else names.setdefault(here.category, len(names)))
     return {"categories": list(names), "category_of": places}

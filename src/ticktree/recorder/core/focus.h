@@ -69,7 +69,10 @@ static inline void tt_focus_push(tt_recorder *recorder, tt_stack *stack, tt_fram
     }
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
         tt_loop *loop = tt_loop_of(recorder, node);
-        if (loop) tt_focus_tick_begin(recorder, loop);
+        if (loop) {
+            if (!loop->ticks) tt_loop_ask(recorder, loop, 0, tt_focus.warmup);
+            tt_focus_tick_begin(recorder, loop);
+        }
         else tt_lose(recorder, TT_LOSS_MEMORY);
     }
     tt_open(recorder, frame, around ? around : tt_bottom_parent(stack), tt_now(recorder));
@@ -163,12 +166,28 @@ static inline int tt_focus_begin(PyObject *code, tt_code_info *info, enum tt_foc
     return recorded;
 }
 
+/* Whether calls are recorded that the innermost Python frame makes. */
+static int tt_focus_is_below(void)
+{
+    tt_recorder *recorder = tt_focus.recorder;
+    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return 0;
+    PyThreadState *state = tt_thread_state();
+    tt_stack *stack = tt_stack_now(recorder, state);
+    if (!stack) return 0;
+    tt_pyframe *pyframe = tt_pyframe_now(state);
+    tt_frame *parent = tt_focus_around(recorder, stack, tt_frame_around(recorder, stack, pyframe), pyframe);
+    int is = parent && (uint32_t)parent->focus;
+    tt_stack_rest(stack);
+    return is;
+}
+
 static __attribute__((noinline)) void tt_focus_end_slowly(tt_recorder *recorder, tt_stack *stack, PyObject *code,
                                                           tt_pyframe *pyframe, uint64_t now)
 {
     tt_stack *holder = stack;
-    tt_frame *frame = tt_focus_find(stack, code, pyframe);
-    if (!frame && tt_code_sleeps(code)) /* a coroutine that somebody else's context finalises */
+    int no_call = tt_code_is(code, TT_CODE_NO_CALL);
+    tt_frame *frame = no_call ? NULL : tt_focus_find(stack, code, pyframe);
+    if (!frame && !no_call && tt_code_sleeps(code)) /* a coroutine that somebody else's context finalises */
         for (holder = &stack->thread->base; holder && !frame;) {
             frame = tt_focus_find(holder, code, pyframe);
             if (!frame) holder = holder == &stack->thread->base ? stack->thread->stacks : holder->next;

@@ -14,23 +14,24 @@ static inline PyObject *tt_never_again(void)
     return tt_monitoring_disable;
 }
 
-/* A code object that is met for the first time: is it a root? One that is tells of its calls from now on. */
-static void tt_focus_check(PyObject *code, tt_code_info *info)
+/* A comprehension or generator expression begins. Under focus for the first time: what it may call is looked at. */
+static void tt_focus_part_begins(PyObject *code, tt_code_info *info)
 {
-    info->state |= TT_CODE_CHECKED;
-    int root = tt_focus_which(code);
-    if (root == -2) info->state |= TT_CODE_OWN;
-    if (root < 0) return;
-    info->root = root;
-    info->state |= TT_CODE_MET;
+    if (info->state & TT_CODE_MET || !tt_focus_is_below()) return;
+    info->state |= TT_CODE_MET | TT_CODE_NAMED;
+    tt_focus_want(code);
     tt_focus_meet(code);
 }
 
-/* A function begins that does not yet tell of its calls by itself. */
+/* A function begins that does not yet tell of its calls by itself. A root does so from now on. */
 static int tt_focus_first_calls(PyObject *code, tt_code_info *info)
 {
-    if (!(info->state & TT_CODE_CHECKED)) tt_focus_check(code, info);
-    if (info->state & TT_CODE_OWN) return 0;
+    if (!(info->state & TT_CODE_CHECKED) && tt_code_check(code, info)) {
+        info->state |= TT_CODE_MET;
+        tt_focus_meet(code);
+    }
+    if (info->state & TT_CODE_PART) tt_focus_part_begins(code, info);
+    if (info->state & TT_CODE_NO_CALL) return 0;
     int recorded = tt_focus_begin(code, info, TT_FOCUS_START);
     if (recorded && !(info->state & TT_CODE_MET)) {
         info->state |= TT_CODE_MET;
@@ -46,7 +47,7 @@ static PyObject *tt_on_any_start(PyObject *Py_UNUSED(self), PyObject *const *arg
     tt_code_info *info = count ? tt_code_info_of(args[0], 1) : NULL;
     if (!info || !tt_focus.recorder) return tt_again();
     if (info->state & (TT_CODE_MET | TT_CODE_OWN) && !tt_focus.keeps_looking) return tt_never_again();
-    if (info->state & TT_CODE_MET) {
+    if ((info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET) {
         tt_focus_begin(args[0], info, TT_FOCUS_START);
         return tt_again();
     }
@@ -63,7 +64,8 @@ static PyObject *tt_on_start(PyObject *Py_UNUSED(self), PyObject *const *args, P
 {
     tt_code_info *info = count ? tt_code_info_of(args[0], 0) : NULL;
     if (!info) return tt_again();
-    if (TT_LIKELY(info->state & TT_CODE_MET)) tt_focus_begin(args[0], info, TT_FOCUS_START);
+    if (TT_LIKELY((info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET))
+        tt_focus_begin(args[0], info, TT_FOCUS_START);
     else tt_focus_first_calls(args[0], info);
     return tt_again();
 }
@@ -71,7 +73,8 @@ static PyObject *tt_on_start(PyObject *Py_UNUSED(self), PyObject *const *args, P
 static PyObject *tt_on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     tt_code_info *info = count ? tt_code_info_of(args[0], 0) : NULL;
-    if (info && info->state & TT_CODE_MET) tt_focus_begin(args[0], info, TT_FOCUS_RESUME);
+    if (info && (info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET)
+        tt_focus_begin(args[0], info, TT_FOCUS_RESUME);
     return tt_again();
 }
 
@@ -166,21 +169,16 @@ static void tt_profile_begin(tt_pyframe *pyframe)
 {
     PyObject *code = (PyObject *)tt_pyframe_code(pyframe);
     tt_code_info *info = tt_code_info_of(code, 1);
-    if (!info || info->state & TT_CODE_OWN) return;
+    if (!info || info->state & TT_CODE_NO_CALL) return;
     int sleeps_or_generates = ((PyCodeObject *)code)->co_flags &
                               (CO_GENERATOR | CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
     int resumes = sleeps_or_generates && !tt_profile_is_fresh(pyframe);
     if (!(info->state & TT_CODE_CHECKED)) {
-        info->state |= TT_CODE_CHECKED | TT_CODE_MET | TT_CODE_NAMED;
+        info->state |= TT_CODE_MET | TT_CODE_NAMED;
         tt_focus.keeps_looking++; /* until it is wrapped, other threads look too */
-        int root = tt_focus_which(code);
-        if (root == -2) info->state |= TT_CODE_OWN;
-        if (root >= 0) {
-            info->root = root;
-            if (!tt_focus_wrap(code, root)) tt_focus.keeps_looking++;
-        }
+        if (tt_code_check(code, info) && !tt_focus_wrap(code, info->root)) tt_focus.keeps_looking++;
         tt_focus.keeps_looking--;
-        if (root == -2) return;
+        if (info->state & TT_CODE_NO_CALL) return;
     }
     tt_focus_begin(code, info, resumes ? TT_FOCUS_RESUME : TT_FOCUS_START);
 }

@@ -21,8 +21,12 @@ enum tt_code_state {
     TT_CODE_MET = 4,     /* called under focus: it tells of its calls */
     TT_CODE_NAMED = 8,   /* what it may call is known by name */
     TT_CODE_ASLEEP = 16, /* called so often outside that it is no longer looked at */
-    TT_CODE_SLEEPY = 32  /* woken: its calls are looked at, under focus or not */
+    TT_CODE_SLEEPY = 32, /* woken: its calls are looked at, under focus or not */
+    TT_CODE_PART = 64    /* a comprehension or generator expression: what it calls is called by whoever runs it */
 };
+
+/* No calls of their own: what runs in them is their caller's. */
+#define TT_CODE_NO_CALL (TT_CODE_OWN | TT_CODE_PART)
 
 /* What is known of a code object; lies with it, and goes with it. */
 typedef struct {
@@ -41,6 +45,7 @@ typedef struct {
     tt_recorder *recorder; /* NULL: nothing is in focus */
     uint32_t epoch, depth, generation;
     int c_functions, root_count, unfound, keeps_looking;
+    uint64_t warmup; /* ticks of a root that are set aside; TT_WARMUP_FOUND: as many as are unlike the rest */
     uint32_t open; /* at least the calls that are open under focus, in all threads: 0 says that there are none */
     tt_section *roots[TT_FOCUS_ROOTS];
     tt_focus_site **sites;
@@ -50,10 +55,11 @@ typedef struct {
 static tt_focus_state tt_focus;
 
 /* Set by the Cython side; each may run any code and leaves no exception. */
-static int (*tt_focus_which)(PyObject *code);   /* whether a code object is a root, met for the first time; -1: none */
+static int (*tt_focus_which)(PyObject *code);   /* which root a code object is, met for the first time; or one of these */
 static void (*tt_focus_meet)(PyObject *code);   /* makes a code object tell of its calls */
 static void (*tt_focus_want)(PyObject *code);   /* wakes what a code object may call */
 static void (*tt_focus_sleep)(PyObject *code);  /* notes a code object that is no longer looked at */
+enum tt_focus_none { TT_FOCUS_NO_ROOT = -1, TT_FOCUS_OWN = -2, TT_FOCUS_PART = -3 };
 static tt_section *(*tt_focus_name)(PyObject *caller, int offset, PyObject *callee, const void *key);
 
 /* Notes in a new node where its calls are made. */
@@ -93,6 +99,18 @@ static tt_code_info *tt_code_info_of(PyObject *code, int make)
         *info = (tt_code_info){tt_focus.epoch, 0, 0, -1};
     }
     return info;
+}
+
+/* Asks what a code object is that is met for the first time. Whether it is a root. */
+static int tt_code_check(PyObject *code, tt_code_info *info)
+{
+    info->state |= TT_CODE_CHECKED;
+    int root = tt_focus_which(code);
+    if (root == TT_FOCUS_OWN) info->state |= TT_CODE_OWN;
+    if (root == TT_FOCUS_PART) info->state |= TT_CODE_PART;
+    if (root < 0) return 0;
+    info->root = root;
+    return 1;
 }
 
 static inline int tt_code_is(PyObject *code, uint32_t state)

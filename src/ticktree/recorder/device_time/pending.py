@@ -100,7 +100,8 @@ def settle() -> None:
 
 
 def _resolve(*, everybody: bool) -> None:
-    alive = sys._current_frames().keys()
+    # The numbers alone: among the frames is this one, and what it held would hold every thread's variables.
+    alive = set(sys._current_frames())
     here = threading.get_ident()
     for key, lane in list(_lanes.items()):
         if everybody or key[0] == here or key[0] not in alive:

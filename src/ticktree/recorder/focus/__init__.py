@@ -34,14 +34,18 @@ DEPTH = 4
 DEEPEST = 200
 NAMES_AT_MOST = 32
 
-# Names with commas between; how deep; whether C functions too.
-_NAMES, _DEPTH, _C = FOCUS_VARIABLES
+# Names with commas between; how deep; whether C functions too; how many first calls are set aside.
+_NAMES, _DEPTH, _C, _WARMUP = FOCUS_VARIABLES
 
 _eyes: list[Eye] = []
 
 
 def begin_focus(
-    recorder: Recorder, names: Sequence[str], depth: int = DEPTH, c_functions: bool = False
+    recorder: Recorder,
+    names: Sequence[str],
+    depth: int = DEPTH,
+    c_functions: bool = False,
+    warmup: int | None = None,
 ) -> None:
     """Records every call of the functions that are named, and the calls below them by call site.
 
@@ -50,6 +54,7 @@ def begin_focus(
         names: `package.module.Class.method`, or of the program itself `Class.method`.
         depth: How many levels of calls below a function that is named; deeper calls are their caller's own time.
         c_functions: Record calls of C functions too.
+        warmup: First calls of each function whose statistics are set aside; None: as many as are unlike the rest.
 
     Raises:
         TicktreeError: It cannot be: says why.
@@ -61,11 +66,11 @@ def begin_focus(
     if sys.version_info >= (3, 12):
         from ticktree.recorder.focus.monitoring import Monitoring
 
-        eye: Eye = Monitoring(recorder, names, depth, c_functions)
+        eye: Eye = Monitoring(recorder, names, depth, c_functions, warmup)
     else:
         from ticktree.recorder.focus.profiling import Profiling
 
-        eye = Profiling(recorder, names, depth, c_functions)
+        eye = Profiling(recorder, names, depth, c_functions, warmup)
     eye.begin()
     _eyes.append(eye)
 
@@ -92,12 +97,18 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def focus_environment(names: Sequence[str], depth: int, c_functions: bool) -> dict[str, str]:
+def focus_environment(
+    names: Sequence[str], depth: int, c_functions: bool, warmup: int | None = None
+) -> dict[str, str]:
     """What processes that are started are to find in their environment."""
     if not names:
         return {}
     words = {_NAMES: ",".join(names), _DEPTH: str(depth)}
-    return {**words, _C: "1"} if c_functions else words
+    if c_functions:
+        words[_C] = "1"
+    if warmup is not None:
+        words[_WARMUP] = str(warmup)
+    return words
 
 
 def begin_focus_from_environment(recorder: Recorder) -> None:
@@ -109,4 +120,11 @@ def begin_focus_from_environment(recorder: Recorder) -> None:
     names = [name for name in os.environ.get(_NAMES, "").split(",") if name]
     if names:
         depth = os.environ.get(_DEPTH, "")
-        begin_focus(recorder, names, int(depth) if depth.isdecimal() else DEPTH, bool(os.environ.get(_C)))
+        warmup = os.environ.get(_WARMUP, "")
+        begin_focus(
+            recorder,
+            names,
+            int(depth) if depth.isdecimal() else DEPTH,
+            bool(os.environ.get(_C)),
+            int(warmup) if warmup.isdecimal() else None,
+        )

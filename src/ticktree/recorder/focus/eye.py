@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_root
 from ticktree.recorder.focus.lines import qualified_name
-from ticktree.recorder.focus.naming import Expressions, definition, name_of_c_call, name_of_call, name_of_root
+from ticktree.recorder.focus.naming import (
+    Expressions,
+    Function,
+    definition,
+    name_of_c_call,
+    name_of_call,
+    name_of_root,
+)
+from ticktree.recorder.focus.parts import holder_of, is_part
 from ticktree.recorder.focus.roots import Root, found_root
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH120, PTH100
 
 # What the native side takes from `which`.
-_NO_ROOT, _TICKTREES_OWN = -1, -2
+_NO_ROOT, _TICKTREES_OWN, _PART = -1, -2, -3
 
 
-class Eye:
+class Eye(ABC):
     """What is in focus. The native side holds it, and asks it what it meets for the first time.
 
     Args:
@@ -27,38 +36,53 @@ class Eye:
         names: Of functions, as the program's author writes them.
         depth: Levels of calls below a root.
         c_functions: Whether C functions are recorded.
+        warmup: First calls of each function that are set aside; None: as many as are unlike the rest.
     """
 
-    def __init__(self, recorder: Recorder, names: Sequence[str], depth: int, c_functions: bool) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        names: Sequence[str],
+        depth: int,
+        c_functions: bool,
+        warmup: int | None = None,
+    ) -> None:
         self.recorder = recorder
         self.depth = depth
         self.c_functions = c_functions
+        self.warmup = warmup
         self.roots = [Root(name) for name in names]
         self._held: list[Any] = []  # what the native side knows by its address
-        self._expressions: dict[CodeType, Expressions] = {}
+        self._functions: dict[CodeType, Function] = {}
+        self._callers: dict[int, Expressions] = {}  # by the address of their code, which is held
 
+    @abstractmethod
     def begin(self) -> None:
         """Begins to look.
 
         Raises:
             TicktreeError: It cannot be; nothing has changed.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> None:
         """Puts all back as it was."""
         focus_end()
 
     def watch(self, keeps_looking: bool) -> None:
         """Makes the native side ask this eye."""
-        focus_begin(self.recorder, self, self.depth, len(self.roots), self.c_functions, keeps_looking)
+        focus_begin(
+            self.recorder, self, self.depth, len(self.roots), self.c_functions, keeps_looking, self.warmup
+        )
 
     # -- asked by the native side ---------------------------------------------------------------------------------
 
     def which(self, code: CodeType) -> int:
-        """Which root a code object is that runs for the first time; -1 for none, -2 for what is ticktree's own."""
+        """Which root a code object is that runs for the first time; less than 0 for what is none."""
         if code.co_filename.startswith(_OWN):
             return _TICKTREES_OWN
+        if is_part(code):
+            return _PART
         at = found_root(self.roots, code, sys._getframe(1))
         if at is None:
             return _NO_ROOT
@@ -72,23 +96,33 @@ class Eye:
     def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, tuple[str, int, str]]:
         """The name of a call site, and where it is."""
         self._held.append((caller, callee))
-        expression, line = "", 0
+        expression, site = "", ("", 0, "")
         if caller is not None:
-            expressions = self._expressions.get(caller)
+            expressions = self._callers.get(id(caller))
             if expressions is None:
-                expressions = self._expressions[caller] = Expressions(caller)
+                expressions = self._callers[id(caller)] = self._expressions(caller, sys._getframe(1))
             expression, line = expressions.at(offset, callee)
-        site = (caller.co_filename, line, qualified_name(caller)) if caller is not None else ("", 0, "")
+            site = (caller.co_filename, line, qualified_name(expressions.function.code))
         self._held.append(site)
         if isinstance(callee, CodeType):
             return name_of_call(expression, callee), site
-        return name_of_c_call(expression, callee, line), site
+        return name_of_c_call(expression, callee, site[1]), site
 
+    def _expressions(self, caller: CodeType, frame: FrameType) -> Expressions:
+        holder = holder_of(caller, frame) if is_part(caller) else caller
+        function = self._functions.get(holder)
+        if function is None:
+            function = self._functions[holder] = Function(holder)
+        return Expressions(caller, function)
+
+    @abstractmethod
     def meet(self, code: CodeType) -> None:
         """A code object is called under focus: it is to tell of its calls."""
 
+    @abstractmethod
     def want(self, code: CodeType) -> None:
         """What a code object calls is to be seen."""
 
+    @abstractmethod
     def sleep(self, code: CodeType) -> None:
         """A code object is not called under focus, and no longer looked at."""

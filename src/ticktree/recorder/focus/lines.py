@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import NamedTuple
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
 
 class Place(NamedTuple):
     """A stretch of source. Columns are bytes of UTF-8, -1 where they are not known."""
@@ -63,6 +65,8 @@ def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
     if sys.version_info >= (3, 11):
         places = [_place(*position) for position in code.co_positions()]
         heads = {place: _head(place, lines) for place in {*places} if place is not None}
+        if sys.version_info < (3, 13):
+            return _with_iterables([place and heads[place] for place in places], places, code, lines)
         return [place and heads[place] for place in places]
     return _places_by_line(code, lines)
 
@@ -97,6 +101,51 @@ def _head(place: Place, lines: Sequence[str]) -> Place:
         whole = _moved(statement, last.optional_vars or last.context_expr, place.line, skipped)
         return whole._replace(column=place.column)
     return place
+
+
+_LOOPS = ("FOR_ITER", "GET_ANEXT")
+
+
+def _with_iterables(
+    heads: list[Place | None], places: list[Place | None], code: CodeType, lines: Sequence[str]
+) -> list[Place | None]:
+    """With the instructions that iterate in a comprehension at what they iterate over, as Python 3.13 has them.
+
+    Before, they are at the whole comprehension, its loops one after the other.
+    """
+    begun: defaultdict[Place, int] = defaultdict(int)
+    iterables: dict[Place, list[Place]] = {}
+    for instruction in dis.get_instructions(code, show_caches=True):  # type: ignore[call-arg, unused-ignore]
+        at = instruction.offset // 2
+        place = places[at]
+        if place is None or place.end_column < 0:
+            continue
+        if instruction.opname in (*_LOOPS, "GET_ITER", "GET_AITER"):
+            if place not in iterables:
+                iterables[place] = _iterables(place, lines)
+            begins = begun[place]
+            begun[place] += instruction.opname in _LOOPS
+        else:  # also what the interpreter keeps beside an instruction, where calls may seem to be made
+            begins = begun[place] - 1
+        if 0 <= begins < len(iterables.get(place, ())):
+            heads[at] = iterables[place][begins]
+    return heads
+
+
+def _iterables(place: Place, lines: Sequence[str]) -> list[Place]:
+    """What a comprehension or generator expression iterates over; nothing where it is none."""
+    raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
+    if not raw or raw[0][place.column : place.column + 1] not in (b"[", b"{", b"("):
+        return []
+    raw[-1] = raw[-1][: place.end_column]
+    raw[0] = raw[0][place.column :]
+    try:
+        whole = ast.parse(b"".join(raw)).body[0]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    if not isinstance(whole, ast.Expr) or not isinstance(whole.value, _COMPREHENSIONS):
+        return []
+    return [_moved(loop.iter, loop.iter, place.line, place.column) for loop in whole.value.generators]
 
 
 def _moved(first: ast.expr | ast.stmt, last: ast.expr, line: int, column: int) -> Place:
@@ -148,15 +197,43 @@ def _bodies(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
         yield tree
         return
     for node in ast.walk(tree):
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != code.co_name:
-            continue
-        if _first_line(node) == code.co_firstlineno:
-            yield from node.body
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.name == code.co_name and _first_line(node) == code.co_firstlineno:
+                yield from node.body
+        elif (
+            isinstance(node, _COMPREHENSIONS)
+            and _NAMES[type(node)] == code.co_name
+            and node.lineno == code.co_firstlineno
+        ):
+            yield from _inside(node)
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    """Calls in the order in which they are made; not those of functions defined inside."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)):
+_NAMES: dict[type[ast.AST], str] = dict(
+    zip(_COMPREHENSIONS, ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"), strict=True)
+)
+
+
+def _inside(whole: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Iterator[ast.AST]:
+    """What the code of a comprehension computes, in order: all but what its first loop iterates over."""
+    for at, loop in enumerate(whole.generators):
+        if at:
+            yield loop.iter
+        yield from loop.ifs
+    yield from (whole.key, whole.value) if isinstance(whole, ast.DictComp) else (whole.elt,)
+
+
+def _calls(
+    node: ast.AST,
+) -> Iterator[ast.Call | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp]:
+    """Calls in the order in which they are made; not those of functions defined inside.
+
+    A comprehension is one: of its code, with what its first loop iterates over.
+    """
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        return
+    if isinstance(node, _COMPREHENSIONS):
+        yield from _calls(node.generators[0].iter)
+        yield node
         return
     for child in ast.iter_child_nodes(node):
         yield from _calls(child)
@@ -164,6 +241,8 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
         yield node
 
 
-def _line_of_call(call: ast.Call) -> int:
+def _line_of_call(call: ast.expr) -> int:
     """The line that 3.10 gives the instruction: of a method, that of its name."""
-    return call.func.end_lineno or call.lineno if isinstance(call.func, ast.Attribute) else call.lineno
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        return call.func.end_lineno or call.lineno
+    return call.lineno

@@ -21,13 +21,14 @@ from typing import Any
 from ticktree.errors import TicktreeError
 from ticktree.recorder._native import focus_callbacks, focus_wake
 from ticktree.recorder.focus.eye import Eye
+from ticktree.recorder.focus.parts import is_part
 
 # Those of debuggers, coverage and profilers stay free for them: 0, 1 and 2.
 _IDENTIFIERS = (3, 4, 5)
 _NAME = "ticktree focus"
 
 # Called by the interpreter itself, or by nobody's name: nothing that could be called says that it may call them.
-_NAMELESS = ("<lambda>",)
+_NAMELESS = ("<lambda>", "<genexpr>")
 
 
 class Monitoring(Eye):
@@ -71,7 +72,10 @@ class Monitoring(Eye):
     def meet(self, code: CodeType) -> None:
         """Its calls are heard of from now on."""
         self._met.append(weakref.ref(code))
-        _monitoring().set_local_events(self._teller, code, self._local)
+        monitoring = _monitoring()
+        monitoring.set_local_events(
+            self._teller, code, monitoring.events.CALL if is_part(code) else self._local
+        )
 
     def want(self, code: CodeType) -> None:
         """What it may call, by any of the names in it, is heard of from now on; so are functions inside it."""

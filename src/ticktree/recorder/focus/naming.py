@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from ticktree.recorder.focus.lines import Place, places_of, qualified_name
+from ticktree.recorder.focus.parts import parts_of
 
 # Bytes of UTF-8; together with what stands between them less than the 255 that a name may have.
 _EXPRESSION = 96
@@ -25,39 +26,61 @@ _FILE = 60
 _Site: TypeAlias = tuple[str, int, str]
 
 
-class Expressions:
-    """The source text of what each instruction of a code object computes."""
+class Function:
+    """A function's source: how often each text stands in it, with its comprehensions and generator expressions.
+
+    Attributes:
+        code: the function's own.
+        lines: of the file that it is in.
+    """
 
     def __init__(self, code: CodeType) -> None:
-        self._code = code
-        self._lines = _source_of(code.co_filename)
-        self._places = places_of(code, self._lines)
-        self._texts = {place: self._text(place) for place in {*self._places} if place is not None}
+        self.code = code
+        self.lines = _source_of(code.co_filename)
         self._sites: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
-        for place, text in self._texts.items():
-            self._sites[text].add((place.line, place.column))
+        for part in (code, *parts_of(code)):
+            for place in {*places_of(part, self.lines)}:
+                if place is not None:
+                    self._sites[self.text(place)].add((place.line, place.column))
 
-    def at(self, offset: int, callee: Any) -> tuple[str, int]:
-        """The text of the call at a byte offset, as it is told from others in this code, and its line."""
-        at = offset // 2
-        place = self._places[at] if 0 <= at < len(self._places) else None
-        if place is None:
-            return "", self._code.co_firstlineno
-        text = self._texts[place] or f"{_last(callee)}()"
-        sites = self._sites[self._texts[place]]
-        if len(sites) > 1:
-            same_line = [line for line, _ in sites].count(place.line) > 1
-            text += f" @ L{place.line}:{place.column}" if same_line else f" @ L{place.line}"
-        return text, place.line
-
-    def _text(self, place: Place) -> str:
-        lines = self._lines[place.line - 1 : place.end_line]
+    def text(self, place: Place) -> str:
+        """What stands there; "" where nobody knows."""
+        lines = self.lines[place.line - 1 : place.end_line]
         if not lines or place.end_column < 0:
             return ""
         raw = [line.encode() for line in lines]
         raw[-1] = raw[-1][: place.end_column]
         raw[0] = raw[0][place.column :]
         return fitted(" ".join(b" ".join(raw).decode(errors="replace").split()), _EXPRESSION)
+
+    def mark(self, place: Place) -> str:
+        """What tells a place from others of the same text: nothing, its line, or its line and column."""
+        lines = [line for line, _ in self._sites[self.text(place)]]
+        if len(lines) < 2:
+            return ""
+        return f" @ L{place.line}:{place.column}" if lines.count(place.line) > 1 else f" @ L{place.line}"
+
+
+class Expressions:
+    """The source text of what each instruction of a code object computes.
+
+    Args:
+        code: The code object.
+        function: The function that it is of, or a part of.
+    """
+
+    def __init__(self, code: CodeType, function: Function) -> None:
+        self.function = function
+        self._first_line = code.co_firstlineno
+        self._places = places_of(code, function.lines)
+
+    def at(self, offset: int, callee: Any) -> tuple[str, int]:
+        """The text of the call at a byte offset, as it is told from others in this function, and its line."""
+        at = offset // 2
+        place = self._places[at] if 0 <= at < len(self._places) else None
+        if place is None:
+            return "", self._first_line
+        return (self.function.text(place) or f"{_last(callee)}()") + self.function.mark(place), place.line
 
 
 def name_of_root(shown: str, code: CodeType) -> str:

@@ -60,6 +60,11 @@ class Profiling(Eye):
             if vars(owner).get(name) is wrapped:
                 _put(owner, name, before)
 
+    def meet(self, code: CodeType) -> None:
+        """Nothing is to be done for it: a profile function hears of all calls."""
+
+    want = sleep = meet
+
     def alone(self) -> None:
         """A root runs where another profiler looks."""
         if not self._said:

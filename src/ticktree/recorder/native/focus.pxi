@@ -4,7 +4,8 @@
 cdef object focus_eye = None  # of recorder/focus: what is asked of Python, once a code object or a call site
 
 
-def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, bint c_functions, bint keeps_looking):
+def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, bint c_functions, bint keeps_looking,
+                warmup=None):
     """From now on calls under the roots are recorded, where somebody tells of them.
 
     Args:
@@ -14,14 +15,17 @@ def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, b
         roots: How many there are.
         c_functions: Whether calls of C functions are recorded.
         keeps_looking: Whether functions that are not under a root are to be told of again and again.
+        warmup: First calls of each root whose statistics are set aside; None: as many as are unlike the rest.
     """
     global focus_eye
+    cdef uint64_t asked = checked_warmup(warmup)
     focus_end()
     focus_eye = eye
     tt_focus.depth = depth
     tt_focus.root_count = tt_focus.unfound = roots
     tt_focus.c_functions = c_functions
     tt_focus.keeps_looking = keeps_looking
+    tt_focus.warmup = asked
     tt_focus.generation = recorder.core.generation
     tt_focus.recorder = recorder.core
 

@@ -1,5 +1,6 @@
 # A recorder: one memory file, and everything in this process that writes to it.
 
+MOST_EVENTS = TT_EVENTS_MOST  # of a process, in its timeline
 cdef uint64_t scale_of_clock = 0  # measured once a process: it takes two milliseconds
 
 

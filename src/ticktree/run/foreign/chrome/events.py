@@ -18,9 +18,9 @@ Column: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 Item = TypeVar("Item", bound=Hashable)
 
-_NS_PER_US = 1000
+NS_PER_US = 1000
 # Beyond this, 146 years, nanoseconds come near the end of their 64 bits; nothing that was measured does.
-_LATEST_US = float(1 << 62) / _NS_PER_US
+_LATEST_US = float(1 << 62) / NS_PER_US
 
 
 class Lane(NamedTuple):
@@ -31,18 +31,16 @@ class Lane(NamedTuple):
 
 
 @dataclass(eq=False)
-class Calls:
-    """Calls, in no order. Their columns are equally long.
+class Table:
+    """Calls as columns, equally long.
 
     Attributes:
         start_ns: when each began, by the file's clock.
         end_ns: when it ended; of an open one, when the file's last event did.
-        name: what it called, as an index of `names`.
-        lane: where, as an index of `lanes`.
+        name: what it called, as an index of the file's names.
+        lane: where, as an index of the file's lanes.
         is_open: whether its end is not in the file.
         source: the event that it is, or that began it, as its place among those that were given.
-        names, lanes: what the indices stand for.
-        losses: what of the events could not be understood.
     """
 
     start_ns: Column
@@ -51,12 +49,23 @@ class Calls:
     lane: Column
     is_open: Flags
     source: Column
-    names: list[str]
-    lanes: list[Lane]
-    losses: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+
+@dataclass(eq=False)
+class Calls(Table):
+    """Calls in no order.
+
+    Attributes:
+        names, lanes: what the indices stand for.
+        losses: what of the events could not be understood.
+    """
+
+    names: list[str]
+    lanes: list[Lane]
+    losses: dict[str, int] = field(default_factory=dict)
 
 
 def calls_of(events: Sequence[Event]) -> Calls:
@@ -110,9 +119,7 @@ def nanoseconds(values: Iterable[Any]) -> tuple[Column, Flags]:
     times[~is_time] = 0
     # In two parts: microseconds since 1970, times a thousand, are more than a floating-point number can hold.
     whole = np.floor(times)
-    return whole.astype(np.int64) * _NS_PER_US + np.rint((times - whole) * _NS_PER_US).astype(
-        np.int64
-    ), is_time
+    return whole.astype(np.int64) * NS_PER_US + np.rint((times - whole) * NS_PER_US).astype(np.int64), is_time
 
 
 def _number(value: Any) -> float:

@@ -7,36 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ticktree.run.foreign.chrome.events import Calls, Column, Flags
-
-_NS_PER_US = 1000
+from ticktree.run.foreign.chrome.events import NS_PER_US, Calls, Column, Flags, Table
 
 
 @dataclass(eq=False)
-class Nested:
-    """Calls lane by lane, outer ones before what they hold. Columns are equally long.
+class Nested(Table):
+    """Calls lane by lane, outer ones before what they hold; cut where by rounding they ended after what they are in.
 
     Attributes:
-        start_ns: when each began.
-        end_ns: when it ended; cut where by rounding it ended after what it is in.
-        name, lane, is_open, source: as in `Calls`.
         above: the call it was made in; -1 for those at the top of their lane.
         depth: how many calls are around it.
         is_beside: whether it ran beside what it is in: it overlaps calls there without lying in any of them.
     """
 
-    start_ns: Column
-    end_ns: Column
-    name: Column
-    lane: Column
-    is_open: Flags
-    source: Column
     above: Column
     depth: Column
     is_beside: Flags
-
-    def __len__(self) -> int:
-        return len(self.start_ns)
 
     @property
     def duration_ns(self) -> Column:
@@ -151,8 +137,8 @@ def _slack_ns(calls: Calls) -> int:
     if not len(calls):
         return 0
     times = np.concatenate((calls.start_ns, calls.end_ns))
-    if not np.any(times % _NS_PER_US):
-        return _NS_PER_US
+    if not np.any(times % NS_PER_US):
+        return NS_PER_US
     latest = int(np.abs(times).max())
     # Two roundings, of a start and of a length, each by half of what the numbers can tell apart.
-    return 2 * math.ceil(math.ulp(latest / _NS_PER_US) * _NS_PER_US)
+    return 2 * math.ceil(math.ulp(latest / NS_PER_US) * NS_PER_US)

@@ -1,0 +1,49 @@
+import type { ComponentChildren } from "preact";
+import { ABSENT } from "../format";
+import { Part } from "./Part";
+
+/** A fact of which not all have the same: what each has. */
+export interface Fact {
+  key: string;
+  of: readonly string[];
+  isGround?: boolean | undefined;
+}
+
+interface Props {
+  id: string;
+  title: string;
+  of: readonly string[];
+  facts: readonly Fact[];
+  children?: ComponentChildren;
+}
+
+/** The facts that are not the same; nothing where there are none. */
+export function Facts({ id, title, of, facts, children }: Props) {
+  if (!facts.length) return null;
+  return (
+    <Part id={id} title={title}>
+      <div class="scroll">
+        <table class="numbers facts">
+          <thead>
+            <tr>
+              {["fact", ...of].map((head, at) => (
+                <th class="words" key={at}>{head}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {facts.map((fact) => (
+              <tr key={fact.key} class={fact.isGround ? "alarm" : ""}>
+                <td class="words">{fact.key}</td>
+                {fact.of.map((value, at) => (
+                  <td class="words" key={at}>{value || ABSENT}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {children}
+    </Part>
+  );
+}

@@ -1,0 +1,12 @@
+/** What is said in short of something, piece by piece. */
+export function Pieces({ of, class: name }: { of: readonly string[]; class: string }) {
+  return (
+    <p class={name}>
+      {of.map((piece, at) => (
+        <span key={at}>
+          <bdi>{piece}</bdi>
+        </span>
+      ))}
+    </p>
+  );
+}

@@ -1,0 +1,80 @@
+"""A library that was asked for: until the program imports it, not even what wraps it is imported."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+
+from ticktree.instrument.registry import Library
+from ticktree.recorder import OWN, Recorder
+from ticktree.recorder.imports import before_import
+
+_LONGEST_REASON = 200  # characters: an exception may quote a whole file
+
+_turns = count(1)
+
+
+class Installation:
+    """One library, from when it is asked for until it is taken back.
+
+    Args:
+        library: which.
+        failed: is called where it could not be wrapped, after that is said.
+
+    Attributes:
+        library: which.
+        began: the how-manieth it was to be wrapped; 0 where it still waits.
+    """
+
+    def __init__(self, library: Library, failed: Callable[[Library], None]) -> None:
+        self.library = library
+        self.began = 0
+        self._failed = failed
+        self._waiting: list[Callable[[], None]] = []
+        self._turn = threading.Lock()  # who takes it wraps the library, or sees to it that nobody will
+
+    def begin(self) -> None:
+        """Wraps the library as soon as the program imports it, or now where it has done so."""
+        packages = self.library.packages
+        if not packages or any(package in sys.modules for package in packages):
+            self._wrap()
+        else:
+            self._waiting += [before_import(package, self._wrap) for package in packages]
+
+    def end(self) -> None:
+        """Puts back what it has wrapped."""
+        self._forget()
+        if not self._turn.acquire(blocking=False):
+            self._does("uninstall")
+
+    def _wrap(self) -> None:
+        if not self._turn.acquire(blocking=False):
+            return  # with another of its packages
+        self._forget()
+        self.began = next(_turns)
+        if not self._does("install", OWN):
+            with suppress(Exception, SystemExit):  # what it has wrapped before it failed
+                self.library.instrument().uninstall()
+            self._failed(self.library)
+
+    def _forget(self) -> None:
+        while self._waiting:
+            self._waiting.pop()()
+
+    def _does(self, act: str, *args: Recorder) -> bool:
+        """Whether it went well; if not, it is said in one line: the program did nothing wrong and goes on."""
+        library = self.library
+        try:
+            getattr(library.instrument(), act)(*args)
+        except (Exception, SystemExit) as error:  # a third party's code may do anything
+            text = " ".join(str(error).split())[:_LONGEST_REASON]
+            whose = f" of {library.distribution}" if library.distribution else ""
+            why = f"{type(error).__name__}: {text}" if text else type(error).__name__
+            print(
+                f"ticktree: library {library.name!r}{whose} is not recorded by itself: {why}", file=sys.stderr
+            )
+            return False
+        return True

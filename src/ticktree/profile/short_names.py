@@ -1,0 +1,100 @@
+"""Short names: what nodes are called where their full names would not fit, or would say too much for a sentence.
+
+The name of a call under focus is an expression, a function, a file and a line. In a sentence it is the function. Where
+a run has calls of one function in several places, their lines are said too; of those on one line, in what they differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from ticktree.profile import path as paths
+from ticktree.profile.called import Called
+from ticktree.profile.node import Node
+
+_PIECE = (
+    32  # characters of what is different in a call; more only where they are needed to tell it from others
+)
+_BEGUN_WORD = re.compile(r"[\[({]?[\w.]*\Z")
+
+
+class ShortNames:
+    """The short names of a tree; other names, and those of other trees, are as they are.
+
+    Args:
+        root: of the tree; None for none.
+    """
+
+    def __init__(self, root: Node | None = None) -> None:
+        self._short: dict[str, str] = {}
+        if root is None:
+            return
+        lines: defaultdict[str, set[int]] = defaultdict(set)
+        functions: defaultdict[str, dict[str, Called]] = defaultdict(dict)
+        plain: set[str] = set()
+        for _, _, node in root.walk():
+            called = Called.of(node.name)
+            if called is None:
+                plain.add(node.name)
+            else:
+                functions[called.function][node.name] = called
+                lines[node.name].update(site.line for site in node.call_sites)
+        for function, calls in functions.items():
+            if len(calls) == 1 and function not in plain:
+                self._short.update(dict.fromkeys(calls, function))
+            else:
+                self._short.update(_told_apart(function, calls, lines))
+
+    def of(self, name: str) -> str:
+        """Return the short name of a node called `name`."""
+        return self._short.get(name, name)
+
+    def of_path(self, path: str) -> str:
+        """Return the short name of the node at `path`; of the root's path, ""."""
+        return self.of(paths.name_of(path))
+
+    def joined(self, names: Iterable[str]) -> str:
+        """Return the path of short names that stands for one of full ones."""
+        return paths.join(map(self.of, names))
+
+    def within(self, text: str) -> str:
+        """Return a sentence with the short names in it, whichever names are."""
+        if not self._short or " @ L" not in text:
+            return text
+        for name in sorted(self._short, key=len, reverse=True):  # one name may end like another
+            for written in (name, paths.element(name)):
+                text = text.replace(written, self._short[name])
+        return text
+
+
+def _told_apart(
+    function: str, calls: dict[str, Called], lines: dict[str, set[int]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the names of the calls of one function with what each is called for short."""
+    at_line: defaultdict[str, list[str]] = defaultdict(list)
+    for name in sorted(calls):
+        found = lines[name] if calls[name].expression else {calls[name].line}
+        at_line[f"{function} @ L{min(found)}" if len(found) == 1 else function].append(name)
+    for short, names in at_line.items():
+        if len(names) == 1 and short != function:
+            yield names[0], short
+            continue
+        pieces = _pieces([calls[name].expression for name in names])
+        for name, piece in zip(names, pieces, strict=True):
+            is_alone = piece and pieces.count(piece) == 1
+            yield name, f"{short} {piece}" if is_alone else name
+
+
+def _pieces(expressions: Sequence[str]) -> list[str]:
+    """Return of each expression that from where on it differs from the others."""
+    same = ""
+    for letters in zip(*expressions, strict=False) if len(expressions) > 1 else ():
+        if len({*letters}) > 1:
+            break
+        same += letters[0]
+    same = _BEGUN_WORD.sub("", same, count=1)
+    whole = [("…" if same else "") + expression[len(same) :] for expression in expressions]
+    cut = [f"{piece[:_PIECE]}…" if len(piece) > _PIECE + 1 else piece for piece in whole]
+    return cut if len({*cut}) == len(cut) else whole

@@ -1,0 +1,15 @@
+"""Off for good: by a variable of the environment, read once, as ticktree is imported."""
+
+from __future__ import annotations
+
+import os
+
+OFF_VARIABLE = "TICKTREE_OFF"
+
+
+def says_off(word: str) -> bool:
+    """Tell whether a value of the variable turns ticktree off."""
+    return word not in ("", "0")
+
+
+OFF_FOR_GOOD = says_off(os.environ.get(OFF_VARIABLE, ""))

@@ -1,0 +1,58 @@
+"""A run under focus, as views with little room show it: calls that are different never look the same."""
+
+from __future__ import annotations
+
+import pytest
+
+import ticktree
+from ticktree.analysis import findings
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.profile import Profile
+
+MS = 1_000_000
+ROOT = "Driver.step : drive.py @ L22"
+UPDATE = "self.agent.update(observations, actions) | Agent.update : learning/agents/actor_critic.py @ L10"
+FORWARD = "Net.forward : learning/networks/convolutional.py @ L3"
+GIVEN = (
+    "[observations, observations], [actions, actions]",
+    "[observations, observations], [actions, chosen]",
+)
+
+
+def focused() -> Profile:
+    """As focus records it, where two calls of one function are on one line."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for _ in recorder.loop(ROOT, range(200)):
+        recorder.advance(MS)
+        with recorder.section(UPDATE):
+            recorder.advance(2 * MS)
+            for at, given in enumerate(GIVEN, start=1):
+                with recorder.section(f"self.critic_network.forward({given}) | {FORWARD}"):
+                    recorder.advance(at * 10 * MS)
+    recorder.disable()
+    return recorder.snapshot()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_calls_with_unlike_arguments_are_told_apart_in_a_narrow_tree(width):
+    text = OUTPUTS["terminal"].render(focused(), ViewOptions(width=width)).decode()
+    rows = [line for line in text.splitlines() if "Net.forward" in line and "─ " in line]
+    assert [[word in row for word in ("chosen])", "actions])")] for row in rows] == [
+        [True, False],
+        [False, True],
+    ]
+
+
+def test_what_is_worth_doing_names_functions_and_not_whole_calls():
+    critical = next(found for found in findings(focused()) if found.rule == "critical")
+    assert critical.message.startswith("Agent.update/Net.forward @ L")
+    assert "a tick of Driver.step; were it free, Driver.step would go" in critical.message
+    assert critical.path.endswith("convolutional.py @ L3")
+
+
+@pytest.mark.parametrize("name", ["terminal", "text"])
+def test_bottlenecks_and_worst_ticks_name_functions(name):
+    text = OUTPUTS[name].render(focused(), ViewOptions(width=100)).decode()
+    below = text[text.casefold().index("bottlenecks of driver.step") :]
+    assert " | " not in below
+    assert ".py" not in below

@@ -1,0 +1,135 @@
+"""Waiting for a module: it is imported as it would be, and whoever waits is called before it or after."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from ticktree.recorder.imports import before_import, when_imported
+
+NAME = "awaited_by_a_test"
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Writes the module that is awaited; afterwards all is as it was."""
+    monkeypatch.syspath_prepend(tmp_path)
+    finders = list(sys.meta_path)
+
+    def write(text):
+        (tmp_path / f"{NAME}.py").write_text(text)
+        importlib.invalidate_caches()
+
+    write("here = 1\n")
+    yield write
+    sys.modules.pop(NAME, None)
+    assert sys.meta_path == finders
+
+
+def test_a_module_that_is_only_looked_for_is_awaited_still(module):
+    """Many a program asks whether it can be found, and imports it later."""
+    seen = []
+    forget = when_imported(NAME, seen.append)
+    assert importlib.util.find_spec(NAME).origin.endswith(f"{NAME}.py")
+    assert not seen
+    found = importlib.import_module(NAME)
+    assert seen == [found]
+    forget()
+
+
+def test_a_module_whose_import_fails_is_awaited_still(module):
+    module("1 / 0\n")
+    seen = []
+    forget = when_imported(NAME, seen.append)
+    with pytest.raises(ZeroDivisionError):
+        importlib.import_module(NAME)
+    assert not seen
+    module("here = 'once more'\n")
+    importlib.import_module(NAME)
+    assert [found.here for found in seen] == ["once more"]
+    forget()
+
+
+def test_what_is_called_before_an_import_may_wait_for_the_module_itself(module):
+    said = []
+
+    def begins():
+        said.append(("begins", NAME in sys.modules))
+        when_imported(NAME, lambda found: said.append(("is there", found.here)))
+
+    before_import(NAME, begins)
+    importlib.import_module(NAME)
+    assert said == [("begins", False), ("is there", 1)]
+    before_import(NAME, lambda: said.append("is there already"))
+    assert said[2:] == ["is there already"]
+    when_imported("ticktree.no_such_module", said.append)()  # leaves nobody who waits
+
+
+def test_who_has_taken_it_back_is_not_called(module):
+    seen = []
+    forget = [when_imported(NAME, seen.append), before_import(NAME, lambda: seen.append("begins"))]
+    for each in forget:
+        each()
+        each()
+    importlib.import_module(NAME)
+    assert not seen
+
+
+def test_a_module_sees_its_own_loader_and_keeps_it(module):
+    module("loader, its = __loader__, __spec__.loader\n")
+    plain = type(importlib.util.find_spec(NAME).loader)
+    forget = when_imported(NAME, lambda found: None)
+    found = importlib.import_module(NAME)
+    assert {type(each) for each in (found.loader, found.its, found.__loader__, found.__spec__.loader)} == {
+        plain
+    }
+    forget()
+
+
+def test_a_package_without_code_of_its_own_is_imported_as_it_is(module, tmp_path):
+    (tmp_path / "only_a_folder").mkdir()
+    importlib.invalidate_caches()
+    said = []
+    forget = [
+        before_import("only_a_folder", lambda: said.append("begins")),
+        when_imported("only_a_folder", said.append),
+    ]
+    found = importlib.import_module("only_a_folder")
+    assert found.__path__
+    assert said == ["begins"]  # that it is there, nobody says of it
+    for each in forget:
+        each()
+    del sys.modules["only_a_folder"]
+
+
+def test_a_finder_of_the_old_kind_is_asked_as_it_was(tmp_path):
+    """Where the interpreter still does so, and without a word of ours to it."""
+    program = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from ticktree.recorder.imports import when_imported
+
+class Old:
+    def find_module(self, name, path=None):
+        return self if name == "told_by_the_old" else None
+    def load_module(self, name):
+        from types import ModuleType
+        return sys.modules.setdefault(name, ModuleType(name))
+
+sys.meta_path.insert(0, Old())
+when_imported("told_by_the_old", print)
+when_imported("wave", lambda module: print(module.__name__))
+try:
+    import told_by_the_old
+except ImportError:
+    print("none")
+else:
+    print("found")
+import wave
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    expected = "found\n" if sys.version_info < (3, 12) else "none\nwave\n"
+    assert (done.stdout, done.stderr) == (expected, "")

@@ -1,0 +1,9 @@
+"""Off for good: what the variable may say."""
+
+from __future__ import annotations
+
+from ticktree.recorder import says_off
+
+
+def test_anything_but_nothing_and_0_turns_ticktree_off():
+    assert [says_off(word) for word in ("", "0", "1", "no", " ")] == [False, False, True, True, True]

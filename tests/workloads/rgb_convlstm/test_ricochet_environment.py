@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from rgb_convlstm.board import Cell, Direction
+from rgb_convlstm.environment import MODES, RicochetEnv, Rules
+from ricochet_puzzles import small_puzzle
+
+SMALL = Rules(size=4, robots=2, episode_moves=3, picture_pixels=32)
+
+
+def begun(rules=SMALL):
+    environment = RicochetEnv(rules)
+    environment.reset(seed=0, options={"puzzle": small_puzzle()})
+    return environment
+
+
+def action(robot, direction):
+    return robot * 4 + direction
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_it_is_an_environment_as_gymnasium_wants_them(mode):
+    check_env(RicochetEnv(SMALL._replace(obs_mode=mode)), skip_render_check=True)
+
+
+def test_an_episode_ends_when_the_first_robot_stops_at_the_target():
+    observation, reward, ended, cut, info = begun().step(action(0, Direction.RIGHT))
+    assert (reward, ended, cut, info["solved"]) == (1.0, True, False, True)
+    assert observation.shape == (3, 32, 32)
+
+
+def test_another_robot_moves_and_solves_nothing():
+    environment = begun()
+    before, _ = environment.reset(options={"puzzle": small_puzzle()})
+    after, reward, ended, _, info = environment.step(action(1, Direction.LEFT))
+    assert (reward, ended, info["solved"]) == (-0.02, False, False)
+    assert (before != after).any()
+    assert environment._puzzle.robots == (Cell(0, 0), Cell(3, 0))
+
+
+def test_moves_run_out():
+    environment = begun()
+    ends = [environment.step(action(1, Direction.UP))[2:4] for _ in range(3)]
+    assert ends == [(False, False), (False, False), (False, True)]
+
+
+def test_the_same_seed_and_actions_give_the_same_pictures():
+    def pictures():
+        environment = RicochetEnv(SMALL)
+        seen = [environment.reset(seed=3)[0]]
+        seen += [environment.step(move)[0] for move in (0, 5, 2)]
+        return np.stack(seen)
+
+    assert (pictures() == pictures()).all()
+
+
+@pytest.mark.parametrize("rules", [Rules(robots=7), Rules(robots=0), Rules(obs_mode="text")])
+def test_what_cannot_be_is_refused(rules):
+    with pytest.raises(ValueError):
+        RicochetEnv(rules)

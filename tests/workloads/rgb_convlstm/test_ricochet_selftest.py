@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from rgb_convlstm import selftest
+from ricochet_run import run_script
+
+CHARTS = importlib.util.find_spec("matplotlib") is not None
+
+
+def test_the_self_test_passes_and_leaves_its_files(tmp_path):
+    ended = run_script("test_profiling.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.splitlines()[-1] == "profiling works"
+    left = {path.name for path in (tmp_path / "profiling_test_files").iterdir()}
+    drawn = {"performance.png"} if CHARTS else set()
+    assert left == {"profiling_report.json", "analysis.txt", "detailed_analysis.json"} | drawn
+
+
+def test_cleanup_leaves_nothing(tmp_path):
+    ended = run_script("test_profiling.py", "--cleanup", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "trouble"),
+    [
+        ("training_total 1 1.0 1.0 1.0 1.0 - -", "not env_rgb_observation_generation"),
+        (None, None),
+    ],
+)
+def test_an_operation_that_is_missing_fails_it(line, trouble):
+    names = (
+        *(*selftest.ENVIRONMENT, *selftest.MODEL, *selftest.POLICY, *selftest.TRAINING, *selftest.SIMULATED),
+    )
+    lines = [line] if line else [f"{name} {selftest.STEPS} 1.0 1.0 1.0 1.0 - -" for name in names]
+    found = selftest._operations("\n".join(["", "", "", "", *lines, "---"]))
+    assert found is None if trouble is None else found.startswith(trouble)
+
+
+def test_a_column_that_is_missing_fails_it():
+    assert selftest._columns("\n\nOperation  Calls") is not None
+    assert selftest._columns("\n\n" + "  ".join(selftest.COLUMNS)) is None
+
+
+def test_a_report_that_cannot_be_read_fails_it(tmp_path):
+    assert "analyzer:" in selftest._printed(tmp_path / "none.json")

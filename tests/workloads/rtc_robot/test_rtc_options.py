@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from rtc_robot import compare_options, eval_options
+from rtc_workload import WORKLOAD
+
+
+def test_the_robots_options_have_the_names_that_the_guide_has():
+    options = eval_options.parse(
+        [
+            "--policy.device=cpu",
+            "--rtc.enabled=false",
+            "--rtc.execution_horizon=30",
+            "--duration=2",
+            "--task=hold",
+        ]
+    )
+    assert (options.device, options.rtc_enabled, options.execution_horizon) == ("cpu", False, 30)
+    assert (options.duration, options.task, options.ticks) == (2.0, "hold", 60)
+
+
+def test_the_comparisons_options_have_the_names_that_the_guide_has():
+    switches = ["--enable_detailed_profiling", "--use_torch_compile"]
+    options = compare_options.parse(
+        ["--device=cpu", "--num_iterations=100", "--warmup=7", "--execution_horizon=10", *switches]
+    )
+    assert (options.num_iterations, options.warmup, options.execution_horizon) == (100, 7, 10)
+    assert options.enable_detailed_profiling
+    assert options.use_torch_compile
+
+
+def test_quick_gives_way_to_what_is_said():
+    assert eval_options.parse(["--quick"]).duration == eval_options.QUICK_SECONDS
+    assert eval_options.parse(["--quick", "--duration", "3"]).duration == 3.0
+    quick = compare_options.parse(["--quick", "--warmup", "9"])
+    assert (quick.num_iterations, quick.warmup) == (compare_options.QUICK_ITERATIONS, 9)
+
+
+@pytest.mark.parametrize(
+    ("parse", "arguments", "complaint"),
+    [
+        (eval_options.parse, ["--rtc.enabled", "maybe"], "neither true nor false"),
+        (eval_options.parse, ["--fps", "0"], "not above 0"),
+        (eval_options.parse, ["--duration", "long"], "not a number"),
+        (eval_options.parse, ["--rtc.execution_horizon", "51"], "more than a chunk"),
+        (eval_options.parse, ["--action_queue_size_to_get_new_actions", "50"], "a chunk of 50 or more"),
+        (eval_options.parse, ["--device", "toaster"], "no such device"),
+        (compare_options.parse, ["--num_iterations", "0"], "less than 1"),
+        (compare_options.parse, ["--execution_horizon", "51"], "more than a chunk"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_one_line(parse, arguments, complaint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("script", ["eval_with_robot.py", "compare_rtc.py"])
+def test_each_script_says_what_can_be_asked_of_it(script):
+    ended = subprocess.run(
+        [sys.executable, WORKLOAD / script, "--help"], capture_output=True, text=True, timeout=100
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "ticktree run" in ended.stdout

@@ -1,0 +1,9 @@
+#!/usr/bin/env python3
+"""Let a policy drive the simulated ALOHA robot at 30 Hz, with or without real-time chunking."""
+
+from __future__ import annotations
+
+from rtc_robot.eval_program import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())
