@@ -66,7 +66,7 @@ def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
 
 def _operation(path: str, names: ShortNames) -> str:
     whole = visible(path)
-    return whole if cell_len(whole) <= NAME_CELLS else visible(names.joined(paths.split(path)))
+    return whole if _name(whole) == whole else visible(names.joined(paths.split(path)))
 
 
 def _summary_row(path: str, node: Node) -> list[str]:
