@@ -1,9 +1,10 @@
-"""The house's own rules: imports flow one way, and no file grows beyond reading."""
+"""The house's own rules: imports flow one way and in no circle, and nothing grows beyond reading."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "ticktree"
 ROOT = SOURCE.parents[1]
 LINES_AT_MOST = 500
+A_SCREEN = 50
 
 # What each room may import of ticktree, beside itself and `errors`. Arrows never run back.
 MAY_IMPORT = {
@@ -27,9 +29,11 @@ MAY_IMPORT = {
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
+    "publishing": {"", "run", "profile", "analysis", "outputs"},
     "trackers": {"profile", "outputs"},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
+        "publishing",
         "configuration",
     },
     "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},
@@ -76,6 +80,53 @@ def test_every_room_that_is_named_may_only_be_a_room_of_the_plan() -> None:
     for room, allowed in MAY_IMPORT.items():
         assert room not in allowed or room == ""
         assert allowed - {""} <= MAY_IMPORT.keys()
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def when_imported(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+    """What a module imports as it is imported itself: not later in a function, and not for types alone."""
+    for statement in body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield statement
+        elif isinstance(statement, ast.Try):
+            yield from when_imported(
+                [*statement.body, *(each for one in statement.handlers for each in one.body)]
+            )
+        elif isinstance(statement, ast.If):
+            is_for_types = ast.unparse(statement.test) == "TYPE_CHECKING"
+            yield from when_imported(statement.orelse if is_for_types else statement.body + statement.orelse)
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    files = {module_of(path): path for path in SOURCE.rglob("*.py*") if path.suffix in (".py", ".pyi")}
+    graph: dict[str, set[str]] = {}
+    for module, path in files.items():
+        graph[module] = set()
+        for statement in when_imported(ast.parse(path.read_text(encoding="utf-8")).body):
+            for alias in statement.names:
+                origin = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
+                inner = f"{origin}.{alias.name}"
+                graph[module].add(inner if inner in files else str(origin))
+    # Raises a CycleError that names the circle.
+    assert set(TopologicalSorter(graph).static_order()) >= files.keys()
+
+
+def functions_of(path: Path) -> Iterator[tuple[str, int]]:
+    """Each function of a file, and how many lines it has beside its docstring."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            said = (ast.get_docstring(node, clean=False) or "").splitlines()
+            yield node.name, (node.end_lineno or 0) - node.lineno + 1 - len(said)
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    lengths = {(path, name): n for path in SOURCE.rglob("*.py") for name, n in functions_of(path)}
+    assert lengths, "nothing was found"
+    assert {f"{path.name}: {name}": n for (path, name), n in lengths.items() if n > A_SCREEN} == {}
 
 
 def source_files() -> list[Path]:

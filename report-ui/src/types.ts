@@ -151,10 +151,13 @@ export type By = "process" | "thread" | "role";
 /** What outputs/html/events.py says of the calls of a timeline. */
 export interface TimelineFacts {
   calls: number;
+  /** What there is of them in the columns: of calls that overlap too much, how many there are at a time. */
+  drawn: number;
   overwritten: number;
   from_ns: number;
   to_ns: number;
   tracks: { process: string; process_title: string; title: string; calls: number }[];
+  /** 1 of what was measured elsewhere, 2 of how many calls there are. */
   spots: [path: string, name: string, recorded: number][];
   /** Of how many bytes the numbers of each column are: gaps, durations, spots. */
   planes: [number, number, number];

@@ -13,6 +13,7 @@ function factsOf(tracks: Call[][], planes: [number, number, number] = [6, 6, 2])
   const calls = tracks.flat();
   return {
     calls: calls.length,
+    drawn: calls.length,
     overwritten: 0,
     from_ns: Math.min(...calls.map(([start]) => start)),
     to_ns: Math.max(...calls.map(([start, duration]) => start + duration)),

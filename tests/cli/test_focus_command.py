@@ -129,6 +129,31 @@ def test_what_was_never_called_is_said_with_what_may_have_been_meant(here: Comma
     assert "ticktree: --focus sub.env.Env.stop was never called; did you mean sub.env.Env.step" in done.stderr
 
 
+def test_what_is_wrong_with_a_name_is_said(here: CommandLine) -> None:
+    written(here)
+    here.write(
+        "more.py",
+        "import math\n"
+        "class A:\n"
+        "    def step(self): return math.sqrt(2)\n"
+        "    def never(self): pass\n"
+        "A().step()\n",
+    )
+    wrong = {
+        "A.never": "was never called: it is there, and this run did not come to it",
+        "more.A.never": "was never called: it is there, and this run did not come to it",
+        "A": "is no function; did you mean one in it, such as A.never or A.step?",
+        "math.sqrt": "is not written in Python; name what calls it, and --focus-c",
+        "list.append": "is not written in Python",
+        "step": "was never called; did you mean A.step",
+        "nowhere.nothing": "was never called\n",
+    }
+    options = [word for name in wrong for word in ("--focus", name)]
+    said = here.ticktree("run", "--no-auto", *options, "more.py").stderr
+    for name, text in wrong.items():
+        assert f"ticktree: --focus {name} {text}" in said
+
+
 def test_the_doctor_says_what_was_never_called(here: CommandLine) -> None:
     written(here)
     here.ticktree("run", "--quiet", "--focus", "Driver.step", "--focus", "Driver.stop", "drive.py")

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import gc
 import os
 import sys
-import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from focus_samples import Sample, below, samples
 
-from ticktree.profile import Node
 from ticktree.recorder.focus import begin_focus, end_focus
 from ticktree.session import Recorder
-
-Sample = Callable[[str], ModuleType]
 
 
 @pytest.fixture(name="recorder")
@@ -31,28 +27,13 @@ def _recorder() -> Iterator[Recorder]:
 @pytest.fixture(name="sample")
 def _sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> Iterator[Sample]:
     """Imports a module of the given source, called `focus_sample`, in which `advance(ns)` moves the clock."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def made(source: str) -> ModuleType:
-        head = "from focus_clock import advance\n"
-        (tmp_path / "focus_sample.py").write_text(head + textwrap.dedent(source))
-        return importlib.import_module("focus_sample")
-
-    clock = ModuleType("focus_clock")
-    clock.advance = recorder.advance  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "focus_clock", clock)
-    yield made
-    sys.modules.pop("focus_sample", None)
+    yield from samples("focus_sample", "", tmp_path, monkeypatch, recorder)
 
 
 def tree(recorder: Recorder) -> dict[str, Any]:
     profile = recorder.snapshot()
     profile.check()
     return below(profile.root)
-
-
-def below(node: Node) -> dict[str, Any]:
-    return {name: (child.count, child.total_ns, below(child)) for name, child in node.children.items()}
 
 
 DRIVER = """
@@ -316,6 +297,37 @@ def test_a_fork_inside_a_root_leaves_the_parent_s_tree_whole(recorder: Recorder,
     assert (count, total_ns) == (1, 1)
     # What others have registered to be called at a fork is called there too.
     assert [child[:2] for name, child in children.items() if name.startswith("child()")] == [(1, 1)]
+
+
+def test_what_a_c_function_is_called_on_is_gone_when_the_program_lets_it_go(
+    recorder: Recorder, sample: Sample
+) -> None:
+    module = sample("""
+        import weakref
+        from functools import partial
+
+        class Things(list):
+            pass
+
+        class Call(partial):
+            pass
+
+        def root():
+            things = Things([2, 1])
+            things.sort()
+            things.append(3)
+            call = Call(len, things)
+            call()
+            return weakref.ref(things), weakref.ref(call)
+    """)
+    begin_focus(recorder, ["focus_sample.root"], c_functions=True)
+    gc.disable()
+    try:
+        assert [seen() for _ in range(2) for seen in module.root()] == [None] * 4
+    finally:
+        gc.enable()
+    ((_, _, children),) = tree(recorder).values()
+    assert any(".sort @" in name for name in children)
 
 
 def test_c_functions_on_demand(recorder: Recorder, sample: Sample) -> None:

@@ -28,7 +28,7 @@ export async function unpacked(base64: string): Promise<Uint8Array> {
 
 /** Numbers out of their bytes, and starts out of the gaps between them: outputs/html/events.py. */
 export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promise<Columns> {
-  const count = facts.calls;
+  const count = facts.drawn;
   const [gapPlanes, durationPlanes, spotPlanes] = facts.planes;
   const startNs = numbers(bytes, 0, count, gapPlanes, new Float64Array(count));
   await breath();

@@ -135,17 +135,17 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
   const selected = view.selected.value;
   const call = view.hovered.value >= 0 ? view.hovered.value : selected;
   if (call < 0) return <p class="said hint">A click shows what a call is.</p>;
-  const [path, , recorded] = facts.spots[model.spot[call]!]!;
+  const [path, name, recorded] = facts.spots[model.spot[call]!]!;
   const row = model.rows.find(({ from, to }) => call >= from && call < to)!;
   const { process_title: process, title } = facts.tracks[row.track]!;
   return (
     <p class="said call" aria-live="polite">
       <b>
-        <bdi>{visible(path) || "outside all sections"}</bdi>
+        <bdi>{visible(path) || (recorded ? name : "outside all sections")}</bdi>
       </b>
       <span>{format.time(model.durationNs[call])}</span>
       <span>
-        {recorded ? "handed over at" : "from"} {exactly(model.startNs[call]!)}
+        {recorded === 1 ? "handed over at" : "from"} {exactly(model.startNs[call]!)}
       </span>
       <span>
         <bdi>{process} · {title}</bdi>

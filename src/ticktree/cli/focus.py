@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # Many a package is called by a name that is shorter than its path.
 _FILES_AT_MOST = 500
+_HINTS = 3
 # In the profile's metadata.
 _FACT = "focus"
 
@@ -50,21 +52,52 @@ def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[
     missed = never_called(profile, names)
     if not missed:
         return
+    script = next((Path(word) for word in program if word.endswith(".py") and Path(word).is_file()), None)
+    known = sorted({*_known(script)})
+    for name in missed:
+        own = name.removeprefix(f"{script.stem}.") if script is not None else name
+        complain(f"--focus {name} {_what_is_wrong(name if name in known else own, known)}")
+
+
+def _what_is_wrong(name: str, known: Sequence[str]) -> str:
+    """Say why nothing was recorded of a function, as far as its name tells."""
+    if name in known:
+        return "was never called: it is there, and this run did not come to it"
+    if _is_of_c(name):
+        return (
+            "is not written in Python; name what calls it, and --focus-c records the C functions called there"
+        )
+    inside = [one for one in known if one.startswith(f"{name}.")]
+    if inside:
+        return f"is no function; did you mean one in it, such as {_or(inside[:_HINTS])}?"
     import difflib  # here, because only who has made a mistake needs it
 
-    known = sorted(_known(program))
-    for name in missed:
-        meant = (
-            difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-            or [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]][:3]
-        )
-        hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
-        complain(f"--focus {name} was never called{hint}")
+    last = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
+    meant = difflib.get_close_matches(name, known, n=_HINTS, cutoff=0.6) if "." in name or not last else []
+    meant = (meant or last)[:_HINTS]
+    return f"was never called{f'; did you mean {_or(meant)}?' if meant else ''}"
 
 
-def _known(program: Sequence[str]) -> Iterator[str]:
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+def _is_of_c(name: str) -> bool:
+    """Whether it is a function, or in a module, of the interpreter's own that is not written in Python."""
+    import builtins
+    import importlib.util
+
+    first, _, rest = name.partition(".")
+    if not rest or isinstance(getattr(builtins, first, None), type):
+        return hasattr(builtins, first)
+    if first not in sys.stdlib_module_names:
+        return False
+    found = importlib.util.find_spec(first)  # of a module at the top, which imports nothing
+    return found is not None and not str(found.origin).endswith(".py")
+
+
+def _known(script: Path | None) -> Iterator[str]:
     """Names of functions in the program's script and in the modules beside it, as --focus takes them."""
-    script = next((Path(word) for word in program if word.endswith(".py") and Path(word).is_file()), None)
     if script is not None:
         yield from _functions_in(script)
     folder = script.parent if script is not None else Path.cwd()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
 from ticktree.profile import Histogram, Node, Stats, Windows
 from ticktree.profile.histogram import edges_of
 
 Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 class NotLaterError(ValueError):
@@ -23,6 +24,23 @@ def less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]
         for key, count in later.items()
         if key not in earlier or count != earlier[key]
     }
+
+
+def between(
+    earlier: Value | None, later: Value | None, less: Callable[[Value, Value], Value | None]
+) -> Value | None:
+    """Return what `later` has more, as `less` tells where they differ; all of it where there is no earlier one."""
+    if earlier is None or later is None or earlier == later:
+        return later if earlier is None else None
+    return less(earlier, later)
+
+
+def each_less(
+    earlier: Mapping[Key, Value], later: Mapping[Key, Value], less: Callable[[Value, Value], Value | None]
+) -> dict[Key, Value]:
+    """Return what each of `later` has more, as `less` tells of two; who has nothing more is left out."""
+    found = ((key, between(earlier.get(key), value, less)) for key, value in later.items())
+    return {key: left for key, left in found if left is not None}
 
 
 def stats_less(earlier: Stats, later: Stats) -> Stats:

@@ -19,7 +19,7 @@ LEAST_WAIT_SHARE = 0.005
 
 def pace(profile: Profile, loop: Loop) -> list[list[str]]:
     """Return how `loop` kept to its time, line by line, each piece by piece; nothing where nothing was measured."""
-    node = _node(profile, loop.path)
+    node = profile.root.find(loop.path)
     lines = [list(_misses(loop)), list(_work(loop, node)), *map(list, _ages(node))]
     return [line for line in lines if line]
 
@@ -76,10 +76,3 @@ def _tail(p99_ns: int | None, max_ns: int | None) -> Iterator[str]:
     if p99_ns is not None:
         yield f"{formatting.time(p99_ns)} p99"
     yield f"{formatting.time(max_ns)} at most"
-
-
-def _node(profile: Profile, path: str) -> Node | None:
-    try:
-        return profile.root.at(path)
-    except KeyError:  # a loop whose process was not read
-        return None

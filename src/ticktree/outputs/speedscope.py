@@ -77,7 +77,7 @@ def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[st
         return
     begin, end = int(timeline.start_ns[0]), int(timeline.end_ns.max())
     several = len({lane.process for lane in timeline.lanes}) > 1
-    places = [frames.place(spot.label, _node(profile, spot.path)) for spot in timeline.spots]
+    places = [frames.place(spot.label, profile.root.find(spot.path)) for spot in timeline.spots]
     for track in tracks_of(timeline):
         process = f"{track.lane.process_title} {track.lane.pid}, " if several else ""
         head = {
@@ -98,13 +98,6 @@ def _events(timeline: Timeline, track: Track, places: list[int]) -> Iterator[str
     kinds = np.where(track.order < count, "O", "C")
     for kind, place, moment in zip(kinds.tolist(), frame.tolist(), moments.tolist(), strict=True):
         yield f'{{"type":"{kind}","frame":{place},"at":{moment}}}'
-
-
-def _node(profile: Profile, path: str) -> Node | None:
-    try:
-        return profile.root.at(path)
-    except KeyError:  # of a moment later than the totals
-        return None
 
 
 def _text(value: Any) -> str:

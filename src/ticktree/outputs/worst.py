@@ -73,11 +73,8 @@ class _Part:
         self.name = "/".join(
             visible(names.of(name)) for name in paths.split(path)[len(paths.split(loop.path)) :]
         )
-        try:
-            usual_ns = profile.root.at(path).steady.sum_ns
-        except KeyError:  # a node whose process was not read
-            usual_ns = 0
-        self.usual_ns = usual_ns // max(1, loop.stats.count)
+        node = profile.root.find(path)
+        self.usual_ns = 0 if node is None else node.steady.sum_ns // max(1, loop.stats.count)
         self.excess_ns = self.took_ns - self.usual_ns
 
     def text(self) -> str:

@@ -9,8 +9,41 @@ from ticktree.profile.histogram import Histogram, rank_of
 from ticktree.profile.stats import rounded_ratio
 
 
+class _Filed:
+    """Durations that were added up, and filed where each of them is known."""
+
+    __slots__ = ()
+    count: int
+    sum_ns: int
+    histogram: Histogram
+
+    @property
+    def is_known(self) -> bool:
+        """Whether each of them is known; true when there was none."""
+        return self.histogram.count == self.count
+
+    @property
+    def mean_ns(self) -> int | None:
+        """Their mean; None when there was none."""
+        return rounded_ratio(self.sum_ns, self.count) if self.count else None
+
+    def _both(self, other: _Filed) -> Histogram:
+        """Return both histograms together; an empty one where not all of it is known."""
+        return self.histogram + other.histogram if self.is_known and other.is_known else Histogram()
+
+    def _quantile_ns(self, q: float, most_ns: int) -> int | None:
+        """Return the quantile `q`, never above what is known to be the most; None where nothing is known."""
+        count = self.histogram.count
+        return min(round(self.histogram.at_rank(rank_of(q, count))), most_ns) if count else None
+
+    def _problems(self, what: str) -> Iterator[str]:
+        yield from self.histogram.problems()
+        if self.histogram.count not in (0, self.count):
+            yield f"the histogram holds {self.histogram.count} {what} where {self.count} were counted"
+
+
 @dataclass(frozen=True, slots=True)
-class Lateness:
+class Lateness(_Filed):
     """How late the ticks were that were late.
 
     Attributes:
@@ -26,36 +59,22 @@ class Lateness:
     histogram: Histogram = field(default_factory=Histogram)
 
     def __add__(self, other: Lateness) -> Lateness:
-        both = _histogram_of(self, other)
-        return Lateness(
-            self.count + other.count, self.sum_ns + other.sum_ns, max(self.max_ns, other.max_ns), both
-        )
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it is known how late each was; true when none was late."""
-        return self.histogram.count == self.count
-
-    @property
-    def mean_ns(self) -> int | None:
-        """Mean lateness of a late tick; None when none was late."""
-        return rounded_ratio(self.sum_ns, self.count) if self.count else None
+        latest_ns = max(self.max_ns, other.max_ns)
+        return Lateness(self.count + other.count, self.sum_ns + other.sum_ns, latest_ns, self._both(other))
 
     def quantile_ns(self, q: float) -> int | None:
         """Lateness that the share `q` of the late ticks did not exceed, within 1.1%; None when not known."""
-        return _quantile_ns(self.histogram, q, self.max_ns)
+        return self._quantile_ns(q, self.max_ns)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        yield from self.histogram.problems()
+        yield from self._problems("late ticks")
         if min(self.count, self.sum_ns, self.max_ns) < 0:
             yield "a lateness is negative"
-        if self.histogram.count not in (0, self.count):
-            yield f"the histogram holds {self.histogram.count} late ticks where {self.count} were counted"
 
 
 @dataclass(frozen=True, slots=True)
-class Jitter:
+class Jitter(_Filed):
     """How much one tick's duration differs from the tick's before it. All fields merge by adding.
 
     Attributes:
@@ -69,37 +88,14 @@ class Jitter:
     histogram: Histogram = field(default_factory=Histogram)
 
     def __add__(self, other: Jitter) -> Jitter:
-        return Jitter(self.count + other.count, self.sum_ns + other.sum_ns, _histogram_of(self, other))
-
-    @property
-    def is_known(self) -> bool:
-        """Whether each difference is known; true when there was no pair."""
-        return self.histogram.count == self.count
-
-    @property
-    def mean_ns(self) -> int | None:
-        """Mean difference; None when there was no pair."""
-        return rounded_ratio(self.sum_ns, self.count) if self.count else None
+        return Jitter(self.count + other.count, self.sum_ns + other.sum_ns, self._both(other))
 
     def quantile_ns(self, q: float) -> int | None:
         """Difference that the share `q` of the pairs did not exceed, within 1.1%; None when not known."""
-        return _quantile_ns(self.histogram, q, self.sum_ns)
+        return self._quantile_ns(q, self.sum_ns)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        yield from self.histogram.problems()
+        yield from self._problems("differences")
         if min(self.count, self.sum_ns) < 0:
             yield "a jitter is negative"
-        if self.histogram.count not in (0, self.count):
-            yield f"the histogram holds {self.histogram.count} differences where {self.count} were counted"
-
-
-def _histogram_of(left: Lateness | Jitter, right: Lateness | Jitter) -> Histogram:
-    """Return both histograms together; an empty one where not all of it is known."""
-    return left.histogram + right.histogram if left.is_known and right.is_known else Histogram()
-
-
-def _quantile_ns(histogram: Histogram, q: float, most_ns: int) -> int | None:
-    """Return the quantile `q`, never above what is known to be the most; None where nothing is known."""
-    count = histogram.count
-    return min(round(histogram.at_rank(rank_of(q, count))), most_ns) if count else None

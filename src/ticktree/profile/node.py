@@ -157,11 +157,16 @@ class Node:
         Raises:
             KeyError: there is no such node.
         """
-        node = self
+        node = self.find(path)
+        if node is None:
+            raise KeyError(path)
+        return node
+
+    def find(self, path: str) -> Node | None:
+        """Return what `at` does; None where there is no such node, as where its process was not read."""
+        node: Node | None = self
         for name in paths.split(path):
-            if name not in node.children:
-                raise KeyError(path)
-            node = node.children[name]
+            node = None if node is None else node.children.get(name)
         return node
 
     def walk(self) -> Iterator[tuple[str, int, Node]]:

@@ -18,7 +18,7 @@ from ticktree.analysis.comparison import Difference, differences
 from ticktree.configuration import budgets, configuration
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
-from ticktree.testing.plugin import SECTION
+from ticktree.testing import SECTION
 from ticktree.testing.recording import Recording, recording
 
 if TYPE_CHECKING:

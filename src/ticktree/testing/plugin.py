@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ticktree.testing import SECTION
+
 if TYPE_CHECKING:
     from ticktree.testing.check import Check
-
-SECTION = "ticktree"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

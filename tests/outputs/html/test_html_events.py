@@ -23,9 +23,9 @@ def read(facts: dict, data: bytes) -> list[np.ndarray]:
     """The columns, as the front end reads them."""
     columns, at = [], 0
     for planes in facts["planes"]:
-        planes_of = np.frombuffer(data, np.uint8, planes * facts["calls"], at).reshape(planes, -1)
+        planes_of = np.frombuffer(data, np.uint8, planes * facts["drawn"], at).reshape(planes, -1)
         columns.append(sum(plane.astype(np.int64) << (8 * place) for place, plane in enumerate(planes_of)))
-        at += planes * facts["calls"]
+        at += planes * facts["drawn"]
     assert at == len(data)
     begin = 0
     for track in facts["tracks"]:
@@ -64,6 +64,35 @@ def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
 def test_calls_that_do_not_nest_have_a_track_of_their_own():
     facts, _ = told(of((10, 100), (50, 100)))
     assert [track["title"] for track in facts["tracks"]] == ["thread 4200", "thread 4200, overlapping 1"]
+
+
+def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
+    """A hundred requests, each handed over when it ends: the page does not grow with what was under way at once."""
+    timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
+    facts, data = told(timeline)
+    assert len(facts["tracks"]) == 5
+    assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
+    start, duration, spot = read(facts, data)
+    first = sum(track["calls"] for track in facts["tracks"][:-1])
+    names = [facts["spots"][at][1] for at in spot[first:]]
+    assert names[:3] == ["1 more", "2 to 3 more", "4 to 7 more"]
+    assert start[first + 1 :].tolist() == (start + duration)[first:-1].tolist()  # one after the other
+    ends = timeline.end_ns[4:]
+    for at in range(first, len(spot)):
+        low, high = (int(word) for word in re.findall(r"\d+", f"{names[at - first]} {names[at - first]}")[:2])
+        there = np.count_nonzero((timeline.start_ns[4:] <= start[at]) & (ends > start[at]))
+        assert low <= there <= max(low, high)
+    assert facts["calls"] == 100
+
+
+def test_what_was_measured_elsewhere_has_few_tracks_too():
+    timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
+    facts, _ = told(replace(timeline, spots=(Spot("a", recorded=True),)))
+    assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
+        "measured elsewhere",
+        *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
+        "96 more that overlap",
+    ]
 
 
 def test_names_are_as_they_may_be_shown():

@@ -193,9 +193,6 @@ def _steps(
         is_loop = at is not first and at.path in loops
         below = {} if is_loop else {name: _below(child, loop) for name, child in at.node.children.items()}
         covered_ns = sum(ns for ns, _ in below.values())
-        # Calls that have not ended, and what is left out of order, may make the parts more than the whole: they are
-        # made to fit, so that the tick adds up.
-        fitted = min(1.0, took_ns / covered_ns) if covered_ns > 0 else 1.0
         own_ns = max(0.0, took_ns - covered_ns)
         recorder_ns = min(own_ns, _recorder_ns(at.node, loop, whole=is_loop))
         yield Step(
@@ -212,21 +209,25 @@ def _steps(
             parent=at.parent,
             category=at.within.category,
         )
-        for name in reversed(below):
-            child = at.node.children[name]
-            is_wait = at.is_wait or child.wait
-            share = below[name][1]
-            waiting.append(
-                _Visit(
-                    path=paths.child(at.path, name),
-                    node=child,
-                    parent=at.path,
-                    on_path=at.on_path * share * fitted,
-                    beside=1 - (1 - at.beside) * share,
-                    is_wait=is_wait,
-                    within=within(child, at.within, categorize),
-                )
-            )
+        # Calls that have not ended, and what is left out of order, may make the parts more than the whole: they are
+        # made to fit, so that the tick adds up.
+        fitted = min(1.0, took_ns / covered_ns) if covered_ns > 0 else 1.0
+        waiting.extend(_visit(at, name, below[name][1], fitted, categorize) for name in reversed(below))
+
+
+def _visit(at: _Visit, name: str, share: float, fitted: float, categorize: Categorize) -> _Visit:
+    """Return the visit to a child, of whose time `share` is its parent's and of that `fitted` has room there."""
+    child = at.node.children[name]
+    is_wait = at.is_wait or child.wait
+    return _Visit(
+        path=paths.child(at.path, name),
+        node=child,
+        parent=at.path,
+        on_path=at.on_path * share * fitted,
+        beside=1 - (1 - at.beside) * share,
+        is_wait=is_wait,
+        within=within(child, at.within, categorize),
+    )
 
 
 def _within(root: Node, path: str, categorize: Categorize) -> Within:

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ticktree.outputs.tracks import Track, tracks_of
+from ticktree.outputs.html.crowds import Drawn, crowd_name, drawn
 from ticktree.outputs.visible import visible
 from ticktree.profile.timeline import Column, Timeline
+
+# Of a spot that is no call, but how many there are.
+CROWD = 2
 
 
 def told(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
@@ -23,33 +26,36 @@ def told(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
     Args:
         timeline: with at least one call.
     """
-    tracks = list(tracks_of(timeline))
-    calls = np.concatenate([track.calls for track in tracks])
-    start = timeline.start_ns[calls]
+    tracks = [track for track in drawn(timeline) if len(track.spot)]
+    start = np.concatenate([track.start_ns for track in tracks])
     gaps = np.diff(start, prepend=0)
-    firsts = np.cumsum([0, *(len(track.calls) for track in tracks)])[:-1]
+    firsts = np.cumsum([0, *(len(track.spot) for track in tracks)])[:-1]
     gaps[firsts] = start[firsts]
-    columns = [gaps, timeline.duration_ns[calls], timeline.spot[calls]]
+    spot = np.concatenate([track.spot for track in tracks])
+    columns = [gaps, np.concatenate([track.duration_ns for track in tracks]), spot]
     packed = [_planes(column) for column in columns]
+    spots = [[each.path, visible(each.label) or '""', int(each.recorded)] for each in timeline.spots]
+    spots += [["", crowd_name(level), CROWD] for level in range(int(spot.max()) + 1 - len(spots))]
     facts = {
         "calls": len(timeline),
+        "drawn": len(spot),
         "overwritten": timeline.overwritten,
         "from_ns": int(timeline.start_ns.min()),
         "to_ns": int(timeline.end_ns.max()),
         "tracks": [_track(track) for track in tracks],
-        "spots": [[spot.path, visible(spot.label) or '""', int(spot.recorded)] for spot in timeline.spots],
-        "planes": [len(planes) // len(timeline) for planes in packed],
+        "spots": spots,
+        "planes": [len(planes) // len(spot) for planes in packed],
     }
     return facts, b"".join(packed)
 
 
-def _track(track: Track) -> dict[str, Any]:
-    lane = track.lane
+def _track(one: Drawn) -> dict[str, Any]:
+    lane = one.track.lane
     return {
         "process": lane.process,
         "process_title": visible(f"{lane.process_title} {lane.pid}"),
-        "title": visible(track.name),
-        "calls": len(track.calls),
+        "title": visible(one.title),
+        "calls": len(one.spot),
     }
 
 

@@ -76,15 +76,8 @@ def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
     """Return what a steady tick usually spends in each section that a kept breakdown names."""
     named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
     ticks = max(1, loop.stats.count)
-    return {path: node.steady.sum_ns // ticks for path, node in _present(profile.root, sorted(named))}
-
-
-def _present(root: Node, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
-    for path in paths:
-        try:
-            yield path, root.at(path)
-        except KeyError:  # a node whose process was not read
-            continue
+    nodes = {path: profile.root.find(path) for path in sorted(named)}
+    return {path: node.steady.sum_ns // ticks for path, node in nodes.items() if node is not None}
 
 
 def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:

@@ -143,13 +143,18 @@ static PyObject *tt_timed_call(PyObject *self, PyObject *const *args, size_t cou
 }
 
 /* Lets the interpreter call the class's instances directly, as functions and as methods. */
-static void tt_timed_prepare(PyTypeObject *type, Py_ssize_t offset)
+static void tt_vectorcall_prepare(PyTypeObject *type, size_t offset)
 {
-    tt_timed_offset = offset;
-    type->tp_vectorcall_offset = offset + (Py_ssize_t)offsetof(tt_timed, vectorcall);
+    type->tp_vectorcall_offset = (Py_ssize_t)offset;
     type->tp_call = PyVectorcall_Call;
     type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
     PyType_Modified(type);
+}
+
+static void tt_timed_prepare(PyTypeObject *type, Py_ssize_t offset)
+{
+    tt_timed_offset = offset;
+    tt_vectorcall_prepare(type, (size_t)offset + offsetof(tt_timed, vectorcall));
 }
 
 #endif

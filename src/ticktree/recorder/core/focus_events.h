@@ -2,6 +2,7 @@
 #ifndef TICKTREE_FOCUS_EVENTS_H
 #define TICKTREE_FOCUS_EVENTS_H
 
+#include "builtins.h"
 #include "focus.h"
 
 static PyObject *tt_monitoring_disable; /* what a callback returns where it need not be called again */
@@ -276,10 +277,7 @@ static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t c
 static void tt_opening_prepare(PyTypeObject *type, Py_ssize_t offset)
 {
     tt_opening_offset = offset;
-    type->tp_vectorcall_offset = offset + (Py_ssize_t)offsetof(tt_opening, vectorcall);
-    type->tp_call = PyVectorcall_Call;
-    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
-    PyType_Modified(type);
+    tt_vectorcall_prepare(type, (size_t)offset + offsetof(tt_opening, vectorcall));
 }
 
 #endif

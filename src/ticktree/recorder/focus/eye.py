@@ -6,7 +6,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import CodeType, FrameType
+from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
 from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_root
@@ -95,7 +95,7 @@ class Eye(ABC):
 
     def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, tuple[str, int, str]]:
         """The name of a call site, and where it is."""
-        self._held.append((caller, callee))
+        self._held.append((caller, _known_by(callee)))
         expression, site = "", ("", 0, "")
         if caller is not None:
             expressions = self._callers.get(id(caller))
@@ -126,3 +126,11 @@ class Eye(ABC):
     @abstractmethod
     def sleep(self, code: CodeType) -> None:
         """A code object is not called under focus, and no longer looked at."""
+
+
+def _known_by(callee: Any) -> Any:
+    """What the native side knows a callee by: a method in C is its class's, and the object stays the program's."""
+    if isinstance(callee, BuiltinFunctionType):
+        of_classes = (vars(each).get(callee.__name__) for each in type(callee.__self__).__mro__)
+        return next((each for each in of_classes if isinstance(each, MethodDescriptorType)), callee)
+    return callee if isinstance(callee, (CodeType, MethodDescriptorType, type)) else type(callee)

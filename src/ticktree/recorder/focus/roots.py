@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -30,8 +31,8 @@ class Root:
 
 def found_root(roots: Sequence[Root], code: CodeType, frame: FrameType | None) -> int | None:
     """Which of the roots a code object is that runs for the first time; None for none."""
-    if frame is None or frame.f_code is not code:
-        return None
+    if frame is None or frame.f_code is not code or not code.co_flags & inspect.CO_OPTIMIZED:
+        return None  # the bodies of classes and modules run, too
     module = frame.f_globals.get("__name__")
     for at, root in enumerate(roots):
         if root.code is not None:
