@@ -10,7 +10,7 @@ VENV := .venv
 DEMO_VENV := $(if $(filter $(WORKLOAD),$(APART)),$(VENV)-$(WORKLOAD),$(VENV))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
 PYTEST := $(BIN)/python -m pytest
 # One worker a processor, `make test WORKERS=0` for none: many tests start programs of their own, and more than eight at
 # once wait for one another. Whoever has nothing left takes over what others have not begun.

@@ -54,6 +54,12 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     help="Print the tree on standard error every so often while the program runs.",
 )
 @publishing.options
+@click.option(
+    "--history/--no-history",
+    "is_remembered",
+    default=True,
+    help="Remember the run for ticktree history; on by default.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but what the program prints.")
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
@@ -65,6 +71,7 @@ def command(
     otlp: str | None,
     every: float | None,
     prometheus: str | None,
+    is_remembered: bool,
     quiet: bool,
     program: str,
     args: tuple[str, ...],
@@ -88,6 +95,7 @@ def command(
         summary_every,
         Recording(**asked),
         published,
+        is_remembered,
     )
 
 
@@ -99,6 +107,7 @@ def run_program(
     summary_every_s: float | None = None,
     asked: Recording = Recording(),  # noqa: B008 - it cannot be changed
     published: Publishing = Publishing(),  # noqa: B008 - likewise
+    is_remembered: bool = True,
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -110,6 +119,7 @@ def run_program(
         summary_every_s: How often to print the tree while the program runs; None for never.
         asked: What to record of it.
         published: Where to publish it while it runs.
+        is_remembered: Whether `ticktree history` will know of it though its directory be deleted.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run, or nothing like what is
@@ -134,13 +144,15 @@ def run_program(
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, quiet, asked, publisher)
+        _close(run, quiet, asked, publisher, is_remembered)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
 
 
-def _close(run: RunDirectory, quiet: bool, asked: Recording, publisher: Publisher | None) -> None:
+def _close(
+    run: RunDirectory, quiet: bool, asked: Recording, publisher: Publisher | None, is_remembered: bool
+) -> None:
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
 
@@ -154,6 +166,8 @@ def _close(run: RunDirectory, quiet: bool, asked: Recording, publisher: Publishe
             print_summary(profile, run.path)
             if asked.focus:
                 complain_of_focus(profile, asked.focus, run.manifest.argv)
+        if is_remembered:
+            _remember(run, profile)
         finish_abandoned()
 
 
@@ -167,3 +181,12 @@ def _published_to_the_end(publisher: Publisher | None) -> Iterator[Callable[[Pro
         yield publisher.over
     finally:
         publisher.close()
+
+
+def _remember(run: RunDirectory, profile: Profile) -> None:
+    from ticktree.run.history import StoreError, remember
+
+    try:
+        remember(run, profile)
+    except StoreError as error:
+        complain(f"the run is not remembered yet: {error}; `ticktree history` will try again")

@@ -110,4 +110,15 @@ class Losses:
     pieces: Sequence[str]
 
 
-Part: TypeAlias = Heading | Table | Nothing | Advice | Dismissed | Losses
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Something drawn with characters, all of them safe to show.
+
+    Attributes:
+        lines: top to bottom, each in pieces that speak in their own tone.
+    """
+
+    lines: Sequence[Sequence[tuple[str, Tone]]]
+
+
+Part: TypeAlias = Heading | Table | Nothing | Advice | Dismissed | Losses | Picture
