@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -47,8 +48,13 @@ def room_of(path: Path) -> str:
     return parts[0]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_rooms(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative imports hide where an arrow leads"
             modules = [node.module or ""]
@@ -106,7 +112,7 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
     graph: dict[str, set[str]] = {}
     for module, path in files.items():
         graph[module] = set()
-        for statement in when_imported(ast.parse(path.read_text(encoding="utf-8")).body):
+        for statement in when_imported(parsed(path).body):
             for alias in statement.names:
                 origin = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
                 inner = f"{origin}.{alias.name}"
@@ -117,7 +123,7 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
 
 def functions_of(path: Path) -> Iterator[tuple[str, int]]:
     """Each function of a file, and how many lines it has beside its docstring."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             said = (ast.get_docstring(node, clean=False) or "").splitlines()
             yield node.name, (node.end_lineno or 0) - node.lineno + 1 - len(said)
