@@ -76,7 +76,7 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh constraints.txt
 	scripts/install-browser.sh
-	$(PIP) install --group test --group readers --group viewers --group browser --group network
+	$(PIP) install --group test --group readers --group viewers --group browser --group network --group cluster
 	$(PIP) install --constraint constraints.txt --group learning
 	@touch $@
 
@@ -88,6 +88,9 @@ $(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirement
 	$(PIP) install --constraint constraints.txt --requirement workloads/$*/requirements.txt
 	@touch $@
 
+# What else can only be tested there.
+ALSO_mlagents_trainer := tests/compat/test_mlagents_side_by_side.py
+
 define apart
 $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
 	test -x $(VENV)-$(1)/bin/python || $(PYTHON) -m venv $(VENV)-$(1)
@@ -97,7 +100,7 @@ $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURC
 	@touch $$@
 
 test-apart-$(1): $(VENV)-$(1)/.$(1)
-	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1)
+	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1) $(ALSO_$(1))
 endef
 $(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "configuration": {"analysis"},
     "live": {"run", "profile", "analysis", "outputs"},
     "remote": {"recorder"},
-    "instrument": {"recorder", "remote"},
+    "instrument": {"recorder", "remote", "run"},
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
 import ticktree
+from ticktree.cli.group import commands
 from ticktree.outputs import EXPORTS, OUTPUTS
 from ticktree.run.reading.layout import LOSSES
 
@@ -23,7 +25,7 @@ DOCS = ROOT / "docs"
 # What is built or installed here is not ours to check.
 NOT_OURS = {"build", "dist", "node_modules", "shared", "ticktree-runs"}
 
-COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "history", "doctor", "demo")
+COMMANDS = tuple(commands.list_commands(click.Context(commands)))
 # Losses that readers add to the recorder's own.
 READERS_LOSSES = (
     "nodes_caught_in_a_write",
@@ -32,8 +34,15 @@ READERS_LOSSES = (
     "processes_outlived_run",
     "negative_self_times",
     "self_times_that_do_not_add_up",
+    "timers_without_a_call",
     "wakes_by_unknown_processes",
     "calls_before_the_timeline",
+    "parts_from_elsewhere_damaged",
+    "ray_nodes_not_read_to_their_end",
+    "ray_nodes_died",
+    "ray_milliseconds_not_collected",
+    "profiles_not_merged",
+    "runs_not_gathered",
 )
 
 FENCE = re.compile(

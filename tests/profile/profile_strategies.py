@@ -274,6 +274,7 @@ def writers(draw, key, paths):
         started_ns=started_ns,
         last_ns=None if started_ns is None else started_ns + lived_ns,
         members=draw(st.integers(1, 3)),
+        host=draw(st.sampled_from(["", "node-1"])),
     )
 
 

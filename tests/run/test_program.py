@@ -40,6 +40,31 @@ def test_a_script_is_run_with_this_interpreter_and_its_arguments_untouched(tmp_p
     assert command[-5:] == ["train.py", "-m", "--", "a b", "\udcff"]
 
 
+@pytest.mark.parametrize(
+    ("head", "is_found"),
+    [
+        ("#!/usr/bin/env python3\n", True),
+        ("#!/bin/sh\n'''exec' /long/path/bin/python \"$0\" \"$@\"\n' '''\n", True),
+        ("#!/bin/bash\npython=1\n"[:12], False),
+        ("\x7fELF python", False),
+    ],
+    ids=["python", "python by way of a shell", "a shell script", "no script"],
+)
+def test_a_command_of_this_interpreter_is_found_by_its_name(
+    head: str, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scripts = tmp_path / "bin"
+    scripts.mkdir()
+    (scripts / "launch").write_text(head)
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts))
+    found = Program.named("launch", False, ("-x",))
+    assert found == Program(str(scripts / "launch") if is_found else "launch", False, ("-x",))
+    assert Program.named("launch", True, ()).target == "launch"
+    (tmp_path / "launch").touch()  # a file of that name here is meant
+    assert Program.named("launch", False, ()).target == "launch"
+
+
 def test_a_module_is_run_as_one() -> None:
     assert Program("pkg.train", True, ("-v",)).command()[-3:] == ["-m", "pkg.train", "-v"]
 

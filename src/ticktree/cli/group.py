@@ -9,7 +9,21 @@ import click
 from ticktree import __version__
 
 # In the order of the help.
-_COMMANDS = ("run", "report", "top", "compare", "ab", "check", "export", "list", "history", "doctor", "demo")
+_COMMANDS = (
+    "run",
+    "report",
+    "top",
+    "compare",
+    "ab",
+    "check",
+    "export",
+    "merge",
+    "query",
+    "list",
+    "history",
+    "doctor",
+    "demo",
+)
 
 
 class _LazyGroup(click.Group):

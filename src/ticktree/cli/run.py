@@ -88,7 +88,7 @@ def command(
     published = Publishing(otlp=otlp, every=every, prometheus=prometheus)
     published.check(quiet)
     run_program(
-        Program(program, is_module, args),
+        Program.named(program, is_module, args),
         name,
         out,
         quiet,

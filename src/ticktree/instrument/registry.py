@@ -115,6 +115,12 @@ BUILT_IN: tuple[Library, ...] = (
         packages=("torch",),
     ),
     Library(
+        "torch-distributed",
+        "ticktree.instrument.torch.distributed",
+        "A row for each wait for other ranks, at a collective or for gradients, and for whom; ranks as a role.",
+        packages=("torch",),
+    ),
+    Library(
         "stable-baselines3",
         "ticktree.instrument.stable_baselines3",
         "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
@@ -167,6 +173,18 @@ BUILT_IN: tuple[Library, ...] = (
         "ticktree.instrument.grpc",
         "Each call that waits for a response, and what the server says of its own time.",
         packages=("grpc",),
+    ),
+    Library(
+        "ray",
+        "ticktree.instrument.ray",
+        "Tasks and actors, on every node of a cluster, below what called them; waiting for their results.",
+        packages=("ray",),
+    ),
+    Library(
+        "rllib",
+        "ticktree.instrument.rllib",
+        "Training steps as ticks; what env runners and learners do, each a role.",
+        packages=("ray.rllib",),
     ),
     Library(
         "torch-layers",

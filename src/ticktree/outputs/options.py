@@ -10,7 +10,9 @@ from ticktree.analysis.settings import Settings
 
 Phase: TypeAlias = Literal["steady", "warmup", "all"]
 Only: TypeAlias = Literal["totals", "calls"]
-TableName: TypeAlias = Literal["nodes", "loops", "gauges", "losses", "metadata"]
+TableName: TypeAlias = Literal[
+    "nodes", "loops", "gauges", "processes", "threads", "shares", "losses", "metadata"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import ModuleType
 from typing import Any
 
 from ticktree.outputs.extras import wanted
@@ -19,17 +20,29 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     Raises:
         TicktreeError: pyarrow is not installed.
     """
-    pyarrow = wanted("pyarrow", by="parquet", extra="parquet")
-    parquet = wanted("pyarrow.parquet", by="parquet", extra="parquet")
+    pyarrow, _ = libraries()
     table = tabular(profile, options.table)
     arrays = {
         column: _array(pyarrow, kind, [row[column] for row in table.rows])
         for column, kind in table.columns.items()
     }
+    return file_of(pyarrow.table(arrays).replace_schema_metadata(_notes(profile)))
+
+
+def libraries() -> tuple[ModuleType, ModuleType]:
+    """Return pyarrow and pyarrow.parquet.
+
+    Raises:
+        TicktreeError: pyarrow is not installed.
+    """
+    return tuple(wanted(name, by="parquet", extra="parquet") for name in ("pyarrow", "pyarrow.parquet"))  # type: ignore[return-value]
+
+
+def file_of(table: Any, **options: Any) -> bytes:
+    """Return a table of pyarrow's as a file, compressed; `options` are those of its writer."""
+    pyarrow, parquet = libraries()
     written = pyarrow.BufferOutputStream()
-    parquet.write_table(
-        pyarrow.table(arrays).replace_schema_metadata(_notes(profile)), written, compression="zstd"
-    )
+    parquet.write_table(table, written, compression="zstd", **options)
     content: bytes = written.getvalue().to_pybytes()
     return content
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ticktree.outputs.options import TableName
-from ticktree.profile import Gauge, Loop, Memory, Node, Profile, Stats
+from ticktree.profile import Gauge, Loop, Memory, Node, Profile, Stats, Writer
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 
@@ -73,6 +73,21 @@ _GAUGES: dict[str, Kind] = {
     "name": "text",
     **dict.fromkeys(("last", "min", "p50", "p99", "max"), "real"),
     **dict.fromkeys(("count", "zeros", "last_wall_ns"), "integer"),
+}
+
+_PROCESSES: dict[str, Kind] = {
+    **dict.fromkeys(("process", "name", "role", "run", "host", "parent"), "text"),
+    **dict.fromkeys(("threads", "members", "started_ns", "last_ns"), "integer"),
+}
+
+_THREADS: dict[str, Kind] = {
+    **dict.fromkeys(("thread", "process", "name", "role", "parent"), "text"),
+    "is_main": "flag",
+}
+
+_SHARES: dict[str, Kind] = {
+    **dict.fromkeys(("path", "thread", "process"), "text"),
+    **dict.fromkeys(("count", "total_ns", "own_ns"), "integer"),
 }
 
 
@@ -144,6 +159,45 @@ def _gauges(profile: Profile) -> Iterator[Row]:
         yield _fields(gauge, "", tuple(_GAUGES))
 
 
+def _processes(profile: Profile) -> Iterator[Row]:
+    found: dict[tuple[str, str], list[Writer]] = {}
+    for key in sorted(profile.writers):
+        writer = profile.writers[key]
+        found.setdefault((writer.run, writer.process), []).append(writer)
+    for (run, process), threads in found.items():
+        chief = min(threads, key=lambda writer: (not writer.is_main, writer.id))
+        yield {
+            "process": process,
+            "name": chief.process_name or None,
+            "role": chief.role or None,
+            "run": run,
+            "host": chief.host or None,
+            "parent": chief.parent,
+            "threads": len(threads),
+            **_fields(chief, "", ("members", "started_ns", "last_ns")),
+        }
+
+
+def _threads(profile: Profile) -> Iterator[Row]:
+    for key in sorted(profile.writers):
+        writer = profile.writers[key]
+        yield {
+            "thread": key,
+            "process": writer.process,
+            "name": writer.thread_name or None,
+            "role": writer.role or None,
+            **_fields(writer, "", ("parent", "is_main")),
+        }
+
+
+def _shares(profile: Profile) -> Iterator[Row]:
+    for path, _, node in profile.root.walk():
+        for key in sorted(node.by_writer):
+            share = node.by_writer[key]
+            of = {"path": path, "thread": key, "process": profile.writers[key].process}
+            yield {**of, **_fields(share, "", ("count", "total_ns", "own_ns"))}
+
+
 def _losses(profile: Profile) -> Iterator[Row]:
     for what in sorted(profile.losses):
         yield {"what": what, "count": profile.losses[what]}
@@ -158,6 +212,9 @@ _TABLES: dict[TableName, tuple[Mapping[str, Kind], Callable[[Profile], Iterator[
     "nodes": (_NODES, _nodes),
     "loops": (_LOOPS, _loops),
     "gauges": (_GAUGES, _gauges),
+    "processes": (_PROCESSES, _processes),
+    "threads": (_THREADS, _threads),
+    "shares": (_SHARES, _shares),
     "losses": ({"what": "text", "count": "integer"}, _losses),
     "metadata": ({"key": "text", "value": "text"}, _facts),
 }

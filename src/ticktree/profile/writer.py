@@ -25,6 +25,7 @@ class Writer:
         started_ns: first sign of its process's life, since the run began; None where not known. Merges by the minimum.
         last_ns: the last sign of it. Merges by the maximum.
         members: how many processes were added up in it. Merges by the maximum.
+        host: the machine it ran on; "" where that is the only one of the run.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Writer:
     started_ns: int | None = None
     last_ns: int | None = None
     members: int = 1
+    host: str = ""
 
     def __add__(self, other: Writer) -> Writer:
         if self.id != other.id:
@@ -53,6 +55,7 @@ class Writer:
             started_ns=smallest(self.started_ns, other.started_ns),
             last_ns=largest(self.last_ns, other.last_ns),
             members=max(self.members, other.members),
+            host=max(self.host, other.host),
         )
 
     @property

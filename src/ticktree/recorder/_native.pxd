@@ -279,6 +279,17 @@ cdef extern from "core/place.h":
     uint64_t tt_call_open_here(tt_section*, tt_spot*)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
+cdef extern from "core/abroad.h":
+    ctypedef struct tt_abroad:
+        tt_thread* thread
+    ctypedef struct tt_place:
+        uint64_t at_ns
+    tt_abroad tt_abroad_begin(tt_recorder*, tt_section**, size_t)
+    void tt_abroad_end(tt_recorder*, const tt_abroad*)
+    void tt_abroad_follow(tt_recorder*, tt_channels*, uint64_t)
+    void tt_abroad_origin(tt_recorder*, tt_section**, size_t, tt_origin*)
+    tt_place* tt_place_find(tt_channels*, uint64_t)
+
 cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
 

@@ -5,7 +5,8 @@ One module in several files, each with one noun: arguments.pxi (what programs pa
 what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), unmarked.pxi (ticks of programs that
 mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi
 (who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other processes),
-place.pxi (durations booked later), remote.pxi (the far side of calls), attended.pxi (sections that others are told
+place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi (work for other processes' sections),
+attended.pxi (sections that others are told
 of), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
 """
 
@@ -38,6 +39,7 @@ include "native/origin.pxi"
 include "native/gauges.pxi"
 include "native/place.pxi"
 include "native/remote.pxi"
+include "native/abroad.pxi"
 include "native/attended.pxi"
 include "native/forked.pxi"
 include "native/block.pxi"

@@ -139,12 +139,17 @@ def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
     return [*led, *added, _PARENT + place]
 
 
+def asked_for_here() -> dict[str, str]:
+    """What is recorded here, and how, as it is said in the environment."""
+    return {name: asked for name in _ASKED_FOR if (asked := os.environ.get(name))}
+
+
 def _asked_for(entries: Sequence[bytes]) -> list[bytes]:
     """What is recorded by itself here is in a child with an environment of its own, too."""
     found = []
-    for variable in _ASKED_FOR:
-        asked, name = os.environ.get(variable), os.fsencode(f"{variable}=")
-        if asked and not any(entry.startswith(name) for entry in entries):
+    for variable, asked in asked_for_here().items():
+        name = os.fsencode(f"{variable}=")
+        if not any(entry.startswith(name) for entry in entries):
             found.append(name + os.fsencode(asked))
     return found
 

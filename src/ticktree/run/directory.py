@@ -5,6 +5,7 @@
         profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
         timeline/       the calls one by one, where that was asked for (timeline.py)
         folded.json     until then: what was recorded by processes that have ended (folding.py)
+        elsewhere/      until then: what other machines have handed over (elsewhere.py)
 
 While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
 state as well: a run that has one is unfinished, one that has none is finished, and the two cannot disagree.
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
 from ticktree.run.atomic import write_atomically
+from ticktree.run.elsewhere import forget_elsewhere
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED, clean_name, make_unique
@@ -249,6 +251,7 @@ class RunDirectory:
             # Two may finish a run at the same time, and the other be still writing.
             if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
                 file.unlink(missing_ok=True)
+        forget_elsewhere(self)
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
         """Add facts about machine and program; they become the profile's metadata.

@@ -8,6 +8,7 @@ that is gone: who is killed in between leaves both, and nothing is there twice.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,9 +39,19 @@ def read_timeline(run: RunDirectory) -> Timeline | None:
     Raises:
         DamagedError: A file of it says what cannot be.
     """
-    live = {} if run.is_finished() else _in_memory(run)
-    parts = [*live.values(), *(read_columns(path) for path in _kept(run) if path.stem not in live)]
+    parts = list(timeline_parts(run))
     return together(parts) if parts else None
+
+
+def timeline_parts(run: RunDirectory) -> Iterator[Timeline]:
+    """The same process by process, each read when it is asked for: together they may be larger than memory.
+
+    Raises:
+        DamagedError: A file of it says what cannot be.
+    """
+    live = {} if run.is_finished() else _in_memory(run)
+    yield from live.values()
+    yield from (read_columns(path) for path in _kept(run) if path.stem not in live)
 
 
 def keep_timeline(run: RunDirectory, only: set[Path] | None = None) -> dict[str, int]:

@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,6 +140,7 @@ class Session:
         atexit.register(self._finish)
         # Its workers end by os._exit: for them this is the end of the program.
         when_imported("multiprocessing.util", self._await_end)
+        when_imported("ticktree.instrument.torch.peers", self._await_leaving)
         try:
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
@@ -201,6 +203,15 @@ class Session:
         util.register_after_fork(
             self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
         )
+
+    def _await_leaving(self, peers: Any) -> None:
+        def leave(store: Any, rank: int, runs: Sequence[str]) -> None:
+            if self.run is not None and self.recorder.recording:
+                from ticktree.session.gathering import gather
+
+                gather(self.run, store, rank, runs)
+
+        peers.leaving.append(leave)
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""

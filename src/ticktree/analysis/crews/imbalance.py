@@ -38,7 +38,8 @@ class Imbalance:
     @property
     def share(self) -> float:
         """What part of their time is lost: 0 where all have as much to do, 1 where one has everything."""
-        return self.lost_ns / self.busiest_ns * self.units / (self.units - 1)
+        # The mean is a whole number: of few nanoseconds, what is lost may look like a little more than all.
+        return min(1.0, self.lost_ns / self.busiest_ns * self.units / (self.units - 1))
 
 
 def imbalance(crew: Sequence[Unit], seen: Survey) -> Imbalance | None:

@@ -32,6 +32,7 @@ class Unit:
         started_ns: its first sign of life, since the run began; None where that is not known.
         last_ns: its last one.
         members: how many it stands for: more than one where short-lived ones were added up.
+        host: the machine it ran on; "" where the run has only one, or it is of several.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Unit:
     started_ns: int | None = None
     last_ns: int | None = None
     members: int = 1
+    host: str = ""
 
     def section(self, path: str) -> str:
         """Return `path`; "" where it is in no section of its own there."""
@@ -94,7 +96,11 @@ def roles(profile: Profile, by: By) -> list[Role]:
         groups.setdefault(unit.role, []).append(unit)
     if by == "role":
         return [Role(name, (_as_one(name, units),)) for name, units in groups.items()]
-    return [Role(name, tuple(_numbered(sorted(units, key=_order)))) for name, units in groups.items()]
+    numbered = {name: _numbered(sorted(units, key=_order)) for name, units in groups.items()}
+    several = len({unit.host for units in groups.values() for unit in units}) > 1
+    return [
+        Role(name, tuple(map(_with_host, units) if several else units)) for name, units in numbered.items()
+    ]
 
 
 def unit_of(found: Iterable[Role]) -> dict[str, Unit]:
@@ -151,6 +157,7 @@ def _unit(run: str, writers: list[Writer], by: By) -> Unit:
         started_ns=min(started, default=None),
         last_ns=max(last, default=None),
         members=max(writer.members for writer in writers),
+        host=chief.host,
     )
 
 
@@ -190,6 +197,10 @@ def _numbered(units: list[Unit]) -> list[Unit]:
         numbered.append(replace(unit, name=name))
         number = last + 1
     return numbered
+
+
+def _with_host(unit: Unit) -> Unit:
+    return replace(unit, name=f"{unit.name} on {unit.host}") if unit.host else unit
 
 
 def _as_one(name: str, units: list[Unit]) -> Unit:

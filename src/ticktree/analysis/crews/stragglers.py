@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, TypeAlias
 
+from ticktree.analysis.crews.meetings import is_meeting, late
 from ticktree.analysis.crews.roles import Role, Unit
 from ticktree.analysis.places import TELLING_SHARE, Place
 from ticktree.profile.stats import rounded_ratio
@@ -33,7 +34,7 @@ WHOLE_LIFE_SHARE = 0.8
 CLEARLY_MORE = 1.1
 
 
-Measure: TypeAlias = Literal["call", "total"]
+Measure: TypeAlias = Literal["call", "total", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,10 @@ class Straggler:
         unit: who.
         path: of the node where it loses most.
         chief: of the node at or below `path` that has most of what is lost.
-        measure: whether each of its calls takes longer, or all of them together.
+        measure: whether each of its calls takes longer, or all of them together, or it waits less for the others at a
+            collective than they for it.
         peers: how many others do the same.
-        took_ns: how long its mean call took, or all of them; waits are not counted.
+        took_ns: how long its mean call took, or all of them; waits are not counted. Of a wait: how long that was.
         peers_took_ns: the median of the same of its peers.
         calls: how many it made.
         peers_calls: the median of how many its peers made.
@@ -85,13 +87,19 @@ def stragglers(role: Role, found: Sequence[Place]) -> list[Straggler]:
     worst: dict[Unit, tuple[Straggler, Place]] = {}
     for crew in crews(role):
         for place in found[1:]:
-            if place.is_in_wait or place.node.wait or place.is_elsewhere:
+            if place.is_in_wait or place.is_elsewhere or (place.node.wait and not is_meeting(place.node)):
                 continue
-            for one in (*_slow_calls(place, crew), *_long_totals(place, crew)):
+            for one in _here(place, crew):
                 if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
                     worst[one.unit] = one, place
     chosen = [replace(one, chief=_chief(one, place, role)) for one, place in worst.values()]
     return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))
+
+
+def _here(place: Place, crew: Sequence[Unit]) -> list[Straggler]:
+    if place.node.wait:
+        return list(_late(place, crew))
+    return [*_slow_calls(place, crew), *_long_totals(place, crew)]
 
 
 def crews(role: Role) -> list[list[Unit]]:
@@ -130,6 +138,17 @@ def _long_totals(place: Place, crew: Sequence[Unit]) -> Iterator[Straggler]:
     took = {unit: place.busy_ns(unit) for unit, number in calls.items() if number}
     for unit, usual_ns in _slow(took):
         yield _straggler(place, "total", unit, took, usual_ns, calls, took[unit] - usual_ns)
+
+
+def _late(place: Place, crew: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: place.count(unit) for unit in crew}
+    most = max(calls.values())
+    if min(calls.values()) < max(LEAST_CALLS, (1 - IN_STEP_SHARE) * most):
+        return  # not all of them meet there
+    waited = {unit: rounded_ratio(place.total_ns(unit), number) for unit, number in calls.items()}
+    for unit, usual_ns in late(waited, DEVIATIONS):
+        excess_ns = (usual_ns - waited[unit]) * calls[unit]
+        yield _straggler(place, "wait", unit, waited, usual_ns, calls, excess_ns)
 
 
 def _straggler(
@@ -185,6 +204,8 @@ def _median_without(values: Sequence[int], at: int) -> float:
 
 def _chief(one: Straggler, place: Place, role: Role) -> str:
     """Return the path of the deepest node that has most of the excess of `one`, found at `place`."""
+    if one.measure == "wait":
+        return place.path
     peers = [unit for unit in role.equals if unit.run == one.unit.run and unit != one.unit]
     while True:
         waiting = [below for below in place.below if not below.node.wait]

@@ -58,6 +58,9 @@ def _said(one: Straggler, others: int, waiting: Blame | None) -> Iterator[str]:
         where += f", most of it in {last_name(one.chief)}"
     if one.measure == "call":
         yield f"{one.unit.name} takes {times(one.factor)} as long a call as {peers} in {where}"
+    elif one.measure == "wait":
+        verb = "waits" if one.peers == 1 else "wait"
+        yield f"{one.unit.name} comes last to {where}: {peers} {verb} {times(1 / one.factor)} as long there"
     else:
         yield f"{one.unit.name} has {times(one.factor)} as much to do as {peers} in {where}"
     if waiting is not None:
@@ -70,7 +73,7 @@ def _said(one: Straggler, others: int, waiting: Blame | None) -> Iterator[str]:
 
 
 def _evidence(one: Straggler, waiting: Blame | None, at_stake: float | None) -> Evidence:
-    unit = "a_call" if one.measure == "call" else "in_all"
+    unit = {"call": "a_call", "total": "in_all", "wait": "waited_a_call"}[one.measure]
     said: dict[str, str | int | float] = {"who": one.unit.name}
     if at_stake is not None:
         said["at_stake_share"] = at_stake

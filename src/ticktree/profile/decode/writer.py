@@ -36,6 +36,7 @@ def _writer(fields: Fields) -> Writer:
         started_ns=fields.whole_or_none("started_ns"),
         last_ns=fields.whole_or_none("last_ns"),
         members=fields.whole("members", 1),
+        host=fields.text("host") if "host" in fields else "",
     )
 
 

@@ -16,7 +16,14 @@ Object = dict[str, Any]
 
 def writers_list(writers: Mapping[str, Writer]) -> list[Object]:
     """Return `writers` in the order of their ids: all else names them by their place in this list."""
-    return [asdict(writers[key]) for key in sorted(writers)]
+    return [_object(writers[key]) for key in sorted(writers)]
+
+
+def _object(writer: Writer) -> Object:
+    fields = asdict(writer)
+    if not writer.host:  # of nearly every run, that of its metadata
+        del fields["host"]
+    return fields
 
 
 def critical_list(critical: Mapping[CriticalPlace, int], places: Mapping[str, int]) -> list[Object]:

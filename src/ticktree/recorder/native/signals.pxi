@@ -160,7 +160,7 @@ cdef class Wait:
         Args:
             function: What blocks.
             args: Its arguments.
-            key: Of the channel; None where it cannot be told.
+            key: Of the channel; None where it cannot be told; a function where only the result tells.
             came: Called with the result: whether that is what was waited for; by default, whatever it is.
         """
         cdef tt_section* section = &self.section.core
@@ -171,7 +171,7 @@ cdef class Wait:
         try:
             result = PyObject_Call(function, args, NULL)
             if key is not None and (came is None or came(result)):
-                at = self.channel.at(key)
+                at = self.channel.at(key(result) if callable(key) else key)
         except BaseException:
             tt_wait_leave(section, wait, NULL, 0, 0)
             raise

@@ -7,13 +7,11 @@ that lived longest are kept apart: stragglers and whole-run workers are among th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ticktree.profile import Node, Profile, Writer
-from ticktree.profile.critical import CriticalPlace
-from ticktree.profile.share import Share
-from ticktree.profile.wakes import Waker, Wakes
+from ticktree.profile import Profile, Writer
+from ticktree.profile.renaming import renamed
 from ticktree.run.reading.roles import role_of
 
 KEPT_APART = 256
@@ -29,21 +27,13 @@ def add_up_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
     crowds = _crowds(profile.writers.values(), kept_apart)
     if not crowds:
         return profile
-    renamed = {member.id: crowd.id for crowd, members in crowds for member in members}
+    new_ids = {member.id: crowd.id for crowd, members in crowds for member in members}
 
     def name(writer: str) -> str:
-        return renamed.get(writer, writer)
+        return new_ids.get(writer, writer)
 
-    critical: dict[CriticalPlace, int] = defaultdict(int)
-    for place, ns in profile.critical.items():
-        critical[CriticalPlace(name(place.writer), place.path)] += ns
-    alone = {key: writer for key, writer in profile.writers.items() if key not in renamed}
-    return replace(
-        profile,
-        root=_renamed(profile.root, name),
-        writers={**alone, **{crowd.id: crowd for crowd, _ in crowds}},
-        critical=dict(critical),
-    )
+    alone = {key: writer for key, writer in profile.writers.items() if key not in new_ids}
+    return renamed(profile, name, {**alone, **{crowd.id: crowd for crowd, _ in crowds}})
 
 
 def _crowds(writers: Iterable[Writer], kept_apart: int) -> list[tuple[Writer, list[Writer]]]:
@@ -80,38 +70,3 @@ def _crowd(members: list[Writer]) -> Writer:
 
 def _lived_ns(writer: Writer) -> int:
     return (writer.last_ns or 0) - (writer.started_ns or 0)
-
-
-def _renamed(root: Node, name: Callable[[str], str]) -> Node:
-    """The tree with other names for its writers; not by recursion: trees are deep."""
-    below: dict[int, dict[str, Node]] = defaultdict(dict)
-    order = [(root, -1)]
-    for at, (node, _) in enumerate(order):  # the list grows while it is walked
-        order.extend((child, at) for child in node.children.values())
-    for at in range(len(order) - 1, -1, -1):
-        node, parent = order[at]
-        children = below.pop(at, {})
-        done = replace(
-            node,
-            # In the order in which they were.
-            children={key: children[key] for key in node.children},
-            by_writer=_shares(node.by_writer, name),
-            wakers=_wakers(node.wakers, name),
-        )
-        below[parent][node.key] = done
-    return below[-1][root.key]
-
-
-def _shares(shares: Mapping[str, Share], name: Callable[[str], str]) -> dict[str, Share]:
-    whole: dict[str, Share] = defaultdict(Share)
-    for writer, share in shares.items():
-        whole[name(writer)] += share
-    return dict(whole)
-
-
-def _wakers(wakers: Mapping[Waker, Wakes], name: Callable[[str], str]) -> dict[Waker, Wakes]:
-    whole: dict[Waker, Wakes] = {}
-    for waker, wakes in wakers.items():
-        at = waker._replace(writer=name(waker.writer), by=name(waker.by))
-        whole[at] = whole[at] + wakes if at in whole else wakes
-    return whole

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
+from ticktree.run.elsewhere import read_elsewhere
 from ticktree.run.gathering import gather
 from ticktree.run.machine.kept import kept
 from ticktree.run.reading.crowds import add_up_crowds
@@ -41,7 +42,7 @@ def read_run(run: RunDirectory) -> Profile:
         whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    return add_up_crowds(whole.merge(folded.profile, _machine(run)))
+    return add_up_crowds(whole.merge(folded.profile, _machine(run), read_elsewhere(run)))
 
 
 def _machine(run: RunDirectory) -> Profile:

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import sys
+import sysconfig
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -26,6 +27,18 @@ class Program(NamedTuple):
     target: str
     is_module: bool
     arguments: tuple[str, ...]
+
+    @classmethod
+    def named(cls, target: str, is_module: bool, arguments: tuple[str, ...]) -> Program:
+        """The program that a user names: a file, or else a command of this interpreter's, such as `torchrun`.
+
+        Commands of other environments are not looked for: this interpreter lacks what they import.
+        """
+        if not is_module and target != "-" and not os.path.lexists(target):
+            command = Path(sysconfig.get_path("scripts"), target)
+            if os.sep not in target and _is_python(command):
+                target = str(command)
+        return cls(target, is_module, arguments)
 
     @property
     def name(self) -> str:
@@ -80,6 +93,16 @@ class Program(NamedTuple):
             raise TicktreeError(f"{self.target}: may not be read")
         if is_folder and not any((path / f"__main__.{suffix}").is_file() for suffix in ("py", "pyc")):
             raise TicktreeError(f"{self.target}: is a directory without a __main__.py")
+
+
+def _is_python(script: Path) -> bool:
+    """Whether a file begins as installers write commands: some by way of a shell, where the path is long."""
+    try:
+        with script.open("rb") as file:
+            head = file.read(1024)
+    except (OSError, ValueError):
+        return False
+    return head.startswith(b"#!") and any(b"python" in line for line in head.splitlines()[:2])
 
 
 def name_of_command(orig_argv: Sequence[str]) -> str:

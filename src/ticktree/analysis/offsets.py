@@ -1,0 +1,66 @@
+"""Offsets: how far apart the clocks of two machines are, told from where their ranks met; never by reading both.
+
+At a collective of all ranks nobody leaves before everybody has come. So of every meeting, on one clock: a rank of A
+left after each of B came, and came before each of B left. Each meeting bounds the offset from both sides; together, by
+the narrowest. (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989, bounds it likewise, by
+when a message was sent and its answer came.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ticktree.analysis.crews.meetings import BLOCKING
+from ticktree.profile.timeline import Timeline
+
+# Bounds of fewer meetings may be right by chance where the ranks did not meet at all.
+LEAST_MEETINGS = 3
+
+_Moments = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """What to add to the times of one run so that they are those of another.
+
+    Attributes:
+        ns: the middle of what it can be.
+        bound_ns: it is at most so much more or less.
+        meetings: how many it was told from.
+    """
+
+    ns: int
+    bound_ns: int
+    meetings: int
+
+
+def offset(of: Timeline, to: Timeline) -> Offset | None:
+    """Return what to add to times of `of` for those of `to`.
+
+    None where it is not known: they did not meet often enough, or not all meetings are kept, or no offset fits all of
+    them, as where clocks drift apart.
+    """
+    ours, theirs = _meetings(of), _meetings(to)
+    if not ours or not theirs or of.overwritten or to.overwritten:
+        return None
+    counts = {len(came) for came, _ in (*ours, *theirs)}
+    if len(counts) != 1 or min(counts) < LEAST_MEETINGS:
+        return None
+    least = max(int((came - left).max()) for came, _ in theirs for _, left in ours)
+    most = min(int((left - came).min()) for _, left in theirs for came, _ in ours)
+    if least > most:
+        return None
+    middle = (least + most) // 2
+    return Offset(middle, most - middle, counts.pop())
+
+
+def _meetings(timeline: Timeline) -> list[tuple[_Moments, _Moments]]:
+    """When each rank came to each meeting, and when it left: of those that met at all."""
+    meets = np.array([spot.wait and spot.name in BLOCKING for spot in timeline.spots], bool)
+    calls = np.flatnonzero(meets[timeline.spot]) if len(meets) else np.empty(0, np.int64)
+    processes = np.array([lane.process for lane in timeline.lanes])[timeline.lane[calls]]
+    found = [calls[processes == process] for process in np.unique(processes)]
+    return [(timeline.start_ns[each], timeline.end_ns[each]) for each in found]

@@ -1,0 +1,150 @@
+"""`ticktree merge`: the runs of one job, from several machines, as one."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ticktree.cli import options
+from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.files import deliver
+from ticktree.cli.progress import progress
+from ticktree.cli.screen import note, show, view_options
+from ticktree.errors import TicktreeError
+from ticktree.profile import Profile
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.directory import RunDirectory
+from ticktree.run.job import copied_run, gathered, missing
+from ticktree.run.manifest import MANIFEST_NAME
+from ticktree.run.merging.engines import ENGINES, engine
+from ticktree.run.merging.job import Job
+from ticktree.run.merging.part import Part
+from ticktree.run.reading.crowds import add_up_crowds
+
+_NAMED_AT_MOST = 3
+# The loss that counts what `--skip` has left out.
+_LEFT_OUT = "profiles_not_merged"
+# That of runs of which the job's rank 0 knows, and whose profiles did not come to it.
+_NOT_GATHERED = "runs_not_gathered"
+
+
+@click.command("merge", short_help="The runs of one job, as one.")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@options.output
+@click.option("--name", metavar="NAME", help="What to call the merged run; by default job.")
+@click.option(
+    "--engine",
+    "engine_name",
+    type=click.Choice(list(ENGINES)),
+    default="process",
+    show_default=True,
+    help="Where the work is done.",
+)
+@click.option("--skip", is_flag=True, help="Leave out what cannot be read, and count it among the losses.")
+@click.option("--allow-different", is_flag=True, help="Merge runs of different programs.")
+@click.option(
+    "--no-writers",
+    is_flag=True,
+    help="Leave out whose each part is: for thousands of processes, of which only the sums are wanted.",
+)
+def command(
+    runs: tuple[str, ...],
+    output: Path | None,
+    name: str | None,
+    engine_name: str,
+    skip: bool,
+    allow_different: bool,
+    no_writers: bool,
+) -> None:
+    """Fold the runs of one job, as from several machines, into one profile.
+
+    RUN is a run's directory, a directory of runs (all of them), a saved profile, or a pattern of such names in quotes:
+    'runs/**/*.json'. Without -o FILE the merged tree is printed. Clocks of different machines are never compared.
+    """
+    with progress("merging"):
+        finish_abandoned()
+        sources = _sources(runs)
+        part = engine(engine_name).reduce(sources, Job.of(sources, name, keeps_writers=not no_writers))
+    _refuse(part, skip, allow_different)
+    profile = _whole(part, sum(map(missing, sources)))
+    reason = why_empty(profile)
+    if reason is not None:
+        note(f"Nothing was recorded: {reason}.")
+    if output is None:
+        from ticktree.cli.judging import settings_or_defaults
+        from ticktree.outputs import OUTPUTS
+
+        view = replace(view_options(sys.stdout), settings=settings_or_defaults())
+        show(OUTPUTS["terminal"].render(profile, view), sys.stdout)
+        return
+    deliver(profile.to_json().encode(), output)
+    if output != Path("-"):
+        note(f"{part.sources:,} runs in {output}; `ticktree report {output}` shows them")
+
+
+def _sources(words: Sequence[str]) -> list[Path]:
+    """What is meant by the words of the command line, each once and in a fixed order.
+
+    Raises:
+        TicktreeError: Nothing is of such a name.
+    """
+    found: dict[Path, None] = {}
+    for word in words:
+        paths = [Path(word)]
+        if glob.has_magic(word) and not paths[0].exists():
+            # Hidden files are those that somebody is writing.
+            paths = [Path(path) for path in sorted(glob.glob(word, recursive=True))]  # noqa: PTH207 - ** and names
+            if not paths:
+                raise TicktreeError(f"{word}: no file or run is of such a name")
+        for path in paths:
+            found.update(dict.fromkeys(_each(path)))
+    # A gathered copy is of what had been recorded by then; where the run itself is there too, that has all of it.
+    ids = {RunDirectory.open(path).id for path in found if (path / MANIFEST_NAME).exists()}
+    return [path for path in found if copied_run(path) not in ids]
+
+
+def _each(path: Path) -> list[Path]:
+    """Of a directory of runs each of them, of a run what it has gathered too.
+
+    What else is in a run's directory, its manifest above all, is the run.
+    """
+    if (path.parent / MANIFEST_NAME).exists() and path.name.endswith(".json"):
+        path = path.parent
+    if (path / MANIFEST_NAME).exists():
+        return [path, *gathered(path)]
+    runs = RunDirectory.list(path) if path.is_dir() else []
+    return [each for run in runs for each in _each(path / run.path.name)] or [path]
+
+
+def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
+    """Go no further with what would be no profile of one job.
+
+    Raises:
+        TicktreeError: Something cannot be read, or is there twice, or is of another program.
+    """
+    if part.failed and not (skip and part.sources):
+        raise TicktreeError(_listed([reason for _, reason in sorted(part.failed)], "cannot be read"))
+    for _, reason in sorted(part.failed)[:_NAMED_AT_MOST]:
+        note(f"Left out: {reason}")
+    if part.again:
+        twice = [f"{second} has a run that {first} has too" for second, first in sorted(part.again)]
+        raise TicktreeError(_listed(twice, "are there twice"))
+    if len(part.programs) > 1 and not allow_different:
+        said = ", ".join(f"{program} ({count:,})" for program, count in sorted(part.programs.items()))
+        raise TicktreeError(f"these are runs of different programs: {said}; --allow-different merges them")
+
+
+def _listed(reasons: Sequence[str], what: str) -> str:
+    more = len(reasons) - _NAMED_AT_MOST
+    told = "; ".join(reasons[:_NAMED_AT_MOST])
+    return f"{told}; {more:,} more {what}" if more > 0 else told
+
+
+def _whole(part: Part, did_not_come: int) -> Profile:
+    losses = {_LEFT_OUT: len(part.failed), _NOT_GATHERED: did_not_come}
+    return add_up_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))

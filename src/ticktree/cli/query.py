@@ -1,0 +1,63 @@
+"""`ticktree query`: SQL over a run."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from ticktree.cli import options
+from ticktree.cli.datasets import is_dataset, write_dataset
+from ticktree.cli.files import deliver, read
+from ticktree.cli.progress import progress
+from ticktree.cli.querying.answers import FORMATS
+from ticktree.cli.querying.database import Database
+from ticktree.cli.screen import note, show
+
+
+@click.command("query", short_help="SQL over a run.")
+@click.argument("words", metavar="[RUN] SQL", nargs=-1, required=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(list(FORMATS)), default="terminal", show_default=True
+)
+@options.output
+def command(words: tuple[str, ...], format_name: str, output: Path | None) -> None:
+    """Answer a SELECT over a run's tables: nodes, loops, gauges, processes, threads, shares, losses, metadata.
+
+    Of a run with a timeline also: calls, ticks. RUN is a run, a saved profile, a directory that `export --to parquet
+    --table all` has written, or left out: the newest run in ./ticktree-runs. The query reads these tables and nothing
+    else.
+    """
+    if len(words) > 2:
+        raise click.UsageError("give a run and one query, in quotes.")
+    *runs, sql = words
+    run = Path(runs[0]) if runs else None
+    with _database(run) as database:
+        columns, rows = database.select(sql)
+        pieces = FORMATS[format_name](columns, rows)
+        if not database.has_calls and re.search(r"\b(calls|ticks)\b", sql, re.IGNORECASE):
+            note(
+                "This run has no timeline, so that calls and ticks are empty: `ticktree run --timeline` records one"
+            )
+        if output is None or output == Path("-"):
+            for piece in pieces:
+                show(piece.encode(errors="backslashreplace"), sys.stdout)
+        else:
+            deliver("".join(pieces).encode(errors="backslashreplace"), output)
+
+
+@contextmanager
+def _database(run: Path | None) -> Iterator[Database]:
+    with tempfile.TemporaryDirectory(prefix="ticktree-query-") as scratch:
+        if run is not None and is_dataset(run):
+            folder = run
+        else:
+            profile, folder = read(run), Path(scratch) / "dataset"
+            with progress("making tables"):
+                write_dataset(folder, profile, run)
+        yield Database(folder, Path(scratch) / "spilled")

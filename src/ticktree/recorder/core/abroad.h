@@ -1,0 +1,87 @@
+/* Work done here for a section of another process: its rows hang under the same names. */
+#ifndef TICKTREE_ABROAD_H
+#define TICKTREE_ABROAD_H
+
+#include "edge.h"
+#include "origin.h"
+
+/* Where a thread's sections hung before it began to work for somebody else. */
+typedef struct {
+    tt_thread *thread; /* NULL: nothing to restore */
+    tt_ref home;
+    tt_frame *parent;
+    uint64_t parent_serial;
+    uint32_t generation;
+} tt_abroad;
+
+/* The node that `names` lead to in the calling thread's own tree, made where it is missing: it has no calls of its own
+ * here. The deepest that there is room for. */
+static tt_ref tt_abroad_node(tt_recorder *recorder, tt_thread *thread, tt_section *const *names, size_t count)
+{
+    tt_ref at = thread->slot->root;
+    for (size_t i = 0; i < count; i++) {
+        tt_ref below = tt_node_find(names[i], at);
+        if (!below) {
+            tt_lose(recorder, TT_LOSS_NODES);
+            break;
+        }
+        at = below;
+    }
+    return at;
+}
+
+/* From now on what this thread does hangs there; not inside anything that is open here. */
+static tt_abroad tt_abroad_begin(tt_recorder *recorder, tt_section *const *names, size_t count)
+{
+    tt_abroad none = {0};
+    tt_thread *thread = tt_thread_here(recorder);
+    if (!thread || thread->base.top || thread->stacks) return none;
+    tt_stack *base = &thread->base;
+    tt_abroad before = {thread, base->home, base->parent, base->parent_serial, recorder->generation};
+    base->home = tt_abroad_node(recorder, thread, names, count);
+    base->parent = NULL;
+    return before;
+}
+
+static void tt_abroad_end(tt_recorder *recorder, const tt_abroad *before)
+{
+    tt_thread *thread = before->thread;
+    if (!thread || before->generation != recorder->generation || recorder->forked) return;
+    /* What was done below is looked for only where the nodes above say that something was. */
+    for (tt_node *node = tt_node_at(recorder, thread->base.home); !(node->flags & TT_NODE_ROOT) && !node->running;
+         node = tt_node_at(recorder, node->parent))
+        node->running = 1;
+    thread->base.home = before->home;
+    thread->base.parent = before->parent;
+    thread->base.parent_serial = before->parent_serial;
+}
+
+/* What the calling thread does from now on was called by who signalled last: the path that led here goes on from there,
+ * if that was after the thread was last heard of: else it worked at something else meanwhile, and came to this after. A
+ * thread that has been in no section yet was waiting for its first call. */
+static void tt_abroad_follow(tt_recorder *recorder, tt_channels *channels, uint64_t key)
+{
+    tt_message message;
+    tt_moment now = tt_moment_now(recorder);
+    if (!tt_ask(recorder, channels, key, now, &message) || !message.path.count) return;
+    tt_thread *thread = tt_thread_here(recorder);
+    if (!thread || thread->base.top || thread->stacks) return;
+    tt_path *path = tt_path_of(recorder, thread);
+    int is_new = !tt_node_at(recorder, thread->slot->root)->first_child;
+    if (!path || (!is_new && message.path.at_ns <= path->mark_ns)) return;
+    tt_path_switch(recorder, thread, &message.path, thread->slot->tree, thread->slot->root, now);
+}
+
+/* The same place, for a task of this thread that is about to open its first section. */
+static void tt_abroad_origin(tt_recorder *recorder, tt_section *const *names, size_t count, tt_origin *origin)
+{
+    tt_thread *thread = tt_thread_here(recorder);
+    *origin = (tt_origin){0};
+    if (!thread) return;
+    origin->thread = thread;
+    origin->node = tt_abroad_node(recorder, thread, names, count);
+    origin->generation = recorder->generation;
+    origin->made = tt_now(recorder);
+}
+
+#endif

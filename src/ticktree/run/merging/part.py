@@ -1,0 +1,123 @@
+"""Part: some runs of a job, merged, and what there is to say of them. Parts combine in any order and grouping."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ticktree.errors import TicktreeError
+from ticktree.profile import Profile, Writer
+from ticktree.profile.renaming import renamed
+from ticktree.profile.summing import sums_of
+from ticktree.run.loading import load
+from ticktree.run.merging.job import Job
+from ticktree.run.merging.program import program_of
+
+# Between a process's own id and the tag of the run it is of: processes of two machines may have the same number and
+# start, as containers that are started together do.
+_AT = "@"
+_TAG_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some runs of a job, merged.
+
+    Attributes:
+        profile: of all of them.
+        sources: how many were read.
+        runs: what tells each run from every other, and the source that it was first met in.
+        again: sources in which a run was met again, each with where it had been met before.
+        programs: how many sources are of each program; those that do not say are not among them.
+        failed: sources that could not be read, each with the reason.
+    """
+
+    profile: Profile = field(default_factory=Profile)
+    sources: int = 0
+    runs: Mapping[str, str] = field(default_factory=dict)
+    again: frozenset[tuple[str, str]] = frozenset()
+    programs: Mapping[str, int] = field(default_factory=dict)
+    failed: frozenset[tuple[str, str]] = frozenset()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The profile as JSON: trees may be deeper than pickle can go.
+        fields = (self.sources, dict(self.runs), self.again, dict(self.programs), self.failed)
+        return _unpickled, (self.profile.to_json(), *fields)
+
+
+def part_of(source: Path, job: Job) -> Part:
+    """Return what one source says, as a part of `job`; where it cannot be read, that and nothing else.
+
+    Args:
+        source: a run's directory, a saved profile, or whatever else `ticktree report` reads.
+        job: what it is a part of.
+    """
+    try:
+        profile = load(source)
+    except TicktreeError as error:
+        return Part(failed=frozenset({(str(source), str(error))}))
+    program = program_of(profile)
+    return Part(
+        profile=_as_part(profile, job),
+        sources=1,
+        runs=dict.fromkeys(_tags(profile), str(source)),
+        programs={program: 1} if program else {},
+    )
+
+
+def joined(parts: Iterable[Part]) -> Part:
+    """Return some parts as one; without any, what adds nothing."""
+    every = list(parts)
+    runs: dict[str, str] = {}
+    again: set[tuple[str, str]] = set()
+    for part in every:
+        for tag in part.runs.keys() & runs.keys():
+            first, second = sorted((part.runs[tag], runs[tag]))
+            again.add((second, first))
+        # The alphabetically first: it does not matter then who comes first.
+        runs.update((tag, min(source, runs.get(tag, source))) for tag, source in part.runs.items())
+    return Part(
+        profile=Profile().merge(*(part.profile for part in every)),
+        sources=sum(part.sources for part in every),
+        runs=runs,
+        again=frozenset(again.union(*(part.again for part in every))),
+        programs=sums_of(part.programs for part in every),
+        failed=frozenset().union(*(part.failed for part in every)),
+    )
+
+
+def _unpickled(profile: str, *fields: Any) -> Part:
+    return Part(Profile.from_json(profile), *fields)
+
+
+def _as_part(profile: Profile, job: Job) -> Profile:
+    if not job.keeps_writers:
+        return renamed(profile, None, {}, job.id)
+    hosts = profile.metadata.get("host", frozenset())
+    host = str(next(iter(hosts))) if len(hosts) == 1 else ""
+    new_ids = {key: _tagged(writer) for key, writer in profile.writers.items()}
+    writers = {
+        new_ids[key]: replace(writer, id=new_ids[key], run=job.id, host=writer.host or host)
+        for key, writer in profile.writers.items()
+    }
+    return renamed(profile, new_ids.__getitem__, writers, job.id)
+
+
+def _tagged(writer: Writer) -> str:
+    """The id of a writer, with the tag of its run; one that has been merged before has it."""
+    process, slash, tree = writer.id.partition("/")
+    return writer.id if _AT in process else f"{process}{_AT}{_tag(writer.run)}{slash}{tree}"
+
+
+def _tags(profile: Profile) -> set[str]:
+    """The tags of the runs that a profile is of, as far as it says."""
+    if not profile.writers:
+        return {_tag(run) for _, _, node in profile.root.walk() for run in node.per_run}
+    return {_tagged(writer).partition("/")[0].partition(_AT)[2] for writer in profile.writers.values()}
+
+
+def _tag(run: str) -> str:
+    return hashlib.sha256(run.encode(errors="surrogateescape")).hexdigest()[:_TAG_DIGITS]

@@ -1,0 +1,83 @@
+"""Gathering: the profiles of a job's other machines, over its own store, as its ranks leave it.
+
+Of each run one rank, the one with the lowest number, puts what was recorded of it into the store; rank 0 waits a while
+and keeps what has come beside its own run, for `ticktree merge`. Why a store and no collective: a collective needs
+every rank, in the same order; one that has died, or has gone another way, would hold up the end of all others for half
+an hour. Here nobody waits but rank 0, for some seconds, and what does not come in time is on its own machine's disk.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ticktree.run.job import expect, keep
+
+if TYPE_CHECKING:
+    from ticktree.run.directory import RunDirectory
+
+# How many seconds rank 0 waits at its end for those of others; 0 gathers nothing.
+WITHIN_VARIABLE = "TICKTREE_GATHER_WITHIN"
+_WITHIN_S = 10.0
+# For a store that answers no more.
+_PATIENCE_S = 3.0
+_LOOK_EVERY_S = 0.05
+
+
+def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> None:
+    """Put this run's profile into the job's store, or on rank 0 keep those of the others.
+
+    Args:
+        run: This rank's.
+        store: The job's, as torch.distributed has it.
+        rank: This rank's number.
+        runs: What tells the run of each rank from others.
+    """
+    within_s = _within_s()
+    if within_s <= 0:
+        return
+    others = [each for each in dict.fromkeys(runs) if each != runs[0]]
+    if rank == 0:
+        expect(run, len(others))
+        _keep(run, _client(store), others, within_s)
+    elif runs[rank] != runs[0] and runs.index(runs[rank]) == rank:
+        packed = gzip.compress(run.profile().to_json().encode(), compresslevel=6)
+        _client(store).set(_key(runs[rank]), packed)
+
+
+def _client(store: Any) -> Any:
+    """A connection of our own, which gives up soon: the program's waits for half an hour where nobody answers."""
+    kind: Any = sys.modules["torch.distributed"].TCPStore
+    while not isinstance(store, kind):
+        store = store.underlying_store  # of stores that are no prefix of one, there is none
+    patience = timedelta(seconds=_PATIENCE_S)
+    return kind(store.host, store.port, is_master=False, timeout=patience, wait_for_workers=False)
+
+
+def _keep(run: RunDirectory, store: Any, others: Sequence[str], within_s: float) -> None:
+    deadline = time.monotonic() + within_s
+    missing = list(others)
+    while missing and time.monotonic() < deadline:
+        for other in [other for other in missing if store.check([_key(other)])]:
+            missing.remove(other)
+            # What ranks say of their run ends with its memory directory, which is called by its id.
+            keep(run, other.rpartition("/")[2], store.get(_key(other)))
+        if missing:
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _key(run: str) -> str:
+    return f"ticktree/profile/{hashlib.sha256(run.encode()).hexdigest()[:16]}"
+
+
+def _within_s() -> float:
+    with suppress(ValueError):
+        return float(os.environ.get(WITHIN_VARIABLE, _WITHIN_S))
+    return _WITHIN_S

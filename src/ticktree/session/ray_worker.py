@@ -1,0 +1,106 @@
+"""A worker of Ray's, told by the job that it works for to record into the job's run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
+from ticktree.session.session import current
+
+if TYPE_CHECKING:
+    from ticktree.run.directory import RunDirectory
+
+
+def begin(word: Mapping[str, Any]) -> bool:
+    """Called as a worker starts: what it is called to do will be recorded from its first call on.
+
+    Args:
+        word: What `word_of` made, in the driver.
+
+    Returns:
+        Whether it takes out what calls carry; never raises.
+    """
+    if OFF_FOR_GOOD:
+        return False
+    try:
+        from ticktree.instrument.ray.executing import Work
+
+        worker = _Worker(word)
+        Work(current.recorder, worker.is_ready).wrap()
+    except Exception:
+        return False
+    return True
+
+
+class _Worker:
+    """This process, from its first call until the job's end."""
+
+    def __init__(self, word: Mapping[str, Any]) -> None:
+        self._word = word
+        self._run: RunDirectory | None = None
+        self._has_begun = False
+
+    def is_ready(self, kind: str) -> bool:
+        """Whether what is called now is to be recorded.
+
+        Args:
+            kind: The class of the actor that this is; "" where it is none.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            try:
+                self._begin(kind)
+            except Exception:  # there is no place for it here: the call goes on, and is not recorded
+                self._run = None
+        if self._run is not None and self._run.is_finished():
+            # The job is over, and this is an actor that outlives it.
+            self._run = None
+            current.disable()
+        return self._run is not None and current.recorder.recording
+
+    def _begin(self, kind: str) -> None:
+        import ray
+
+        from ticktree.instrument import install_from_environment
+        from ticktree.instrument.ray.executing import TASKS
+        from ticktree.run.cluster.word import reached
+
+        os.environ.update(self._word["environment"])
+        run = reached(self._word)
+        parent = str(self._word["parent"])
+        if run is None:
+            run, parent = self._part()
+            # The calls one by one stay where they are.
+            os.environ.pop(TIMELINE_VARIABLE, None)
+        current.armed = True
+        if os.environ.get(MEMORY_VARIABLE):
+            current.recorder.measure_all()
+        os.environ.pop(RUN_VARIABLE, None)  # empty, where Ray was started by a program that is recorded
+        current.enable(run, parent)
+        said = ray.get_runtime_context().get_actor_name() if kind else None
+        current.recorder.name_process(said or kind or TASKS)
+        current.recorder.role(kind or TASKS)
+        install_from_environment()
+        self._take_to_calls()
+        self._run = run
+
+    def _part(self) -> tuple[RunDirectory, str]:
+        """This node's part of the run, and what its processes hang under: nothing of it."""
+        import ray
+
+        from ticktree.run.cluster.gatherer import elapsed_by_gatherer
+        from ticktree.run.cluster.node import join_part
+
+        node = ray.get_runtime_context().get_node_id()
+        part = join_part(self._word, node, lambda: elapsed_by_gatherer(self._word))
+        owner = part.manifest.owner
+        return part, f"{owner.pid}-{owner.started}-1:0"
+
+    @staticmethod
+    def _take_to_calls() -> None:
+        from ticktree.instrument import installed
+        from ticktree.instrument.ray.submitting import carry
+
+        carry("ray" in installed())

@@ -1,0 +1,97 @@
+"""Programs that use Ray, recorded: what they find is what they would have found, and all of it is in one tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis import findings
+
+pytest.importorskip("ray")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
+
+
+def at(profile, path):
+    """The node at a path, whose names are joined by slashes; None where there is none."""
+    node = profile.root
+    for name in path.split("/"):
+        node = node.children.get(name) if node is not None else None
+    return node
+
+
+def count(profile, path):
+    node = at(profile, path)
+    return node.count if node is not None else None
+
+
+EXPECTED = {
+    "given": ["GIVEN"],
+    "squares": [1, 2, 5, 10],
+    "nothing": ["yes", "kept", 1],
+    "nested": 9,
+    "streamed": [0, 1, 2],
+    "failed": "ValueError: mine",
+    "added": [6, 8, 7],
+    "asked": 7,
+    "awaited": [0, 1, 2],
+    "plain": "plain",
+    "waited": [2, 0],
+}
+
+
+def holds_what_one_node_did(profile):
+    assert count(profile, "tasks/square/inside") == 4
+    assert count(profile, "tasks/nothing") == 1, "a call without arguments carries where it was made, too"
+    assert count(profile, "tasks/nested/nest/square/inside") == 1
+    assert count(profile, "tasks/stream") == 4, "three items, and the end"
+    assert count(profile, "tasks/failing") == 1
+    assert count(profile, "actors/Counter/__init__") == 2
+    assert count(profile, "actors/Counter/add") == 3
+    assert count(profile, "actors/Counter/ask/Counter/get") == 1
+    assert count(profile, "actors/Waiter/wait/asleep") == 3
+    assert count(profile, "actors/Waiter/plain/awake") == 1
+    assert count(profile, "actors/square/inside") == 2
+    assert count(profile, "tasks/ray.get square") == 1
+    assert at(profile, "tasks/ray.get square").wait
+    assert at(profile, "actors/ray.wait square").wait
+    assert all(loss == "signals_without_place" for loss in profile.losses), profile.losses
+
+
+def test_tasks_and_actors_hang_below_the_sections_that_called_them(recorded):
+    profile, said = recorded("one_node.py")
+    assert said == EXPECTED
+    holds_what_one_node_did(profile)
+    names = {writer.process_name for writer in profile.writers.values()}
+    assert {"Counter", "second", "Waiter", "ray tasks"} <= names
+    by = {waker.by.partition("/")[0] for waker in at(profile, "tasks/ray.get square").wakers}
+    tasks = {writer.process for writer in profile.writers.values() if writer.role == "ray tasks"}
+    assert by, "somebody ended the wait"
+    assert by <= tasks
+
+
+def test_one_line_in_the_program_is_enough(recorded):
+    profile, said = recorded("one_node.py", "--enable", under=False)
+    assert said == EXPECTED
+    holds_what_one_node_did(profile)
+
+
+def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorded):
+    profile, said = recorded("several_nodes.py", "--runners", "4", "--slow", "0.2")
+    assert count(profile, "train/Runner/sample/step") == 80
+    assert profile.losses.keys() <= {"signals_without_place"}
+    runners = {writer.process for writer in profile.writers.values() if writer.role == "Runner"}
+    assert len(runners) == 4
+    assert said["left"] == [], "a node's memory is given back"
+    told = [finding for finding in findings(profile) if finding.rule == "straggler"]
+    assert len(told) == 1, "one of four runners is slower, wherever it runs"
+    assert told[0].evidence["who"].startswith("Runner")
+
+
+def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(recorded):
+    profile, _ = recorded("several_nodes.py", "--kill")
+    assert count(profile, "train/Runner/sample/step") == 40, (
+        "all that was handed over before it died is there"
+    )
+    assert count(profile, "train/after/Runner/sample/step") == 5, "the other node goes on"
+    assert count(profile, "train/lost/Runner/last_word") is None, "what it had not handed over is not"
+    assert profile.losses["ray_nodes_not_read_to_their_end"] == 1
+    assert profile.losses["ray_milliseconds_not_collected"] > 0

@@ -1,0 +1,113 @@
+"""Parts of a run that other machines handed over: read with it, each once, and gone when it is finished."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticktree.profile import Node, Profile, Stats, Writer
+from ticktree.profile.share import Share
+from ticktree.run.cluster.node import end_part, find_part, join_part
+from ticktree.run.cluster.word import reached, word_of
+from ticktree.run.directory import RunDirectory
+from ticktree.run.elsewhere import FOLDER, keep_elsewhere, read_elsewhere
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path, monkeypatch):
+    (tmp_path / "shm").mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    run = RunDirectory.create("train", tmp_path / "runs")
+    yield run
+    run.finish()
+
+
+def nobody_is_asked():
+    raise AssertionError("on the same machine the clock is the same")
+
+
+def part(count, run="part-of-a-node"):
+    step = Node(
+        name="step",
+        own_ns=count,
+        steady=Stats.of([1] * count),
+        by_writer={"7-1/1": Share(count, count, count)},
+    )
+    return Profile(
+        root=Node(name="root", children={"step": step}), writers={"7-1/1": Writer(id="7-1/1", run=run)}
+    )
+
+
+def test_what_was_handed_over_last_is_all_that_counts(run):
+    keep_elsewhere(run, "a", part(2).to_json().encode())
+    keep_elsewhere(run, "a", part(5).to_json().encode())
+    keep_elsewhere(run, "b", part(10, run="of-another-node").to_json().encode())
+    profile = run.profile()
+    profile.check()
+    assert profile.root.children["step"].count == 15
+    assert {writer.run for writer in profile.writers.values()} == {run.id}
+    assert len(profile.writers) == 2, "processes of the same number on two machines are two"
+
+
+def test_a_finished_run_has_it_in_its_profile_and_takes_no_more(run):
+    keep_elsewhere(run, "a", part(2).to_json().encode())
+    assert run.finish().root.children["step"].count == 2
+    assert not (run.path / FOLDER).exists()
+    keep_elsewhere(run, "a", part(9).to_json().encode())
+    assert run.profile().root.children["step"].count == 2
+
+
+def test_a_part_that_cannot_be_read_is_a_loss(run):
+    keep_elsewhere(run, "a", part(2).to_json().encode())
+    keep_elsewhere(run, "b", b'{"schema": ')
+    found = read_elsewhere(run)
+    assert found.root.children["step"].count == 2
+    assert found.losses == {"parts_from_elsewhere_damaged": 1}
+
+
+def test_a_run_is_reached_only_where_its_memory_is(run, tmp_path, monkeypatch):
+    word = word_of(run, "1-1-1:0", {})
+    assert reached(word).path == run.path
+    assert reached({**word, "id": "another"}) is None
+    assert reached({**word, "run": str(tmp_path / "nowhere")}) is None
+    (tmp_path / "other").mkdir()
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "other"))
+    assert reached(word) is None
+
+
+def test_all_workers_of_a_node_find_the_same_part_and_those_of_another_node_another(run):
+    word = word_of(run, "1-1-1:0", {})
+    assert find_part(word, "a" * 56) is None
+    first = join_part(word, "a" * 56, nobody_is_asked)
+    assert join_part(word, "a" * 56, nobody_is_asked).id == first.id
+    assert find_part(word, "a" * 56).id == first.id
+    other = join_part(word, "b" * 56, nobody_is_asked)
+    assert other.id != first.id
+    assert first.manifest.began_ns == run.manifest.began_ns
+    for node, part in (("a", first), ("b", other)):
+        end_part(word, node * 56, part)
+        assert part.is_finished()
+        assert find_part(word, node * 56) is None
+
+
+def test_on_another_machine_the_run_began_as_long_ago_as_its_own_machine_says(run, monkeypatch):
+    word = {**word_of(run, "1-1-1:0", {}), "boot": "of another machine"}
+    monkeypatch.setattr("time.clock_gettime_ns", lambda _: 5_000_000_000)
+    part = join_part(word, "c" * 56, lambda: 2_000_000_000)
+    assert part.manifest.began_ns == 3_000_000_000
+    end_part(word, "c" * 56, part)
+
+
+def test_a_directory_that_others_can_enter_is_not_used(run, tmp_path):
+    import os
+
+    from ticktree.errors import TicktreeError
+
+    (tmp_path / "tmp" / f"ticktree-cluster-{os.geteuid()}").mkdir(mode=0o755)
+    with pytest.raises(TicktreeError, match="only this user"):
+        join_part(word_of(run, "1-1-1:0", {}), "d" * 56, nobody_is_asked)
