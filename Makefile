@@ -10,7 +10,7 @@ VENV := .venv
 DEMO_VENV := $(if $(filter $(WORKLOAD),$(APART)),$(VENV)-$(WORKLOAD),$(VENV))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
 PYTEST := $(BIN)/python -m pytest
 # One worker a processor, `make test WORKERS=0` for none: many tests start programs of their own, and more than eight at
 # once wait for one another. Whoever has nothing left takes over what others have not begun.
@@ -88,6 +88,9 @@ $(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirement
 	$(PIP) install --constraint constraints.txt --requirement workloads/$*/requirements.txt
 	@touch $@
 
+# What else can only be tested there.
+ALSO_mlagents_trainer := tests/compat/test_mlagents_side_by_side.py
+
 define apart
 $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
 	test -x $(VENV)-$(1)/bin/python || $(PYTHON) -m venv $(VENV)-$(1)
@@ -97,7 +100,7 @@ $(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURC
 	@touch $$@
 
 test-apart-$(1): $(VENV)-$(1)/.$(1)
-	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1)
+	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1) $(ALSO_$(1))
 endef
 $(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 

@@ -1,5 +1,6 @@
 """Percentiles of millions of single calls: `ticktree query`, beside pandas over viztracer's JSON; time and memory.
 
+    python -m pip install 'ticktree[query]' pandas viztracer
     python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3]
 
 The calls are those of a synthetic loop, spread over five processes. They are written as a dataset (`ticktree export

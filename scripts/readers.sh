@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 mkdir -p .readers
 cd .readers
 
-# Debian's: `go tool pprof` and `promtool`. Unpacked only, so that no service is started.
+# Debian's: `go tool pprof`, `promtool`, and Prometheus itself. Unpacked only, so that no service is started.
 debian() {
     command -v apt-get >/dev/null || return
     local go
@@ -24,5 +24,5 @@ npms() {
     npm install --no-audit --no-fund --silent --prefix . speedscope@1.25.0
 }
 
-debian || echo "not got from Debian, so not compared: pprof files with go's reader, prometheus files with promtool"
+debian || echo "not got from Debian, so not compared: pprof files with go's reader, prometheus files with promtool; and no run was read by a real Prometheus"
 npms || echo "not got from npm, so not compared: speedscope files with its own importer"

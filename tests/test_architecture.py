@@ -29,9 +29,11 @@ MAY_IMPORT = {
     "session": {"recorder", "run", "profile", "outputs", "instrument"},
     "compat": {"", "session", "recorder", "run", "profile", "outputs"},
     "demo": {""},
+    "publishing": {"", "run", "profile", "analysis", "outputs"},
     "trackers": {"profile", "outputs"},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
+        "publishing",
         "configuration",
     },
     "testing": {"recorder", "run", "profile", "analysis", "outputs", "session", "configuration"},

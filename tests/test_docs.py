@@ -34,6 +34,7 @@ READERS_LOSSES = (
     "processes_outlived_run",
     "negative_self_times",
     "self_times_that_do_not_add_up",
+    "timers_without_a_call",
     "wakes_by_unknown_processes",
     "calls_before_the_timeline",
     "parts_from_elsewhere_damaged",

@@ -1,7 +1,8 @@
 """One program under the toolkit's own timers and under ours: the same names, nesting, counts and fields.
 
-Needs the package: `pip install --no-deps --ignore-requires-python mlagents-envs==1.1.0`. Times are not compared; where
-the two are meant to differ, docs/compat/mlagents.md says so, and other tests show ours to be right.
+Needs the package: `pip install --no-deps --ignore-requires-python mlagents-envs==1.1.0`, or `make test-apart`, which
+has it in the venv of the workload mlagents_trainer. Times are not compared; where the two are meant to differ,
+docs/compat/mlagents.md says so, and other tests show ours to be right.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ticktree.compat import mlagents as ours
 
 theirs = pytest.importorskip(
     "mlagents_envs.timers",
-    reason="NOT COMPARED with the toolkit's own timers: mlagents-envs is not installed",
+    reason="NOT COMPARED with the toolkit's own timers: no mlagents-envs here; `make test-apart` compares",
 )
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ticktree.run.directory import RunDirectory
-from ticktree.run.job import gathered, missing
+from ticktree.run.job import copied_run, gathered, missing
 from ticktree.run.loading import load
 from ticktree.session.gathering import WITHIN_VARIABLE, gather
 
@@ -45,6 +45,7 @@ def test_what_another_run_has_put_there_is_kept_beside_that_of_rank_0(store, run
     gather(first, prefixed(store), 0, ["a", "b", "b"])
     (path,) = gathered(first.path)
     assert load(path).metadata["name"] == {"second"}
+    assert copied_run(path) == "b"
     assert missing(first.path) == 0
 
 

@@ -136,9 +136,7 @@ def test_of_a_library_that_is_imported_already_the_instrument_comes_at_once(libr
 
 def test_one_that_is_taken_back_before_does_not_come(library):
     instrument._install([library(INSTRUMENT)])
-    finders = list(sys.meta_path)
     ticktree.uninstrument("slowlib")
-    assert len(sys.meta_path) == len(finders) - 1
     slowlib = importlib.import_module("slowlib")
     assert slowlib.parts.work() == "done"
     assert "slowlib_instrument" not in sys.modules

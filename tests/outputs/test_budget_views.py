@@ -142,3 +142,12 @@ def test_markdown_of_a_comparison_is_tables_whose_cells_say_the_names_literally(
 def test_the_same_check_gives_the_same_bytes_every_time(checked):
     for form in CHECKS.values():
         assert form(checked, [], ViewOptions()) == form(checked, [], ViewOptions())
+
+
+def test_a_name_without_room_is_cut_and_its_tone_is_none():
+    long = "backward with unused gradients of the twin critics in a row"
+    difference = compare([profile([long])], [profile([long], factor=2.0)])
+    text = COMPARISONS["terminal"](difference, [], ViewOptions(width=60, all=True)).decode()
+    assert re.search(r"^ +backw.*…", text, re.MULTILINE), text
+    for tone in ("alarm", "faint", "strong", "plain", "good"):
+        assert tone not in text

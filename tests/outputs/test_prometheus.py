@@ -122,3 +122,9 @@ def test_promtool_reads_all_of_it(make):
 
 def test_the_whole_run_has_the_empty_path():
     assert values(side_by_side(), "section_seconds", "_total")[("",)] == side_by_side().root.total_ns / 1e9
+
+
+def test_what_waits_is_told_apart():
+    waits = Node(name="recv", own_ns=5_000_000_000, wait=True)
+    profile = Profile(Node(name="root", children={"recv": waits, "work": Node(name="work", own_ns=3)}))
+    assert values(profile, "section_waited_seconds", "_total") == {("recv",): 5.0}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from focus_samples import Sample, below, samples
 
-from ticktree.profile import Node
 from ticktree.recorder.focus import begin_focus, end_focus
 from ticktree.session import Recorder
 
-Sample = Callable[[str], ModuleType]
 F = "f : parts_sample.py @ L3"
 
 
@@ -28,18 +24,8 @@ def _recorder() -> Iterator[Recorder]:
 
 @pytest.fixture(name="sample")
 def _sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> Iterator[Sample]:
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def made(source: str) -> ModuleType:
-        head = "from parts_clock import advance\n\ndef f(x): advance(1); return x\n"
-        (tmp_path / "parts_sample.py").write_text(head + textwrap.dedent(source))
-        return importlib.import_module("parts_sample")
-
-    clock = ModuleType("parts_clock")
-    clock.advance = recorder.advance  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "parts_clock", clock)
-    yield made
-    sys.modules.pop("parts_sample", None)
+    head = "\ndef f(x): advance(1); return x\n"
+    yield from samples("parts_sample", head, tmp_path, monkeypatch, recorder)
 
 
 def below_root(recorder: Recorder) -> dict[str, Any]:
@@ -47,10 +33,6 @@ def below_root(recorder: Recorder) -> dict[str, Any]:
     profile.check()
     (root,) = profile.root.children.values()
     return below(root)
-
-
-def below(node: Node) -> dict[str, Any]:
-    return {name: (child.count, child.total_ns, below(child)) for name, child in node.children.items()}
 
 
 def test_what_comprehensions_call_is_called_by_their_function(recorder: Recorder, sample: Sample) -> None:

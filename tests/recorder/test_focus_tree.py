@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import importlib
 import os
 import sys
-import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from focus_samples import Sample, below, samples
 
-from ticktree.profile import Node
 from ticktree.recorder.focus import begin_focus, end_focus
 from ticktree.session import Recorder
-
-Sample = Callable[[str], ModuleType]
 
 
 @pytest.fixture(name="recorder")
@@ -32,28 +27,13 @@ def _recorder() -> Iterator[Recorder]:
 @pytest.fixture(name="sample")
 def _sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> Iterator[Sample]:
     """Imports a module of the given source, called `focus_sample`, in which `advance(ns)` moves the clock."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def made(source: str) -> ModuleType:
-        head = "from focus_clock import advance\n"
-        (tmp_path / "focus_sample.py").write_text(head + textwrap.dedent(source))
-        return importlib.import_module("focus_sample")
-
-    clock = ModuleType("focus_clock")
-    clock.advance = recorder.advance  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "focus_clock", clock)
-    yield made
-    sys.modules.pop("focus_sample", None)
+    yield from samples("focus_sample", "", tmp_path, monkeypatch, recorder)
 
 
 def tree(recorder: Recorder) -> dict[str, Any]:
     profile = recorder.snapshot()
     profile.check()
     return below(profile.root)
-
-
-def below(node: Node) -> dict[str, Any]:
-    return {name: (child.count, child.total_ns, below(child)) for name, child in node.children.items()}
 
 
 DRIVER = """

@@ -106,6 +106,23 @@ def test_a_package_without_code_of_its_own_is_imported_as_it_is(module, tmp_path
     del sys.modules["only_a_folder"]
 
 
+def test_where_nothing_is_awaited_imports_are_as_they_were():
+    """In a process of its own: in this one other tests await modules."""
+    program = """
+import sys
+from ticktree.recorder.imports import before_import, when_imported
+
+before = list(sys.meta_path)
+for await_it in (when_imported, before_import):
+    forget = await_it("nowhere", print), await_it("nobody", print)
+    assert len(sys.meta_path) == len(before) + 1
+    for each in forget:
+        each()
+    assert sys.meta_path == before
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_finder_of_the_old_kind_is_asked_as_it_was(tmp_path):
     """Where the interpreter still does so, and without a word of ours to it."""
     program = """

@@ -107,7 +107,7 @@ def _run(words: Sequence[str], out: Path) -> Profile:
     out.mkdir(exist_ok=True)
     with (out / _LOG).open("ab") as log:
         done = subprocess.run(
-            [sys.executable, "-m", "ticktree", "run", "--quiet", "--out", str(out), *words],
+            [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", str(out), *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ticktree.cli.screen import one_line, show_at_once, view_options
@@ -18,6 +19,7 @@ from ticktree.run.supervision.program import Program
 if TYPE_CHECKING:
     import resource
 
+    from ticktree.publishing.publisher import Publisher
     from ticktree.run.machine.watch import Watch
 
 FOLD_EVERY_S = 30.0
@@ -49,6 +51,7 @@ class Chores:
         program: what runs.
         summary_every_s: how often to print the tree; None for never.
         clock: seconds that never go back.
+        publisher: what publishes it, once begun by itself; None for nothing.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Chores:
         program: Program,
         summary_every_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        publisher: Publisher | None = None,
     ) -> None:
         self._run = run
         self._program = program
@@ -70,6 +74,8 @@ class Chores:
             _Chore(self._fold_finished, LOOK_EVERY_S, self._began_s + LOOK_EVERY_S),
             _Chore(self._run.fold, FOLD_EVERY_S, self._began_s + FOLD_EVERY_S),
         ]
+        if publisher is not None:
+            self._chores.append(_Chore(partial(publisher.begin, run), math.inf, self._began_s))
         if summary_every_s is not None:
             self._chores.append(_Chore(self._summarize, summary_every_s, self._began_s + summary_every_s))
 

@@ -7,18 +7,12 @@ from collections.abc import Sequence
 import click
 
 from ticktree.analysis.comparison import THRESHOLD, Difference
+from ticktree.cli import options
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
 
-threshold = click.option(
-    "--threshold",
-    metavar="PERCENT",
-    type=click.FloatRange(min=0, min_open=True),
-    default=100 * THRESHOLD,
-    show_default=True,
-    help="The least shift that matters.",
-)
+threshold = options.threshold(THRESHOLD)
 form = click.option(
     "--format", "format_name", type=click.Choice(list(COMPARISONS)), help="By default terminal."
 )

@@ -20,6 +20,7 @@ _COMMANDS = (
     "merge",
     "query",
     "list",
+    "history",
     "doctor",
     "demo",
 )

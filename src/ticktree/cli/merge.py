@@ -19,7 +19,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
-from ticktree.run.job import gathered, missing
+from ticktree.run.job import copied_run, gathered, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging.engines import ENGINES, engine
 from ticktree.run.merging.job import Job
@@ -103,7 +103,9 @@ def _sources(words: Sequence[str]) -> list[Path]:
                 raise TicktreeError(f"{word}: no file or run is of such a name")
         for path in paths:
             found.update(dict.fromkeys(_each(path)))
-    return list(found)
+    # A gathered copy is of what had been recorded by then; where the run itself is there too, that has all of it.
+    ids = {RunDirectory.open(path).id for path in found if (path / MANIFEST_NAME).exists()}
+    return [path for path in found if copied_run(path) not in ids]
 
 
 def _each(path: Path) -> list[Path]:

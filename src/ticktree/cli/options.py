@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from ticktree.run.directory import DEFAULT_OUT
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 out = click.option(
     "--out",
@@ -29,3 +33,19 @@ categories = click.option(
 width = click.option(
     "--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's."
 )
+
+
+def threshold(part: float) -> Callable[[_Command], _Command]:
+    """Return the option `--threshold`, in percent.
+
+    Args:
+        part: What it is where nobody says: a part of 1.
+    """
+    return click.option(
+        "--threshold",
+        metavar="PERCENT",
+        type=click.FloatRange(min=0, min_open=True),
+        default=100 * part,
+        show_default=True,
+        help="The least shift that matters.",
+    )

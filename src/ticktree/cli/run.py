@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import os
 import signal
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ticktree.cli import options, recording
+from ticktree.cli import options, publishing, recording
 from ticktree.cli.chores import Chores
 from ticktree.cli.focus import complain_of_focus, note_focus
+from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
@@ -21,6 +23,10 @@ from ticktree.recorder import RUN_VARIABLE
 from ticktree.run.directory import RunDirectory
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+    from ticktree.publishing.publisher import Publisher
 
 
 def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -47,6 +53,13 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     callback=_positive,
     help="Print the tree on standard error every so often while the program runs.",
 )
+@publishing.options
+@click.option(
+    "--history/--no-history",
+    "is_remembered",
+    default=True,
+    help="Remember the run for ticktree history; on by default.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but what the program prints.")
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
@@ -55,6 +68,10 @@ def command(
     name: str | None,
     out: Path,
     summary_every: float | None,
+    otlp: str | None,
+    every: float | None,
+    prometheus: str | None,
+    is_remembered: bool,
     quiet: bool,
     program: str,
     args: tuple[str, ...],
@@ -68,7 +85,18 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
-    run_program(Program.named(program, is_module, args), name, out, quiet, summary_every, Recording(**asked))
+    published = Publishing(otlp=otlp, every=every, prometheus=prometheus)
+    published.check(quiet)
+    run_program(
+        Program.named(program, is_module, args),
+        name,
+        out,
+        quiet,
+        summary_every,
+        Recording(**asked),
+        published,
+        is_remembered,
+    )
 
 
 def run_program(
@@ -78,6 +106,8 @@ def run_program(
     quiet: bool,
     summary_every_s: float | None = None,
     asked: Recording = Recording(),  # noqa: B008 - it cannot be changed
+    published: Publishing = Publishing(),  # noqa: B008 - likewise
+    is_remembered: bool = True,
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program.
 
@@ -88,18 +118,23 @@ def run_program(
         quiet: Whether to print nothing but what the program prints.
         summary_every_s: How often to print the tree while the program runs; None for never.
         asked: What to record of it.
+        published: Where to publish it while it runs.
+        is_remembered: Whether `ticktree history` will know of it though its directory be deleted.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run, or nothing like what is
-            to be recorded.
+            to be recorded, or it cannot be published there.
     """
     program.check()
     wanted = asked.environment()
+    publisher = published.publisher()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         note_focus(run, asked.focus)
-        chores = Chores(run, program, summary_every_s)
+        if publisher is not None and publisher.url and not quiet:
+            complain(f"metrics are at {publisher.url}")
+        chores = Chores(run, program, summary_every_s, publisher=publisher)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:
         run.finish()
@@ -109,22 +144,49 @@ def run_program(
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, quiet, asked)
+        _close(run, quiet, asked, publisher, is_remembered)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
 
 
-def _close(run: RunDirectory, quiet: bool, asked: Recording) -> None:
+def _close(
+    run: RunDirectory, quiet: bool, asked: Recording, publisher: Publisher | None, is_remembered: bool
+) -> None:
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
 
-    with progress(f"reading {run.path.name}"):
-        profile = run.finish()
-    if not quiet:
-        from ticktree.cli.summary import print_summary
+    with _published_to_the_end(publisher) as ending:
+        with progress(f"reading {run.path.name}"):
+            profile = run.finish()
+        ending(profile)
+        if not quiet:
+            from ticktree.cli.summary import print_summary
 
-        print_summary(profile, run.path)
-        if asked.focus:
-            complain_of_focus(profile, asked.focus, run.manifest.argv)
-    finish_abandoned()
+            print_summary(profile, run.path)
+            if asked.focus:
+                complain_of_focus(profile, asked.focus, run.manifest.argv)
+        if is_remembered:
+            _remember(run, profile)
+        finish_abandoned()
+
+
+@contextmanager
+def _published_to_the_end(publisher: Publisher | None) -> Iterator[Callable[[Profile | None], None]]:
+    """Give what publishes the last totals, while other things are done; in the end they are waited for."""
+    if publisher is None:
+        yield lambda _: None
+        return
+    try:
+        yield publisher.over
+    finally:
+        publisher.close()
+
+
+def _remember(run: RunDirectory, profile: Profile) -> None:
+    from ticktree.run.history import StoreError, remember
+
+    try:
+        remember(run, profile)
+    except StoreError as error:
+        complain(f"the run is not remembered yet: {error}; `ticktree history` will try again")

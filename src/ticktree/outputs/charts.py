@@ -1,18 +1,11 @@
-"""The overview as a figure: time by operation, how calls were spread, categories, and memory where it was measured.
-
-matplotlib is drawn on directly, without its windows and without what the user has set, so that the same profile gives
-the same picture on every machine with the same release.
-"""
+"""The overview as a figure: time by operation, how calls were spread, categories, and memory where it was measured."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from io import BytesIO
-from typing import Any, Literal
+from typing import Any
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
@@ -20,7 +13,7 @@ from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import formatting
 from ticktree.outputs.bottlenecks import of
-from ticktree.outputs.extras import wanted
+from ticktree.outputs.figures import GREY, INK, Format, drawn
 from ticktree.outputs.grid import cut
 from ticktree.outputs.headline import NOTHING, headline, losses, title
 from ticktree.outputs.options import ViewOptions
@@ -34,33 +27,9 @@ _NAME_CELLS = 30
 _PIECE_CELLS = 80
 _LINE_CELLS = 160
 _INCHES = (11.0, 7.5)
-_DOTS_PER_INCH = 150
 
 # A single bar as high as its panel would look like a lot.
 _ROWS_AT_LEAST = 6
-
-_GREY = "#8a8f98"
-_INK = "#3b3f46"
-_STYLE = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 8.5,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.grid.axis": "x",
-    "grid.color": "#e4e6ea",
-    "ytick.left": False,
-    "text.parse_math": False,  # a name with two dollars is no formula
-    "svg.fonttype": "none",  # letters, which can be searched and read aloud
-    "svg.hashsalt": "ticktree",
-}
-
-Format = Literal["png", "svg"]
 
 
 def chart(profile: Profile, options: ViewOptions, form: Format) -> bytes:
@@ -69,28 +38,7 @@ def chart(profile: Profile, options: ViewOptions, form: Format) -> bytes:
     Raises:
         TicktreeError: matplotlib is not installed.
     """
-    matplotlib = wanted("matplotlib", by=form, extra="charts")
-    with _own_style(matplotlib):
-        figure = wanted("matplotlib.figure", by=form, extra="charts").Figure(
-            figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained"
-        )
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-        _draw(figure, profile, options)
-        written = BytesIO()
-        # Neither when it was drawn nor by which release, or no two files would be the same.
-        dated = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        figure.savefig(written, format=form, metadata=dated)
-    return written.getvalue()
-
-
-@contextmanager
-def _own_style(matplotlib: Any) -> Iterator[None]:
-    with warnings.catch_warnings(), matplotlib.rc_context():
-        # A letter that the font lacks is drawn as a box: nothing that a user could do about, and no reason to fail.
-        warnings.simplefilter("ignore")
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
+    return drawn(form, _INCHES, lambda figure: _draw(figure, profile, options))
 
 
 def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
@@ -98,7 +46,7 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
     frame = next(iter(seen.chief_frames), None)
     figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
     about = [*headline(profile, replace(options, phase="all")), *losses(profile)]
-    figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=_INK)
+    figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
     if frame is None:
         figure.text(0.5, 0.5, NOTHING, ha="center")
         return
@@ -165,7 +113,7 @@ def _spread(axis: Any, at: int, stats: Stats, color: str) -> list[int]:
         _beside(axis, 0.02, at, "not known", xycoords=axis.get_yaxis_transform())
         return []
     least, low, middle, high, most = known
-    axis.plot([least, most], [at, at], color=_GREY, linewidth=1, solid_capstyle="butt")
+    axis.plot([least, most], [at, at], color=GREY, linewidth=1, solid_capstyle="butt")
     axis.plot([low, high], [at, at], color=color, linewidth=6, solid_capstyle="butt")
     # A median can only be left out of a bar that is wide enough; else it is the bar.
     median = "white" if high > 1.1 * low else color
@@ -253,7 +201,7 @@ def _names(axis: Any, names: Sequence[str]) -> None:
 def _beside(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
     """Write some words right of a point."""
     place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
-    axis.annotate(words, (x, at), fontsize=7.5, color=_INK, **place, **how)
+    axis.annotate(words, (x, at), fontsize=7.5, color=INK, **place, **how)
 
 
 def _name(frame: Frame, one: Bottleneck, *, own: bool = False) -> str:

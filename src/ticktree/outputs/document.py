@@ -29,7 +29,6 @@ class Entry:
     Attributes:
         name: what it is of.
         cells: one for each of the table's heads.
-        short: the same where there is no room for the name; "" for the name itself, of which then a part is left out.
         tone: how it is drawn.
         mark: a word on the name.
         notes: what else is known of it, each in a few words.
@@ -37,11 +36,11 @@ class Entry:
         trunk: the lines that lead past it to the rows below.
         share: how long its bar is, where the table has bars.
         about: what there is to say below it, line by line, each piece by piece.
+        short: the name where there is no room for it; "" for the name itself, of which then a part is left out.
     """
 
     name: str
     cells: Sequence[str]
-    short: str = ""
     tone: Tone = "plain"
     mark: str = ""
     notes: Sequence[str] = ()
@@ -49,6 +48,7 @@ class Entry:
     trunk: str = ""
     share: float | None = None
     about: Sequence[Sequence[str]] = ()
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +110,15 @@ class Losses:
     pieces: Sequence[str]
 
 
-Part: TypeAlias = Heading | Table | Nothing | Advice | Dismissed | Losses
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Something drawn with characters, all of them safe to show.
+
+    Attributes:
+        lines: top to bottom, each in pieces that speak in their own tone.
+    """
+
+    lines: Sequence[Sequence[tuple[str, Tone]]]
+
+
+Part: TypeAlias = Heading | Table | Nothing | Advice | Dismissed | Losses | Picture

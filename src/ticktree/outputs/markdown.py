@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ticktree.outputs.advice import evidence, more, said
 from ticktree.outputs.call_tree import call_trees
-from ticktree.outputs.document import Dismissed, Entry, Heading, Losses, Nothing, Part, Table, Tone
+from ticktree.outputs.document import Dismissed, Entry, Heading, Losses, Nothing, Part, Picture, Table, Tone
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.parts import parts
 from ticktree.profile import Profile
@@ -18,6 +18,7 @@ COLUMNS_AT_MOST = 14
 # What could be taken for emphasis, code, a link, a table's cell or mathematics, wherever it stands; and for a
 # heading, a list or a rule, where it stands first.
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
+_BACKQUOTES = re.compile(r"`+")
 _MENTION = re.compile(r"@(?=\w)")
 _FIRST = re.compile(r"^(\s*)([#+=:-]|\d+(?=[.)](?:\s|$)))")
 
@@ -62,6 +63,8 @@ def _drawn(part: Part) -> Iterator[str]:
         yield part.text
     elif isinstance(part, Losses):
         yield f"**{escaped(', '.join(part.pieces))}**"
+    elif isinstance(part, Picture):
+        yield from _picture(part)
     elif isinstance(part, Dismissed):
         yield from ("## Not worth doing", "")
         yield from (f"- {escaped(sentence)}" for sentence in part.sentences)
@@ -72,6 +75,14 @@ def _drawn(part: Part) -> Iterator[str]:
             yield f"   *{escaped(' · '.join(evidence(finding)))}*"
         if part.more:
             yield from ("", f"*{escaped(more(part))}*")
+
+
+def _picture(part: Picture) -> Iterator[str]:
+    lines = ["".join(text for text, _ in line).rstrip() for line in part.lines]
+    # Whatever a name holds, it cannot end what more backquotes began than there are anywhere.
+    longest = max((len(run) for line in lines for run in _BACKQUOTES.findall(line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}text", *lines, fence)
 
 
 def _folded(part: Table) -> Iterator[str]:

@@ -47,6 +47,25 @@ def integers(field: int, numbers: Iterable[int]) -> bytes:
     return blob(field, b"".join(map(varint, numbers)))
 
 
+def fixed64(field: int, number: int, *, present: bool = False) -> bytes:
+    """Return a field of type fixed64 or sfixed64."""
+    return tag(field, FIXED64) + struct.pack("<Q", number & _64_BITS) if number or present else b""
+
+
+def signed(field: int, number: int, *, present: bool = False) -> bytes:
+    """Return a field of type sint32 or sint64."""
+    return integer(field, _zigzag(number), present=present)
+
+
+def all_signed(field: int, numbers: Iterable[int]) -> bytes:
+    """Return a repeated field of such a type, packed."""
+    return integers(field, map(_zigzag, numbers))
+
+
+def _zigzag(number: int) -> int:
+    return number << 1 if number >= 0 else ~(number << 1)
+
+
 def double(field: int, number: float, *, present: bool = False) -> bytes:
     """Return a field of type double; -0.0 is no default."""
     packed = struct.pack("<d", number)

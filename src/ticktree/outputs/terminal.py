@@ -12,7 +12,18 @@ from rich.text import Text
 from ticktree.outputs import grid
 from ticktree.outputs.advice import evidence, more, said
 from ticktree.outputs.bars import bar
-from ticktree.outputs.document import Advice, Dismissed, Entry, Heading, Losses, Nothing, Part, Table, Tone
+from ticktree.outputs.document import (
+    Advice,
+    Dismissed,
+    Entry,
+    Heading,
+    Losses,
+    Nothing,
+    Part,
+    Picture,
+    Table,
+    Tone,
+)
 from ticktree.outputs.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.parts import parts
@@ -61,8 +72,16 @@ def _drawn(part: Part, width: int) -> Iterator[Text]:
         yield from _wrapped(part.pieces, ", ", width, "yellow")
     elif isinstance(part, Dismissed):
         yield from _dismissed(part, width)
+    elif isinstance(part, Picture):
+        yield from map(_pieces, part.lines)
     else:
         yield from _advice(part, width)
+
+
+def _pieces(line: Sequence[tuple[str, Tone]]) -> Text:
+    text = Text.assemble(*((piece, _STYLES[tone]) for piece, tone in line))
+    text.rstrip()
+    return text
 
 
 def _heading(part: Heading, width: int) -> Iterator[Text]:

@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from importlib import metadata as distributions
 from pathlib import Path
 
 from ticktree.recorder import OFF_VARIABLE
+from ticktree.run import git
 from ticktree.run.capability import processor
 from ticktree.run.capability.carried import ceiling_facts
 
@@ -34,7 +34,6 @@ _VARIABLES = re.compile(
     r"|THP_MEM_ALLOC_ENABLE|MALLOC_ARENA_MAX|LD_PRELOAD|MUJOCO_GL|SDL_VIDEODRIVER"
     rf"|PYTHONASYNCIODEBUG|PYTHONDEVMODE|{OFF_VARIABLE}"
 )
-_GIT_TIMEOUT_S = 3.0
 
 Value = str | int | float | bool
 
@@ -77,31 +76,13 @@ def _python(argv: Sequence[str]) -> Iterator[tuple[str, Value]]:
 
 def _version(folder: Path) -> Iterator[tuple[str, Value]]:
     """The commit of the program's source, and whether it has been changed since."""
-    commit = _git(folder, "rev-parse", "HEAD")
+    commit = git.ask(folder, "rev-parse", "HEAD")
     if commit is None:
         return
     yield "git.commit", commit.strip()
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    changes = git.ask(folder, "status", "--porcelain", "--untracked-files=no")
     if changes is not None:
         yield "git.dirty", bool(changes)
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    # It must not take locks that the user's own git then waits for, nor ask for a password.
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-    try:
-        return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_GIT_TIMEOUT_S,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
 
 
 def _environment() -> Iterator[tuple[str, Value]]:

@@ -18,8 +18,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ticktree.run.atomic import write_atomically
-from ticktree.run.job import JOB, expect
+from ticktree.run.job import expect, keep
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -47,7 +46,7 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
     others = [each for each in dict.fromkeys(runs) if each != runs[0]]
     if rank == 0:
         expect(run, len(others))
-        _keep(run, _client(store), [_key(each) for each in others], within_s)
+        _keep(run, _client(store), others, within_s)
     elif runs[rank] != runs[0] and runs.index(runs[rank]) == rank:
         packed = gzip.compress(run.profile().to_json().encode(), compresslevel=6)
         _client(store).set(_key(runs[rank]), packed)
@@ -62,14 +61,14 @@ def _client(store: Any) -> Any:
     return kind(store.host, store.port, is_master=False, timeout=patience, wait_for_workers=False)
 
 
-def _keep(run: RunDirectory, store: Any, keys: Sequence[str], within_s: float) -> None:
-    folder = run.path / JOB
+def _keep(run: RunDirectory, store: Any, others: Sequence[str], within_s: float) -> None:
     deadline = time.monotonic() + within_s
-    missing = list(keys)
+    missing = list(others)
     while missing and time.monotonic() < deadline:
-        for key in [key for key in missing if store.check([key])]:
-            missing.remove(key)
-            write_atomically(folder / f"{key.rpartition('/')[2]}.json.gz", store.get(key), follow=False)
+        for other in [other for other in missing if store.check([_key(other)])]:
+            missing.remove(other)
+            # What ranks say of their run ends with its memory directory, which is called by its id.
+            keep(run, other.rpartition("/")[2], store.get(_key(other)))
         if missing:
             time.sleep(_LOOK_EVERY_S)
 

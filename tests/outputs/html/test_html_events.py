@@ -85,6 +85,16 @@ def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
     assert facts["calls"] == 100
 
 
+def test_what_was_measured_elsewhere_has_few_tracks_too():
+    timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
+    facts, _ = told(replace(timeline, spots=(Spot("a", recorded=True),)))
+    assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
+        "measured elsewhere",
+        *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
+        "96 more that overlap",
+    ]
+
+
 def test_names_are_as_they_may_be_shown():
     name = "\u202e</script>"
     timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(Spot(paths.join([name])),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -102,14 +103,70 @@ def test_parallel_children_above_their_parent_are_concurrent():
     assert profile.losses == {}
 
 
-def test_a_parent_that_had_not_ended_is_put_right_and_counted():
-    """It was written while it was open: nothing of its own is there, and its children are."""
+def test_a_timer_that_had_not_ended_took_what_its_children_took():
+    """It was written while it was open: nothing of its own is there, and what is around it has its time as its own."""
     profile = read(
         timer(5.0, self=5.0, children={"open": timer(0.0, 0, self=0.0, children={"a": timer(3.0)})})
     )
-    assert totals(profile) == {"": 5 * S, "open": 0, "open/a": 3 * S}
-    assert profile.root.at("open/a").concurrent_ns == 3 * S
-    assert profile.losses == {"negative_self_times": 1}
+    assert totals(profile) == {"": 5 * S, "open": 3 * S, "open/a": 3 * S}
+    assert (profile.root.own_ns, profile.root.at("open").own_ns) == (2 * S, 0)
+    assert not profile.root.parallel
+    assert profile.root.at("open").count == 0
+    assert profile.losses == {"timers_without_a_call": 1}
+
+
+def test_what_a_worker_has_from_its_parent_by_a_fork_is_a_place_without_calls():
+    """The first steps of a worker that was forked inside a timer hang below it, and it never ends there."""
+    inherited = timer(0.0, 0, is_parallel=True, self=0.0, children={"step": timer(1.0, is_parallel=True)})
+    root = timer(
+        30.0,
+        9,
+        is_parallel=True,
+        self=10.0,
+        children={"setup": inherited, "step": timer(20.0, 8, is_parallel=True, self=20.0)},
+    )
+    profile = read(timer(40.0, self=40.0, children={"worker_root": root}))
+    assert profile.root.at("worker_root").own_ns == 9 * S
+    assert totals(profile)["worker_root/setup"] == totals(profile)["worker_root/setup/step"] == S
+    assert profile.root.at("worker_root").concurrent_ns == 30 * S
+    assert profile.losses == {"timers_without_a_call": 1}
+
+
+def test_a_thread_whose_root_is_not_counted_took_what_its_timers_took():
+    thread = timer(0.0, 0, is_parallel=True, self=0.0, children={"advance": timer(3.0, 6, is_parallel=True)})
+    profile = read(timer(1.0, self=1.0, children={"thread_root": thread}))
+    assert totals(profile) == {"": S, "thread_root": 3 * S, "thread_root/advance": 3 * S}
+    assert profile.root.own_ns == S
+    assert profile.losses == {"timers_without_a_call": 1}
+
+
+def test_what_the_toolkits_own_trainer_wrote_is_read_with_all_its_traps():
+    """`mlagents` 1.1.0, one worker: the workload mlagents_trainer with its --own-timers."""
+    profile = load(Path(__file__).with_name("toolkit_timers.json"))
+    profile.check()
+    advance = profile.root.at("TrainerController.start_learning/TrainerController.advance")
+    workers = advance.at("env_step/workers")
+    root = workers.children["worker_root"]
+    assert advance.count == workers.count == root.count == 1527
+    # 50.5 s of another process in 0.04 s of this one, which took no time from it.
+    assert root.total_ns > 1000 * workers.total_ns
+    assert (root.concurrent_ns, workers.own_ns) == (root.total_ns, workers.total_ns)
+    # The worker's first step hangs below what its parent was in.
+    inherited = root.children["run_training.setup"]
+    assert (inherited.count, inherited.own_ns) == (0, 0)
+    assert inherited.at("UnityEnvironment.step").count + root.at("UnityEnvironment.step").count == root.count
+    assert inherited.total_ns == sum(child.total_ns for child in inherited.children.values()) > 0
+    assert profile.losses == {"timers_without_a_call": 1}
+    assert profile.metadata["mlagents_version"] == {"1.1.0"}
+    assert len(profile.gauges) == 24
+
+
+def test_timers_without_a_call_inside_of_each_other_are_told_apart_and_end_up_in_one_time():
+    inner = timer(0.0, 0, self=0.0, children={"a": timer(2.0)})
+    outer = timer(0.0, 0, self=0.0, children={"inner": inner})
+    profile = read(timer(3.0, self=3.0, children={"outer": outer}))
+    assert (profile.root.own_ns, totals(profile)["outer"]) == (S, 2 * S)
+    assert profile.losses == {"timers_without_a_call": 2}
 
 
 def test_a_negative_self_time_is_put_right_and_counted():

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-from trainer_run import SCRIPT, Ended, environment, run_trainer
+from running import environment
+from trainer_run import SCRIPT, Learned, run_trainer
 
 import ticktree
 from ticktree.analysis import findings
@@ -49,7 +50,7 @@ STATS = (
 class Trained(NamedTuple):
     """A run that several tests look at: 1,500 steps of two workers."""
 
-    ended: Ended
+    ended: Learned
     threaded: bool
     profile: ticktree.Profile
 

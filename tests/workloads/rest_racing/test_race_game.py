@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import requests
-from racing_run import environment
 from racing_workload import WORKLOAD
 from rest_racing.action import Action
 from rest_racing.car import STOCK, Car
@@ -16,6 +15,7 @@ from rest_racing.lessons import lesson
 from rest_racing.perception import PICTURES, SIDE, WINDOW
 from rest_racing.rest_client import RestClient
 from rest_racing.server import LISTENING
+from running import environment
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 AHEAD = Action(0.1, 0.5)

@@ -26,7 +26,7 @@ def test_quick_is_a_preset_that_other_options_override():
 
 
 def test_the_demo_shows_what_the_workload_is_named_for():
-    options = parse(list(demo._ABOUT_A_MINUTE["rgb_convlstm"]))
+    options = parse(list(demo._SHOWN["rgb_convlstm"].arguments))
     assert (options.convlstm, options.rules.obs_mode, options.timesteps) == (True, "rgb_image", 512)
 
 

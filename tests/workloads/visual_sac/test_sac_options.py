@@ -17,7 +17,7 @@ def test_quick_is_a_preset_that_other_options_override():
 
 
 def test_the_demo_asks_for_what_there_is_and_declares_what_the_breakdown_claims():
-    options = parse(list(demo._ABOUT_A_MINUTE["visual_sac"]))
+    options = parse(list(demo._SHOWN["visual_sac"].arguments))
     assert options.declare_breakdown
     assert options.fill >= options.batch
 

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def number(name: str, least: int, default: int | None) -> None:
         parser.add_argument(
-            "--" + name, type=_whole_number(least), default=default, metavar="N", help=HELP[name]
+            "--" + name, type=whole_number(least), default=default, metavar="N", help=HELP[name]
         )
 
     def switch(name: str) -> None:
@@ -111,7 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _whole_number(least: int) -> Callable[[str], int]:
+def whole_number(least: int) -> Callable[[str], int]:
+    """What reads an option's whole number, and says which is too small."""
+
     def convert(text: str) -> int:
         try:
             value = int(text)

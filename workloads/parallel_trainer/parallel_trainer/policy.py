@@ -49,5 +49,14 @@ class TorchPolicy:
             actions = mean + self.actor.log_std.exp() * noise
             log_probabilities = self.actor.log_probability(mean, actions).tolist()
         drawn = actions.numpy()
-        bounded = self._middle + self._reach * drawn.clip(-1.0, 1.0)
-        return list(map(ActionInfo, observations, drawn, log_probabilities, bounded))
+        return list(map(ActionInfo, observations, drawn, log_probabilities, self._bounded(drawn)))
+
+    @ticktree.timed
+    def likeliest(self, observation: Array) -> Array:
+        """The action that is drawn most often, within the bounds and in the units of the task."""
+        with torch.inference_mode():
+            return self._bounded(self.actor(torch.from_numpy(observation[None])).numpy()[0])
+
+    def _bounded(self, actions: Array) -> Array:
+        bounded: Array = self._middle + self._reach * actions.clip(-1.0, 1.0)
+        return bounded

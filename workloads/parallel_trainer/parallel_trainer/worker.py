@@ -58,7 +58,7 @@ def _work(connection: Connection, task: Task) -> None:
     with ticktree.section("env.make"):
         environment = gymnasium.make(task.environment)
     try:
-        connection.send(_spec(environment, task.environment))
+        connection.send(spec_of(environment, task.environment))
         while (request := _next(connection)) is not None:
             outcome = _answer(environment, task, request)
             with ticktree.section("reply"):
@@ -93,7 +93,12 @@ def _reset(environment: gymnasium.Env[Any, Any], seed: int | None) -> Array:
         return _single(observation)
 
 
-def _spec(environment: gymnasium.Env[Any, Any], name: str) -> Spec:
+def spec_of(environment: gymnasium.Env[Any, Any], name: str) -> Spec:
+    """What a task looks like.
+
+    Raises:
+        UnsuitableError: It is none for this trainer.
+    """
     seen, done = environment.observation_space, environment.action_space
     if not all(isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1 for space in (seen, done)):
         raise UnsuitableError(f"{name} has no vectors of numbers as observations and actions")

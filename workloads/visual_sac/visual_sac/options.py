@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def number(name: str, least: int, default: int | None) -> None:
         flag = "--" + name.replace("_", "-")
-        parser.add_argument(flag, type=_whole_number(least), default=default, metavar="N", help=HELP[name])
+        parser.add_argument(flag, type=whole_number(least), default=default, metavar="N", help=HELP[name])
 
     def switch(name: str) -> None:
         parser.add_argument("--" + name.replace("_", "-"), action="store_true", help=HELP[name])
@@ -103,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _whole_number(least: int) -> Callable[[str], int]:
+def whole_number(least: int) -> Callable[[str], int]:
+    """What reads an option's whole number, and says which is too small."""
+
     def convert(text: str) -> int:
         try:
             value = int(text)

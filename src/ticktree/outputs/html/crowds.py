@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from ticktree.outputs.tracks import Track, tracks_of
-from ticktree.profile.timeline import Column, Timeline
+from ticktree.profile.timeline import Column, Lane, Timeline
 
 # Calls that overlap in so many tracks can still be told from one another.
 TRACKS = 4
@@ -41,15 +41,17 @@ class Drawn:
 
 def drawn(timeline: Timeline) -> Iterator[Drawn]:
     """Yield the tracks of the page: of each lane what nests, what was measured elsewhere, and what overlaps that."""
-    for _, group in groupby(
-        tracks_of(timeline), lambda track: (track.lane, track.note.partition("overlapping")[0])
-    ):
+    for _, group in groupby(tracks_of(timeline), _of_one_kind):
         tracks = list(group)
         for track in tracks if len(tracks) <= TRACKS + 1 else tracks[:TRACKS]:
             at = track.calls
             yield Drawn(track, track.name, timeline.start_ns[at], timeline.duration_ns[at], timeline.spot[at])
         if len(tracks) > TRACKS + 1:
             yield _crowd(timeline, tracks[TRACKS:])
+
+
+def _of_one_kind(track: Track) -> tuple[Lane, str]:
+    return track.lane, track.note.partition("overlapping")[0].removesuffix(", ")
 
 
 def crowd_name(level: int) -> str:

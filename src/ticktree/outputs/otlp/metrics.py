@@ -7,7 +7,7 @@ nanosecond is the first of its bucket here, and the last of the one before there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from ticktree.outputs.otlp.resource import SCOPE, Fields, attribute, facts
@@ -19,36 +19,49 @@ _CUMULATIVE = 2
 
 def request(profile: Profile) -> Fields:
     """Return one ExportMetricsServiceRequest; what was not measured has no data point."""
-    metrics = [metric for metric in _metrics(profile) if _points(metric)]
-    return {
-        "resourceMetrics": [
-            {
-                "resource": {"attributes": facts(profile)},
-                "scopeMetrics": [{"scope": SCOPE, "metrics": metrics}],
-            }
-        ]
-    }
+    return request_of(facts(profile), metrics(profile))
 
 
-def _metrics(profile: Profile) -> Iterator[Fields]:
-    nodes = sorted(((path, node) for path, _, node in profile.root.walk()), key=lambda pair: pair[0])
+def request_of(attributes: list[Fields], metrics: Iterable[Fields]) -> Fields:
+    """Return one ExportMetricsServiceRequest.
+
+    Args:
+        attributes: of the resource: whose metrics they are.
+        metrics: those without a data point are left out.
+    """
+    found = [metric for metric in metrics if points(metric)]
+    scoped = [{"scope": SCOPE, "metrics": found}]
+    return {"resourceMetrics": [{"resource": {"attributes": attributes}, "scopeMetrics": scoped}]}
+
+
+def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[Fields]:
+    """Yield every metric, some without data points.
+
+    Args:
+        profile: what was recorded.
+        paths: the sections to tell of; None for all. The run itself, whose path is "", is always told of.
+    """
+    every = ((path, node) for path, _, node in profile.root.walk())
+    nodes = sorted((pair for pair in every if paths is None or not pair[0] or pair[0] in paths), key=_path)
     loops = sorted(profile.loops.items())
     gauges = sorted(profile.gauges.items())
     below = nodes[1:]  # the root's path, "", comes first
     beside = [(path, node) for path, node in below if node.concurrent_ns]
     with_rate = [(path, loop) for path, loop in loops if loop.hz]
 
-    yield _sum("section.calls", "{call}", "path", below, lambda node: node.count)
-    yield _sum("section.total", "ns", "path", nodes, lambda node: node.total_ns)
-    yield _sum("section.own", "ns", "path", nodes, lambda node: node.own_ns)
-    yield _sum("section.concurrent", "ns", "path", beside, lambda node: node.concurrent_ns, monotonic=False)
+    yield total("section.calls", "{call}", "path", below, lambda node: node.count)
+    yield total("section.total", "ns", "path", nodes, lambda node: node.total_ns)
+    yield total("section.own", "ns", "path", nodes, lambda node: node.own_ns)
+    waits = [(path, node) for path, node in below if node.wait]
+    yield total("section.waited", "ns", "path", waits, lambda node: node.own_ns)
+    yield total("section.concurrent", "ns", "path", beside, lambda node: node.concurrent_ns, monotonic=False)
     yield _durations("section.duration", "path", [(path, node.stats) for path, node in below])
-    yield _sum("loop.ticks", "{tick}", "loop", loops, lambda loop: loop.ticks)
-    yield _sum("loop.ticks.warmup", "{tick}", "loop", loops, lambda loop: loop.warmup_ticks)
-    yield _sum("loop.ticks.incomplete", "{tick}", "loop", loops, lambda loop: loop.incomplete)
-    yield _sum("loop.ticks.missed", "{tick}", "loop", with_rate, lambda loop: loop.missed)
-    budgets = [_point("loop", path, asInt=str(loop.budget_ns)) for path, loop in with_rate if loop.budget_ns]
-    yield _metric("loop.budget", "ns", gauge={"dataPoints": budgets})
+    yield total("loop.ticks", "{tick}", "loop", loops, lambda loop: loop.ticks)
+    yield total("loop.ticks.warmup", "{tick}", "loop", loops, lambda loop: loop.warmup_ticks)
+    yield total("loop.ticks.incomplete", "{tick}", "loop", loops, lambda loop: loop.incomplete)
+    yield total("loop.ticks.missed", "{tick}", "loop", with_rate, lambda loop: loop.missed)
+    budgets = [(path, loop.budget_ns) for path, loop in with_rate if loop.budget_ns]
+    yield value("loop.budget", "ns", "loop", budgets, lambda budget_ns: budget_ns)
     yield _durations("loop.duration", "loop", [(path, loop.stats) for path, loop in loops])
     last = [
         _point("gauge", name, asDouble=gauge.last, timeUnixNano=str(gauge.last_wall_ns))
@@ -56,10 +69,14 @@ def _metrics(profile: Profile) -> Iterator[Fields]:
     ]
     yield _metric("gauge.last", "1", gauge={"dataPoints": last})
     yield _exponential("gauge.readings", "1", [_readings(gauge) for _, gauge in gauges])
-    yield _sum("not_recorded", "1", "what", sorted(profile.losses.items()), lambda count: count)
+    yield total("not_recorded", "1", "what", sorted(profile.losses.items()), lambda count: count)
 
 
-def _sum(
+def _path(pair: tuple[str, Any]) -> str:
+    return pair[0]
+
+
+def total(
     name: str,
     unit: str,
     label: str,
@@ -68,9 +85,28 @@ def _sum(
     *,
     monotonic: bool = True,
 ) -> Fields:
+    """Return a metric of sums.
+
+    Args:
+        name: after the prefix that all have.
+        unit: as OpenTelemetry writes it.
+        label: what the entries' keys are; "" where there is one without a key.
+        entries: what there is a data point of.
+        value: the sum of an entry.
+        monotonic: whether it never falls.
+    """
     points = [_point(label, key, asInt=str(value(entry))) for key, entry in entries]
     kind: Fields = {"aggregationTemporality": _CUMULATIVE, "dataPoints": points}
     return _metric(name, unit, sum={**kind, **({"isMonotonic": True} if monotonic else {})})
+
+
+def value(
+    name: str, unit: str, label: str, entries: Iterable[tuple[str, Any]], of: Callable[[Any], int]
+) -> Fields:
+    """Return a metric of values that rise and fall; its arguments are those of `total`."""
+    return _metric(
+        name, unit, gauge={"dataPoints": [_point(label, key, asInt=str(of(entry))) for key, entry in entries]}
+    )
 
 
 def _durations(name: str, label: str, entries: Iterable[tuple[str, Stats]]) -> Fields:
@@ -125,11 +161,12 @@ def _metric(name: str, unit: str, **kind: Fields) -> Fields:
     return {"name": f"ticktree.{name}", "unit": unit, **kind}
 
 
-def _points(metric: Fields) -> list[Fields]:
+def points(metric: Fields) -> list[Fields]:
+    """Return a metric's data points."""
     kind = next(metric[key] for key in ("sum", "gauge", "exponentialHistogram") if key in metric)
-    points: list[Fields] = kind["dataPoints"]
-    return points
+    found: list[Fields] = kind["dataPoints"]
+    return found
 
 
 def _point(label: str, key: str, **fields: Any) -> Fields:
-    return {"attributes": [attribute(label, key)], **fields}
+    return {"attributes": [attribute(label, key)] if label else [], **fields}

@@ -2,7 +2,8 @@
 
 History of the format, as its releases wrote it: `children` a list of timers with a `name` each, `gauges` likewise;
 later both are objects by name, and there is `metadata`. Times are seconds. `self` is the total less the children's,
-but never below zero: where children ran in parallel, or their parent had not ended, it says 0.
+but never below zero: where children ran in parallel it says 0. A timer that had not ended has no count and no total,
+and so has the root of a thread, and what a worker has from its parent's timers by being forked inside of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _SECOND = 1_000_000_000
 # What ticktree calls facts that the toolkit has by other names; the inverse of what its export does.
 _NAMES = {"command_line_arguments": "command", "python_version": "python"}
 _EXPORTER, _LOST = "exported_by", "not_recorded"
+_UNCOUNTED = "timers_without_a_call"
 
 
 def is_timers_file(value: Any) -> bool:
@@ -73,6 +75,7 @@ class _Timer:
     is_parallel: bool
     children: dict[str, Node] = field(default_factory=dict)
     beside: set[str] = field(default_factory=set)  # children that ran beside it
+    unsaid_ns: int = 0  # what its other children took without saying so
 
 
 def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str, int]]:
@@ -90,6 +93,8 @@ def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str
             timer.above.children[timer.name] = node
             if timer.is_parallel and not timer.above.is_parallel:
                 timer.above.beside.add(timer.name)
+            elif _is_uncounted(timer):
+                timer.above.unsaid_ns += node.total_ns
     return node, losses
 
 
@@ -99,6 +104,13 @@ def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) 
     if total_ns < 0 or count < 0:
         fields.fail("its total or its count is negative")
     self_ns = _duration(fields, "self") if "self" in fields else None
+    if not trusted:
+        if _is_uncounted(timer):
+            # What it took nobody knows but its children, whose time is then in the own time of what is around it.
+            total_ns, self_ns = sum(child.total_ns for child in timer.children.values()), None
+            losses[_UNCOUNTED] = losses.get(_UNCOUNTED, 0) + 1
+        elif self_ns is not None:
+            self_ns -= min(self_ns, timer.unsaid_ns)
     settled: Settled = settle(
         total_ns,
         self_ns,
@@ -120,6 +132,11 @@ def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) 
             for name, child in reversed(timer.children.items())
         },
     )
+
+
+def _is_uncounted(timer: _Timer) -> bool:
+    """Tell whether nothing was ever added to it, though there is something in it."""
+    return bool(timer.children) and timer.fields.whole("count") == _duration(timer.fields, "total") == 0
 
 
 def _named(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:

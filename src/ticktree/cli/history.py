@@ -1,0 +1,123 @@
+"""`ticktree history`: how a program did over its runs, and with which commit it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ticktree.analysis.history import THRESHOLD, History, history
+from ticktree.cli import options
+from ticktree.cli.commits import commits_of
+from ticktree.cli.files import deliver, format_of, view_for
+from ticktree.cli.progress import progress
+from ticktree.cli.screen import note
+from ticktree.errors import TicktreeError
+from ticktree.outputs.history import BINARY, HISTORIES, regression
+from ticktree.profile.remembered import STATISTICS, Remembered
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.history import take_in
+
+
+@click.command("history", short_help="How a program did over its runs, and what changed it.")
+@click.argument("out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="[DIR]")
+@click.option(
+    "--node",
+    "nodes",
+    metavar="PATH",
+    multiple=True,
+    help="Draw this loop or section; may be given several times.",
+)
+@click.option(
+    "--of",
+    "statistic",
+    type=click.Choice(STATISTICS),
+    default="mean",
+    show_default=True,
+    help="What of a section's calls in a run.",
+)
+@click.option("--name", metavar="NAME", help="Only runs that are called so.")
+@click.option("--any-arguments", is_flag=True, help="A program's arguments make no other series.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs of each series.")
+@options.threshold(THRESHOLD)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression"]),
+    help="Exit status 1 if something became slower, still is, and nobody accepted it.",
+)
+@click.option(
+    "--accept",
+    "accepted",
+    metavar="COMMIT",
+    multiple=True,
+    help="What this commit changed was meant; may be given several times.",
+)
+@click.option("--format", "format_name", type=click.Choice(list(HISTORIES)), help="By default terminal.")
+@options.output
+@click.option("--all", "everything", is_flag=True, help="Every section, and machines that were replaced.")
+@options.width
+def command(
+    out: Path,
+    nodes: tuple[str, ...],
+    statistic: str,
+    name: str | None,
+    any_arguments: bool,
+    last: int | None,
+    threshold: float,
+    fail_on: str | None,
+    accepted: tuple[str, ...],
+    format_name: str | None,
+    output: Path | None,
+    everything: bool,
+    width: int | None,
+) -> None:
+    """Show how the runs kept in DIR, by default ./ticktree-runs, did one after the other, and where that changed.
+
+    Runs are remembered though their directories are deleted. Only runs of one program with the same arguments, on
+    machines that are alike, are held against one another.
+    """
+    runs = _runs(out, name)
+    found = history(
+        runs,
+        nodes=nodes,
+        statistic=statistic,
+        threshold=threshold / 100,
+        accepted=[commit.lower() for commit in accepted],
+        any_arguments=any_arguments,
+        everything=everything,
+        last=last,
+    )
+    found = replace(found, commits=commits_of(found, Path()))
+    view = replace(view_for(output, width), all=everything)
+    form = format_name or format_of(output, HISTORIES)
+    deliver(HISTORIES[form](found, view), output, binary=form in BINARY)
+    if fail_on and found.regressions:
+        _name(found)
+        raise SystemExit(1)
+
+
+def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
+    if not out.is_dir():
+        raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+    with progress("reading"):
+        finish_abandoned()
+        taken = take_in(out)
+    for folder, reason in sorted(taken.unreadable.items()):
+        note(f"Not in the history: {folder}: {reason}")
+    if taken.unwritten:
+        note(f"Not remembered for later: {taken.unwritten}")
+    runs = [run for run in taken.runs if name is None or run.facts.get("name") == name]
+    if not runs:
+        called = "" if name is None else f" called {name}"
+        raise TicktreeError(f"no run{called} in {out} yet; `ticktree run SCRIPT` makes one")
+    return runs
+
+
+def _name(found: History) -> None:
+    for series, trend in found.regressions:
+        for turn in trend.regressions:
+            meant = f"; if it was meant: --accept {turn.run.commit[:9]}" if turn.run.commit else ""
+            note(f"regression: {regression(series, trend, turn)}{meant}")

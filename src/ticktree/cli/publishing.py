@@ -1,0 +1,136 @@
+"""What `ticktree run` publishes of a program while it runs: its options of that kind, and what they come to."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ticktree.cli.screen import one_line, show_at_once
+from ticktree.errors import TicktreeError
+
+if TYPE_CHECKING:
+    from ticktree.publishing.publisher import Publisher
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+EVERY_S = 10.0
+_LEAST_S = 0.1
+_UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+) ?([a-z]*)")
+
+
+def duration_s(text: str) -> float:
+    """Read a time such as `10s`, `500ms`, `2m` or `10`, which are seconds.
+
+    Raises:
+        ValueError: It is none, or too short or too long to wait.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    seconds = float(match[1]) * _UNITS_S.get(match[2], math.nan) if match else math.nan
+    if not _LEAST_S <= seconds <= 24 * 3600:
+        raise ValueError(f"{text} is not a time such as 10s, 500ms or 2m, from {_LEAST_S:g} s to a day.")
+    return seconds
+
+
+def _every(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+    try:
+        return None if text is None else duration_s(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+_OPTIONS = (
+    click.option(
+        "--otlp",
+        metavar="URL",
+        help="Send totals to this OpenTelemetry collector while the program runs, over HTTP; env takes the URL "
+        "from OTEL_EXPORTER_OTLP_ENDPOINT.",
+    ),
+    click.option(
+        "--every",
+        metavar="TIME",
+        callback=_every,
+        help=f"How often --otlp sends: 10s, 500ms, 2m.  [default: {EVERY_S:g}s]",
+    ),
+    click.option(
+        "--prometheus",
+        metavar="[HOST:]PORT",
+        help="Let Prometheus read totals at this port while the program runs, at /metrics; of this machine alone, "
+        "unless HOST says otherwise. Port 0 is any that is free.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publishing:
+    """What is asked for; without arguments, nothing.
+
+    Attributes:
+        otlp: the URL of a collector.
+        every: how often it gets something, in seconds.
+        prometheus: where Prometheus is to read.
+    """
+
+    otlp: str | None = None
+    every: float | None = None
+    prometheus: str | None = None
+
+    def check(self, quiet: bool) -> None:
+        """See that the options fit each other.
+
+        Args:
+            quiet: whether nothing is to be said.
+
+        Raises:
+            click.UsageError: They do not.
+        """
+        if quiet and (self.prometheus or "").rpartition(":")[2] == "0":
+            raise click.UsageError(
+                "--quiet says nothing, and which port was free has to be said: give a port."
+            )
+        if self.every is not None and self.otlp is None:
+            raise click.UsageError("--every is of --otlp; Prometheus decides itself how often it reads.")
+
+    def publisher(self, environment: Mapping[str, str] = os.environ) -> Publisher | None:
+        """Take the port and read the variables: what can go wrong does so before the program starts.
+
+        Raises:
+            TicktreeError: The port cannot be had, or there is no such URL.
+        """
+        if self.otlp is None and self.prometheus is None:
+            return None
+        from ticktree.publishing.otlp.destination import Destination
+        from ticktree.publishing.prometheus.door import Address, Door
+        from ticktree.publishing.publisher import Publisher
+
+        every_s = _interval_s(environment) if self.every is None else self.every
+        destination = None if self.otlp is None else Destination.of(self.otlp, environment)
+        door = None if self.prometheus is None else Door(Address.parsed(self.prometheus))
+        return Publisher(destination, every_s, door, environment, say)
+
+
+def _interval_s(environment: Mapping[str, str]) -> float:
+    text = environment.get("OTEL_METRIC_EXPORT_INTERVAL", "").strip()
+    try:
+        return duration_s(f"{text}ms") if text else EVERY_S
+    except ValueError:
+        raise TicktreeError(f"OTEL_METRIC_EXPORT_INTERVAL={text!r} is no number of milliseconds") from None
+
+
+def options(command: _Command) -> _Command:
+    """Give a command the options; they are the fields of `Publishing`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def say(sentence: str) -> None:
+    """Say something on standard error while a program writes there, without waiting for a reader."""
+    show_at_once(f"ticktree: {one_line(sentence)}\n".encode(errors="backslashreplace"), sys.stderr)

@@ -1,0 +1,1 @@
+"""Prometheus: a page that it reads whenever it wants to know."""

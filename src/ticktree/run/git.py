@@ -1,0 +1,33 @@
+"""Git: what the repository of a program's source says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+_TIMEOUT_S = 3.0
+
+
+def ask(folder: Path, *arguments: str) -> str | None:
+    """Return what git prints when it is asked in `folder`; None where there is no git, no repository or no answer.
+
+    Args:
+        folder: any in the repository.
+        arguments: of git; what stands in them must not be taken for an option that was not meant.
+    """
+    # It must not take locks that the user's own git then waits for, nor ask for a password.
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None

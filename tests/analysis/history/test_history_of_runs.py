@@ -1,0 +1,159 @@
+"""What a history says of runs: in which series they are, what changed with which commit, and what is a regression."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from history_series import LAPTOP, SERVER, days, run
+
+from ticktree.analysis.history import grouped, history
+from ticktree.errors import TicktreeError
+
+A, B, C = ("a" * 40, "b" * 40, "c" * 40)
+
+
+def noisy(*levels: float, each: int = 10) -> list[float]:
+    noise = random.Random(1)
+    return [1e6 * level * noise.uniform(0.99, 1.01) for level in levels for _ in range(each)]
+
+
+def test_a_slowdown_is_named_with_its_commit_and_the_one_before():
+    found = history(days(noisy(1, 1.3), [A] * 10 + [B] * 10))
+    ((told,),) = [found.told]
+    (trend,) = told.trends
+    (turn,) = trend.turns
+    assert trend.verdict == "slower"
+    assert trend.is_loop
+    assert (turn.last.commit, turn.run.commit) == (A, B)
+    assert turn.suspects == [B]
+    assert turn.change.shift.estimate == pytest.approx(0.3, abs=0.02)
+    assert [(series.program, trend.path) for series, trend in found.regressions] == [("train.py", "train")]
+
+
+def test_a_new_laptop_is_no_regression():
+    slow = [run(20 + at, {"train": ns}, **SERVER) for at, ns in enumerate(noisy(5, each=10))]
+    found = history([*days(noisy(1, each=10)), *slow])
+    assert [len(told.series.runs) for told in found.told] == [10, 10]
+    assert [dict(told.series.machine) for told in found.told] == [SERVER, LAPTOP]
+    assert [told.series.is_current for told in found.told] == [True, False]
+    assert found.regressions == []
+
+
+def test_a_regression_of_a_machine_that_was_replaced_is_past():
+    old = days(noisy(1, 2), **SERVER)
+    new = [run(30 + at, {"train": ns}) for at, ns in enumerate(noisy(1, each=10))]
+    found = history([*old, *new])
+    assert found.told[1].trends[0].verdict == "slower"
+    assert found.regressions == []
+
+
+def test_other_arguments_are_another_series_unless_that_is_said():
+    runs = [*days(noisy(1), command="train.py --seed 1"), *days(noisy(1), command="train.py --seed 2")]
+    runs += days(noisy(1), command="-m train --seed 2")
+    programs = {one.program for one in grouped(runs)}
+    assert programs == {"train.py --seed 1", "train.py --seed 2", "-m train --seed 2"}
+    together = grouped(runs, any_arguments=True)
+    assert sorted((one.program, len(one.runs)) for one in together) == [("-m train", 10), ("train.py", 20)]
+
+
+def test_runs_come_in_the_order_in_which_they_began():
+    runs = days(noisy(1, 1.4))
+    random.Random(2).shuffle(runs)
+    (told,) = history(runs).told
+    assert [each.id for each in told.series.runs] == [f"run-{at}" for at in range(20)]
+
+
+def test_what_was_undone_is_no_regression_and_what_was_halved_is_one():
+    undone = history(days(noisy(1, 1.4, 1)))
+    assert [turn.stands for turn in undone.told[0].trends[0].turns] == [False, True]
+    assert undone.told[0].trends[0].verdict == "faster"
+    assert undone.regressions == []
+    halved = history(days(noisy(1, 1.4, 1.2)))
+    assert [turn.stands for turn in halved.told[0].trends[0].turns] == [True, True]
+    assert halved.told[0].trends[0].verdict == "slower"
+    assert len(halved.regressions) == 1
+
+
+def test_a_commit_that_was_accepted_is_no_regression():
+    runs = days(noisy(1, 1.3), [A] * 10 + [B] * 10)
+    assert history(runs, accepted=["bbbbbbb"]).regressions == []
+    assert len(history(runs, accepted=["aaaaaaa"]).regressions) == 1
+
+
+def test_what_else_changed_is_named_where_the_commit_did_not():
+    runs = days(noisy(1), [A] * 10, **{"version.torch": "2.12.0"})
+    runs += [
+        run(10 + at, {"train": ns}, A, **{"version.torch": "2.13.0"}) for at, ns in enumerate(noisy(1.5))
+    ]
+    (turn,) = history(runs).told[0].trends[0].turns
+    assert turn.suspects == []
+    assert [(fact.key, fact.base, fact.new) for fact in turn.differences] == [
+        ("version.torch", "2.12.0", "2.13.0")
+    ]
+
+
+def test_where_a_change_cannot_be_placed_all_commits_that_may_have_made_it_are_named():
+    noise = random.Random(4)
+    values = [1e6 * level * noise.uniform(0.85, 1.15) for level in (1, 1.25) for _ in range(25)]
+    commits = [f"{at:040x}" for at in range(50)]
+    (turn,) = history(days(values, commits)).told[0].trends[0].turns
+    assert commits[25] in turn.suspects
+    assert len(turn.suspects) > 1
+    assert turn.suspects[0] == turn.run.commit
+
+
+def test_runs_without_a_section_leave_no_gap_in_its_trend():
+    runs = [run(at, {"train": 1e6} if at % 2 else {"train": 1e6, "save": 2e6}) for at in range(20)]
+    (trend,) = history(runs, nodes=["save"]).told[0].trends
+    assert len(trend.values) == 10
+    assert not trend.is_loop
+
+
+def test_a_section_that_never_was_is_said_to_be_none_with_the_one_that_was_probably_meant():
+    with pytest.raises(TicktreeError, match="no run has a section tarin; did you mean train"):
+        history(days(noisy(1)), nodes=["tarin"])
+
+
+def test_too_few_runs_and_no_evidence_are_two_answers():
+    assert history(days([1e6] * 5)).told[0].trends[0].verdict == "too few runs"
+    assert history(days(noisy(1))).told[0].trends[0].verdict == "no change"
+    wild = random.Random(3)
+    values = [1e6 * wild.uniform(0.6, 1.4) for _ in range(12)]
+    assert history(days(values)).told[0].trends[0].verdict == "cannot tell"
+
+
+def test_of_a_section_other_things_than_its_mean_can_be_looked_at():
+    runs = days(noisy(1, each=20))
+    assert history(runs, statistic="max").told[0].trends[0].values[0] == pytest.approx(2e6, rel=0.02)
+
+
+def test_small_sections_are_looked_at_only_when_asked_for():
+    from dataclasses import replace
+
+    from history_series import measure
+
+    runs = [
+        replace(one, measures={**one.measures, "train/log": measure(1e3, share=0.001)})
+        for one in days(noisy(1))
+    ]
+    assert [trend.path for trend in history(runs).told[0].trends] == ["train"]
+    assert len(history(runs, everything=True).told[0].trends) == 2
+    assert [trend.path for trend in history(runs, nodes=["train/log"]).told[0].trends] == ["train/log"]
+
+
+def test_only_the_last_runs_of_each_series_are_looked_at_where_that_is_wished():
+    (told,) = history(days(noisy(1, 1.4, each=20)), last=15).told
+    assert told.series.runs[0].id == "run-25"
+    assert told.trends[0].turns == []
+
+
+def test_the_json_has_every_value_stretch_and_change():
+    document = history(days(noisy(1, 1.3), [A] * 10 + [C] * 10)).to_dict()
+    assert document["schema"] == "ticktree-history/1"
+    ((trend,),) = [series["trends"] for series in document["series"]]
+    assert len(trend["values"]) == 20
+    assert [stretch["first"] for stretch in trend["stretches"]] == ["run-0", "run-10"]
+    (change,) = trend["changes"]
+    assert (change["commit"], change["previous_commit"], change["verdict"]) == (C, A, "slower")
+    assert change["low_percent"] < change["shift_percent"] < change["high_percent"]

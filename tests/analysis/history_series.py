@@ -1,0 +1,39 @@
+"""Runs that were never run, remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ticktree.profile.remembered import Measure, Remembered
+
+DAY_NS = 86_400 * 10**9
+LAPTOP = {"cpu": "Small CPU", "cores": 4, "cores_usable": 4}
+SERVER = {"cpu": "Large CPU", "cores": 64, "cores_usable": 64}
+
+
+def measure(ns: float, share: float = 0.5, is_loop: bool = False) -> Measure:
+    """A section of ten calls that took so long each."""
+    whole = round(ns)
+    return Measure(10, 10 * whole, whole, whole, whole, 2 * whole, share, is_loop)
+
+
+def run(
+    at: int,
+    sections: Mapping[str, float],
+    commit: str = "",
+    loops: Sequence[str] = ("train",),
+    **facts: object,
+) -> Remembered:
+    """The run of a day."""
+    known = {"command": "train.py", "name": "train", **LAPTOP, **facts}
+    if commit:
+        known |= {"git.commit": commit, "git.dirty": False}
+    measures = {path: measure(ns, is_loop=path in loops) for path, ns in sections.items()}
+    return Remembered(f"run-{at}", f"20260101-{at:06}-train", (20_000 + at) * DAY_NS, known, measures)
+
+
+def days(
+    values: Sequence[float], commits: Sequence[str] = (), path: str = "train", **facts: object
+) -> list[Remembered]:
+    """A run a day of one section."""
+    return [run(at, {path: ns}, commits[at] if commits else "", **facts) for at, ns in enumerate(values)]

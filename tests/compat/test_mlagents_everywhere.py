@@ -1,0 +1,53 @@
+"""The one import that puts ticktree's timers in the place of the toolkit's, here with a toolkit of two modules."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def run_with_a_toolkit(tmp_path):
+    toolkit = tmp_path / "mlagents_envs"
+    toolkit.mkdir()
+    (toolkit / "__init__.py").touch()
+    (toolkit / "timers.py").write_text("timed = 'its own'\n")
+    (toolkit / "environment.py").write_text("from mlagents_envs.timers import timed\n")
+
+    def run(program):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
+        path = os.pathsep.join([str(tmp_path), *filter(None, [kept.get("PYTHONPATH")])])
+        command = [sys.executable, "-c", program]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**kept, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_whoever_imports_the_toolkits_timers_afterwards_has_ticktrees(run_with_a_toolkit):
+    done = run_with_a_toolkit("""
+import ticktree.compat.mlagents.everywhere
+import mlagents_envs.environment, ticktree.compat.mlagents
+from mlagents_envs import timers
+assert timers is ticktree.compat.mlagents
+assert mlagents_envs.environment.timed is ticktree.compat.mlagents.timed
+import importlib
+importlib.reload(ticktree.compat.mlagents.everywhere)  # twice is once
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_where_somebody_has_the_toolkits_already_it_says_so(run_with_a_toolkit):
+    done = run_with_a_toolkit("import mlagents_envs.environment\nimport ticktree.compat.mlagents.everywhere")
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("ImportError: ticktree.compat.mlagents.everywhere comes too late")

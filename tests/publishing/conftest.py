@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+for room in ("cli", "outputs", "analysis", "profile"):  # for what is invented and started there
+    sys.path.insert(0, str(Path(__file__).parents[1] / room))
+
+from collector import Collector  # noqa: E402
+from commandline import CommandLine  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _nobody_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent to this machine needs no proxy."""
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[CommandLine]:
+    line = CommandLine(tmp_path)
+    for name in [name for name in line.env if name.startswith("OTEL_") or name.lower().endswith("_proxy")]:
+        del line.env[name]
+    return line
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as one:
+        yield one

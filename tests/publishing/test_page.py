@@ -1,0 +1,91 @@
+"""The page that Prometheus reads: which format, and what it keeps of the looks before."""
+
+from __future__ import annotations
+
+import pytest
+
+import ticktree
+from ticktree.profile import Node, Profile
+from ticktree.publishing.looks import Looks
+from ticktree.publishing.prometheus.page import Page
+
+PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+REST = "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+
+
+class Runs:
+    """A run that is what a test says."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.now = profile
+        self.read = 0
+
+    def profile(self) -> Profile:
+        self.read += 1
+        return self.now
+
+
+def recorded() -> Profile:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    with recorder.section("a"):
+        recorder.advance(1000)
+    return recorder.snapshot()
+
+
+def page_of(run: Runs) -> Page:
+    return Page(Looks(run, lambda: 0.0), "run-1", lambda: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_protobuf"),
+    [
+        ("", False),
+        ("*/*", False),
+        (f"{OPENMETRICS},{OPENMETRICS};q=0.75,{REST}", False),  # what Prometheus says
+        (f"{PROTOBUF},{OPENMETRICS};q=0.8,{REST}", True),  # where it keeps native histograms
+        (f"text/plain;q=0.9,{PROTOBUF};q=0.4", False),
+        (PROTOBUF.replace("delimited", "text"), False),
+        (f"{PROTOBUF};q=x", False),
+    ],
+)
+def test_the_format_is_the_one_that_is_asked_for(accepted: str, is_protobuf: bool) -> None:
+    kind, content = page_of(Runs(recorded())).written(accepted)
+    assert kind.startswith("application/vnd.google.protobuf" if is_protobuf else "text/plain")
+    assert (b"ticktree_section_call_nanoseconds" in content) == is_protobuf
+    assert b"ticktree_section_call_seconds" in content
+
+
+def values(page: Page) -> dict[str, float]:
+    lines = page.written("")[1].decode().splitlines()
+    return {
+        name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")
+    }
+
+
+def test_a_time_that_was_not_spent_after_all_is_not_taken_back_until_recording_begins_anew() -> None:
+    def open_for(ns: int) -> Profile:
+        return Profile(Node(name="root", children={"a": Node(name="a", own_ns=ns)}))
+
+    run = Runs(open_for(9_000_000_000))
+    page = page_of(run)
+    found = []
+    for profile in (run.now, open_for(7_000_000_000), open_for(8_000_000_000), Profile.empty(), open_for(10)):
+        run.now = profile
+        found.append(values(page).get('ticktree_section_own_seconds_total{path="a"}'))
+    assert found == [9.0, 9.0, 9.0, None, 1e-08]
+
+
+def test_before_there_is_anything_to_read_the_page_is_empty() -> None:
+    class Gone:
+        def profile(self) -> Profile:
+            raise OSError
+
+    assert page_of(Gone()).written("")[1] == b""
+
+
+def test_how_much_is_left_out_is_on_it() -> None:
+    found = values(page_of(Runs(recorded())))
+    assert found["ticktree_sections_left_out{}"] == 0
+    assert found["ticktree_left_out_own_seconds_total{}"] == 0
+    assert found["ticktree_read_time_seconds{}"] > 1e9

@@ -1,0 +1,155 @@
+"""What a collector is sent of looks: sums that only grow, and since when they were counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import ticktree
+from ticktree.outputs.otlp.metrics import points
+from ticktree.profile import Node, Profile
+from ticktree.publishing.looks import Look
+from ticktree.publishing.otlp.points import Points, resource
+
+BEGAN_NS = 10**18
+SECOND_NS = 10**9
+
+
+def look(profile: Profile, after_s: int, era: int = 0, **more: object) -> Look:
+    paths = {path for path, _, _ in profile.root.walk()}
+    made = Look(
+        profile=profile,
+        at_ns=BEGAN_NS + after_s * SECOND_NS,
+        era=era,
+        paths=paths,
+        left_out=0,
+        left_out_own_ns=0,
+    )
+    return replace(made, **more)
+
+
+class Sent:
+    """The requests of one run."""
+
+    def __init__(self) -> None:
+        self.points = Points(BEGAN_NS, resource("run-1", {"team": "arms"}), "")
+
+    def __call__(self, *looked: object, **more: object) -> dict[tuple[str, str], dict[str, str]]:
+        request = self.points.request(look(*looked, **more))
+        (self.resource,) = request["resourceMetrics"]
+        return {
+            (metric["name"].removeprefix("ticktree."), key(point)): point
+            for metric in self.resource["scopeMetrics"][0]["metrics"]
+            for point in points(metric)
+        }
+
+
+def key(point: dict) -> str:
+    return point["attributes"][0]["value"]["stringValue"] if point["attributes"] else ""
+
+
+def start_s(point: dict) -> int:
+    return (int(point["startTimeUnixNano"]) - BEGAN_NS) // SECOND_NS
+
+
+def time_s(point: dict) -> int:
+    return (int(point["timeUnixNano"]) - BEGAN_NS) // SECOND_NS
+
+
+def tick(recorder: ticktree.Recorder, loop: object, ns: int) -> None:
+    next(loop)
+    recorder.advance(ns)
+
+
+def test_every_sum_is_cumulative_since_the_run_began_and_of_the_time_of_the_look() -> None:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    sent = Sent()
+    for after_s in (10, 20):
+        with recorder.section("a"):
+            recorder.advance(1000)
+        found = sent(recorder.snapshot(), after_s)
+        sums = {name: point for name, point in found.items() if "startTimeUnixNano" in point}
+        assert {start_s(point) for point in sums.values()} == {0}
+        assert {time_s(point) for point in found.values()} == {after_s}
+        assert found["section.calls", "a"]["asInt"] == str(after_s // 10)
+        assert found["section.duration", "a"]["count"] == str(after_s // 10)
+    assert ("sections.left_out", "") in found
+    assert ("sections.left_out", "") not in sums
+
+
+def test_when_recording_begins_anew_so_do_the_sums() -> None:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    sent = Sent()
+    for _ in range(3):
+        with recorder.section("a"):
+            recorder.advance(1000)
+    sent(recorder.snapshot(), 10)
+    recorder.reset()
+    with recorder.section("a"):
+        recorder.advance(1000)
+    for after_s in (20, 30):
+        found = sent(recorder.snapshot(), after_s, era=1)
+        assert found["section.calls", "a"]["asInt"] == "1"
+        assert found["section.own", "a"]["asInt"] == "1000"
+        assert {
+            start_s(found[name, "a"]) for name in ("section.calls", "section.own", "section.duration")
+        } == {10}
+
+
+def test_a_loop_begins_anew_when_its_warm_up_ends_and_its_sections_do_not() -> None:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    sent = Sent()
+    loop = iter(recorder.loop("train", hz=1000, warmup=3))
+    for _ in range(3):
+        tick(recorder, loop, 5_000_000)
+    before = sent(recorder.snapshot(), 10)
+    for _ in range(2):
+        tick(recorder, loop, 500_000)
+    found = sent(recorder.snapshot(), 20)
+    assert int(before["loop.ticks.missed", "train"]["asInt"]) > int(
+        found["loop.ticks.missed", "train"]["asInt"]
+    )
+    assert start_s(found["loop.ticks.missed", "train"]) == 10
+    assert start_s(found["loop.duration", "train"]) == 10
+    assert start_s(found["loop.ticks", "train"]) == 0
+    assert start_s(found["section.duration", "train"]) == 0
+
+
+@pytest.mark.parametrize(("era", "own_ns"), [(0, 9000), (1, 7000)])
+def test_a_time_that_was_not_spent_after_all_is_not_taken_back(era: int, own_ns: int) -> None:
+    def open_for(ns: int) -> Profile:
+        return Profile(Node(name="root", children={"a": Node(name="a", own_ns=ns)}))
+
+    sent = Sent()
+    sent(open_for(9000), 10)
+    found = sent(open_for(7000), 20, era=era)
+    assert found["section.own", "a"]["asInt"] == str(own_ns)
+    assert start_s(found["section.own", "a"]) == (10 if era else 0)
+
+
+def test_the_resource_tells_runs_apart_and_stays_as_it_is() -> None:
+    sent = Sent()
+    whose = []
+    for after_s, name in ((10, "x"), (20, "y")):
+        sent(Profile(metadata={"name": frozenset(["train"]), name: frozenset([1])}), after_s)
+        whose.append(sent.resource["resource"]["attributes"])
+    assert whose[0] == whose[1]
+    said = {each["key"]: each["value"]["stringValue"] for each in whose[0]}
+    assert said["service.name"] == "train"
+    assert said["service.instance.id"] == "run-1"
+    assert said["team"] == "arms"
+    assert said["host.name"]
+
+
+def test_sections_that_are_left_out_are_counted() -> None:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for name in "ab":
+        with recorder.section(name):
+            recorder.advance(1000)
+    found = Sent()(recorder.snapshot(), 10, paths={"a"}, left_out=1, left_out_own_ns=1000)
+    assert ("section.calls", "a") in found
+    assert ("section.calls", "b") not in found
+    assert found["sections.left_out", ""]["asInt"] == "1"
+    assert found["left_out.own", ""]["asInt"] == "1000"
+    assert found["section.total", ""]["asInt"] == str(recorder.snapshot().root.total_ns)

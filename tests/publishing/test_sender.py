@@ -1,0 +1,84 @@
+"""The end of a run that is sent to a collector: it is not put off for one that does not answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from collector import Answer, Collector
+
+import ticktree
+from ticktree.publishing.looks import Looks
+from ticktree.publishing.otlp import sender
+from ticktree.publishing.otlp.destination import Destination
+from ticktree.publishing.otlp.points import Points
+from ticktree.publishing.otlp.sender import Sender
+from ticktree.publishing.publisher import Publisher
+
+
+class Run:
+    def __init__(self) -> None:
+        self.recorder = ticktree.Recorder(virtual_clock=True)
+
+    def profile(self):
+        with self.recorder.section("a"):
+            self.recorder.advance(1000)
+        return self.recorder.snapshot()
+
+
+def begun(collector: Collector, said: list[str], every_s: float = 0.05) -> tuple[Sender, Looks]:
+    looks = Looks(Run(), lambda: 0.0)
+    destination = Destination.of(collector.url, {})
+    one = Sender(destination, every_s, looks, Points(10**18, {}), said.append)
+    one.begin()
+    return one, looks
+
+
+def test_a_collector_that_does_not_answer_puts_the_end_off_by_so_much_and_it_is_said(
+    collector: Collector, monkeypatch
+) -> None:
+    monkeypatch.setattr(sender, "LAST_PATIENCE_S", 0.2)
+    never = threading.Event()
+    collector.answers = [Answer(silent_until=never)] * 100
+    said: list[str] = []
+    one, looks = begun(collector, said)
+    collector.wait_for(1)
+    began_s = time.monotonic()
+    one.end(looks.latest())
+    one.wait()
+    assert time.monotonic() - began_s < 10  # which is how long it would be waited for otherwise
+    assert said == [f"--otlp {collector.url}/v1/metrics: no answer in time; it may not have the last totals"]
+    never.set()
+
+
+def test_the_last_look_is_sent_at_once_and_each_look_once(collector: Collector) -> None:
+    said: list[str] = []
+    one, looks = begun(collector, said, every_s=3600.0)
+    last = looks.over(Run().profile())
+    one.end(last)
+    one.wait()
+    assert [len(collector.taken), said] == [1, []]
+    one, looks = begun(collector, said)
+    looks.over(Run().profile())
+    collector.wait_for(2)
+    one.end(looks.latest())
+    one.wait()
+    assert [len(collector.taken), said] == [2, []]
+
+
+def test_without_a_last_look_the_newest_is_sent(collector: Collector) -> None:
+    said: list[str] = []
+    one, _ = begun(collector, said, every_s=3600.0)
+    one.end(None)
+    one.wait()
+    assert [len(collector.taken), said] == [1, []]
+
+
+def test_a_mistake_of_ours_is_said_and_raised_to_nobody(collector: Collector) -> None:
+    said: list[str] = []
+    publisher = Publisher(Destination.of(collector.url, {}), 1.0, None, {}, said.append)
+    publisher.begin(object())  # no run
+    publisher.over(None)
+    publisher.close()
+    assert len(said) == 1
+    assert said[0].startswith("the run is not published: ")

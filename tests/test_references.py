@@ -1,0 +1,60 @@
+"""The page that says where everything of five hand-made profilers is: each line is shown by something, and true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "references.md"
+LINK = re.compile(r"\[[^\]]+\]\([^)]+\)")
+CODE = re.compile(r"`([^`]+)`")
+HEAD = ["there", "here", "shown by"]
+
+
+def rows():
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return [row for row in cells if row != HEAD]
+
+
+ROWS = rows()
+
+
+@pytest.fixture(scope="module")
+def sources():
+    folders = (ROOT / "src", ROOT / "workloads")
+    return "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
+
+
+def test_all_five_documents_are_there():
+    text = PAGE.read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert len(headings) == 6
+    assert len(ROWS) > 100
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
+def test_each_line_says_what_shows_it(row):
+    there, here, shown_by = row
+    assert there
+    assert here
+    assert LINK.search(shown_by) or CODE.search(shown_by)
+    for name in CODE.findall(LINK.sub("", shown_by)):
+        assert (ROOT / name).exists(), name
+
+
+def said_to_be_here_under_the_same_name():
+    for there, here, _ in ROWS:
+        if re.match(r"the same\b|rows of these names|a row\b", here):
+            # A call's name is what is before its parentheses; a command line has spaces and is no name.
+            yield from (name.partition("(")[0].lstrip("@") for name in CODE.findall(there) if " " not in name)
+
+
+@pytest.mark.parametrize("name", sorted({*said_to_be_here_under_the_same_name()}))
+def test_what_is_said_to_have_the_same_name_has_it(name, sources):
+    # Operations and options of five programs: `rtc.enabled` may be a field of a dataclass, `_draw_walls` an ending.
+    last = name.removeprefix("super()").lstrip("-._").rpartition(".")[2]
+    assert last in sources or last.replace("-", "_") in sources
