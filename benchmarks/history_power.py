@@ -20,7 +20,7 @@ from harness.report import Absent, Figure, Report, options, progress
 from ticktree.analysis.history import FEWEST, SHORTEST, THRESHOLD, changes
 
 try:
-    import ruptures  # type: ignore[import-not-found, unused-ignore]
+    import ruptures
 except ImportError:
     ruptures = None
 

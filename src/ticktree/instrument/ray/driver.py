@@ -25,8 +25,8 @@ _HOOK = "worker_process_setup_hook"
 _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 # How long the end of a program may take for what nodes have not handed over yet. One that has died is known to have
 # died only after some missed heartbeats.
-_FINISH_WITHIN_S = 15.0
-_ANSWER_WITHIN_S = 20.0
+_FINISH_WITHIN_S = 10.0
+_ANSWER_WITHIN_S = 30.0
 
 
 class _Here:

@@ -144,6 +144,9 @@ class Gatherer:
             self._keep(name, node, found, last=last)
 
     def _keep(self, name: str, node: _Node, found: Collected, *, last: bool) -> None:
+        if last and found.profile is None and node.profile is not None:
+            self._give_up(name, node)  # its memory is gone: it is about to die, or somebody has removed it
+            return
         now_s = time.monotonic()
         node.due_s = now_s + max(EVERY_S, _REST * min(now_s - node.asked_s, 1.0)) if node.profile else now_s
         # Up to when it was asked; what came between that and its answer may be in it or not.
