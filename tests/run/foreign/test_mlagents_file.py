@@ -279,3 +279,13 @@ def test_whatever_is_settled_adds_up_to_the_total(total_ns, own_ns, children_ns,
 def test_accounts_that_add_up_already_stay_as_they_are(own_ns, children_ns):
     settled = settle(own_ns + sum(children_ns.values()), own_ns, children_ns, ())
     assert (settled.own_ns, dict(settled.concurrent_ns), settled.wrong) == (own_ns, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("by", "clock"), [({}, "host"), ({"metadata": {"exported_by": "ticktree"}}, "device")]
+)
+def test_a_name_that_looks_like_a_clocks_is_one_only_where_ticktree_wrote_it(by, clock):
+    timer = {"total": 1.0, "count": 1, "children": {"copies@device": {"total": 0.5, "count": 1}}}
+    (node,) = profile_of({**timer, **by}, "run").root.children.values()
+    assert node.clock == clock
+    assert node.name == ("copies" if by else "copies@device")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ticktree.profile import MAX_DEPTH, ROOT_NAME, Gauge, Node, Profile, Stats
+from ticktree.profile.clock import HOST, named_by
 from ticktree.profile.errors import quoted
 from ticktree.profile.fields import LIMIT, Fields
 from ticktree.profile.merging import sums
@@ -90,9 +91,9 @@ def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str
     for timer in reversed(timers):
         node = _node(timer, run_id, losses, trusted=trusted)
         if timer.above is not None:
-            timer.above.children[timer.name] = node
+            timer.above.children[node.key] = node
             if timer.is_parallel and not timer.above.is_parallel:
-                timer.above.beside.add(timer.name)
+                timer.above.beside.add(node.key)
             elif _is_uncounted(timer):
                 timer.above.unsaid_ns += node.total_ns
     return node, losses
@@ -114,7 +115,7 @@ def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) 
     settled: Settled = settle(
         total_ns,
         self_ns,
-        {name: child.total_ns for name, child in timer.children.items()},
+        {key: child.total_ns for key, child in timer.children.items()},
         timer.beside,
         trusted=trusted,
     )
@@ -122,14 +123,16 @@ def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) 
         losses[settled.wrong] = losses.get(settled.wrong, 0) + 1
     is_root = timer.above is None
     counted = 0 if is_root and count == 1 else count  # the root's one call is the run, which is no call here
+    name, clock = named_by(timer.name) if trusted else (timer.name, HOST)
     return Node(
-        name=timer.name,
+        name=name,
+        clock=clock,
         own_ns=settled.own_ns,
         steady=Stats(counted, total_ns) if counted else Stats(),
         per_run={run_id: (counted, total_ns)} if counted else {},
         children={
-            name: replace(child, concurrent_ns=settled.concurrent_ns.get(name, 0))
-            for name, child in reversed(timer.children.items())
+            key: replace(child, concurrent_ns=settled.concurrent_ns.get(key, 0))
+            for key, child in reversed(timer.children.items())
         },
     )
 
