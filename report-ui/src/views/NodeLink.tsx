@@ -9,8 +9,10 @@ interface Props {
 
 /** A node's name, which shows all that is known of it. */
 export function NodeLink({ state, path, name }: Props) {
-  const text = visible(name ?? path) || "outside all sections";
-  if (!state.tree.at.get(path)) return <bdi class="node">{text}</bdi>;
+  const place = state.tree.places[state.tree.at.get(path) ?? 0]!;
+  // Where there is nothing above it, its path is its name with what a path escapes.
+  const text = visible(name ?? (place.depth === 1 ? place.node.name : path)) || "outside all sections";
+  if (!place.depth) return <bdi class="node">{text}</bdi>;
   return (
     <button type="button" class="node" title={text.length < 300 ? text : ""} onClick={() => state.show(path)}>
       <bdi>{text}</bdi>
