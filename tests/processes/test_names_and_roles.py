@@ -168,7 +168,10 @@ for at in range(40):
 said()
 """
     )
-    assert sorted(role for _, role in trees if role) == ["role 0", "role 1", "role 2"]
+    roles = [role for _, role in trees if role]
+    assert set(roles) == {"role 0", "role 1", "role 2"}
+    # A thread gives its tree back as it goes, which may be a moment after who joined it goes on.
+    assert len(roles) < 40 / 4
     assert len(trees) <= 5
 
 
