@@ -168,11 +168,9 @@ for at in range(40):
 said()
 """
     )
-    roles = [role for _, role in trees if role]
-    assert set(roles) == {"role 0", "role 1", "role 2"}
-    # A thread gives its tree back as it goes, which may be a moment after who joined it goes on.
-    assert len(roles) < 40 / 4
-    assert len(trees) <= 5
+    assert {role for _, role in trees if role} == {"role 0", "role 1", "role 2"}
+    # Five, and a few more: a thread gives its tree back as it goes, maybe a moment after whoever joined it goes on.
+    assert len(trees) < 40 / 4
 
 
 def test_an_executors_thread_that_says_its_role_keeps_it_for_all_its_work(said):
