@@ -44,7 +44,8 @@ export function share(part: number | null | undefined): string {
   const size = Math.abs(percent);
   if (size < 0.00005) return "0%";
   if (size < 0.095) return `${rounded(percent, 2)}%`;
-  return size < 9.95 ? `${rounded(percent, 1)}%` : `${rounded(percent, 0)}%`;
+  if (size < 9.95) return `${rounded(percent, 1)}%`;
+  return `${size < 999_999.5 ? rounded(percent, 0) : general(percent)}%`;
 }
 
 export function reading(value: number | null | undefined): string {

@@ -59,6 +59,7 @@ def test_no_time_is_written_more_than_half_a_percent_wrong(ns):
         (0.984, "98%"),
         (1, "100%"),
         (3.5, "350%"),
+        (157_703_832_203, "1.577e+13%"),
     ],
 )
 def test_a_share_is_a_percentage_as_exact_as_it_is_small(part, text):

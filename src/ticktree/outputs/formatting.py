@@ -71,7 +71,8 @@ def share(part: float | None) -> str:
     for limit, digits in ((0.00005, 0), (0.095, 2), (9.95, 1)):
         if abs(percent) < limit:
             return f"{abs(percent) if not digits else percent:.{digits}f}%"
-    return f"{percent:.0f}%"
+    # Of a whole of a few nanoseconds a part may be any number: it must not push the table off the screen.
+    return f"{percent:.0f}%" if abs(percent) < 999_999.5 else f"{percent:.4g}%"
 
 
 def reading(value: float | None) -> str:

@@ -28,6 +28,11 @@ def test_there_is_none_among_fewer_than_two_or_where_nothing_was_done():
     assert of([0, 0]) is None
 
 
+def test_there_is_none_of_a_nanosecond_among_three():
+    role, found = seen(crew(stepping([0, 0, 1 / MS], calls=1), count=3))
+    assert imbalance(role.units, found) is None
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=9))
 def test_it_is_nothing_where_all_have_the_same_and_all_where_one_has_everything(took_ms):

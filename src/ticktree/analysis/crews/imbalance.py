@@ -43,9 +43,11 @@ class Imbalance:
 
 
 def imbalance(crew: Sequence[Unit], seen: Survey) -> Imbalance | None:
-    """Return how unevenly work is shared among `crew`; None where they are fewer than two, or did nothing."""
-    worked = {unit: seen.worked_ns(unit) for unit in crew}
-    busiest = max(worked, key=lambda unit: worked[unit], default=None)
-    if busiest is None or len(worked) < 2 or not worked[busiest]:
+    """Return how unevenly work is shared among `crew`; None where they are fewer than two, or did next to nothing."""
+    if len(crew) < 2:
         return None
-    return Imbalance(len(worked), busiest, worked[busiest], rounded_ratio(sum(worked.values()), len(worked)))
+    worked = {unit: seen.worked_ns(unit) for unit in crew}
+    busiest = max(worked, key=lambda unit: worked[unit])
+    mean_ns = rounded_ratio(sum(worked.values()), len(worked))
+    # Of a mean below half a nanosecond nothing is a multiple.
+    return Imbalance(len(worked), busiest, worked[busiest], mean_ns) if mean_ns else None
