@@ -22,13 +22,11 @@ class FarSide:
         network_ns: what is left of the calls that they told of.
         chief: the innermost of the servers' sections that is half or more of the one it is in, and so on from the
             whole answer inwards; the answer itself where none is.
-        chief_ns: what that took.
     """
 
     server_ns: int
     network_ns: int
     chief: Spot
-    chief_ns: int
 
     @property
     def told_ns(self) -> int:
@@ -43,7 +41,7 @@ class FarSide:
     @property
     def chief_share(self) -> float:
         """What part of those calls was the servers' longest section."""
-        return min(1.0, self.chief_ns / self.told_ns) if self.told_ns else 0.0
+        return min(1.0, self.chief.ns / self.told_ns) if self.told_ns else 0.0
 
 
 def tells_of_a_server(spot: Spot) -> bool:
@@ -64,7 +62,7 @@ def far_side(spots: Sequence[Spot]) -> FarSide | None:
             break
         chief = longest
     network_ns = sum(row.ns for row in rows if row.name == NETWORK)
-    return FarSide(sum(row.ns for row in servers), network_ns, chief, chief.ns)
+    return FarSide(sum(row.ns for row in servers), network_ns, chief)
 
 
 def _rows(spot: Spot) -> Iterator[Spot]:

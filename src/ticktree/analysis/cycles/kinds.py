@@ -17,6 +17,9 @@ GUIDANCE = "guidance"
 PREVIOUS_ACTIONS = "previous actions"
 ROUND_TRIP = "round trip"
 
+# What sends actions or reads sensors acts on a robot, or on what stands for one: it is no policy that acts.
+_ON_A_ROBOT = ("get observation*", "read observation*", "send action*", "execute and wait*")
+
 _STEPS = Categories(
     {
         QUEUE_MERGE: (
@@ -33,8 +36,8 @@ _STEPS = Categories(
         "postprocessing": ("postprocess*", "post process*", "denormali*", "unnormali*"),
         PREPROCESSING: ("preprocess*", "pre process*", "image processing"),
         ROUND_TRIP: (
-            *("get obs*", "get observation*", "read observation*", "send action*", "execute and wait*"),
-            *("round trip*", "http*", "grpc", "rpc", "request*", "response*", "socket*", "ping"),
+            *_ON_A_ROBOT,
+            *("get obs*", "round trip*", "http*", "grpc", "rpc", "request*", "response*", "socket*", "ping"),
             *("serial read", "serial write"),
         ),
         INFERENCE: (
@@ -65,8 +68,7 @@ _STACKING = Categories(
     }
 )
 
-# What sends actions or reads sensors acts on a robot, or on what stands for one: it is no policy that acts.
-_ROBOT = Categories({"robot": ("send action*", "get observation*", "read observation*", "execute and wait*")})
+_ROBOT = Categories({"robot": _ON_A_ROBOT})
 
 # Where a name says no kind of ours, its category may: a user may have named their own.
 _CATEGORIES = {PREPROCESSING: ("preprocessing",), ROUND_TRIP: ("robot",)}

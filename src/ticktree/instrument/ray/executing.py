@@ -32,7 +32,7 @@ class Work:
     """
 
     def __init__(self, recorder: Recorder, ready: Callable[[str], bool]) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._ready = ready
         self._channel = Channel(recorder, CHANNEL)
         self._calls = Channel(recorder, CALLS)
@@ -42,9 +42,7 @@ class Work:
 
     def wrap(self) -> None:
         """From now on what this process is called to do is recorded."""
-        from ray._private.function_manager import (
-            FunctionActorManager,
-        )
+        from ray._private.function_manager import FunctionActorManager
 
         find = FunctionActorManager.get_execution_info
 
@@ -112,13 +110,8 @@ class Work:
         """The section of a name."""
         section = self._sections.get(name)
         if section is None:
-            section = self._sections[name] = self._recorder.timed_section(name, ("", 0, ""))
+            section = self._sections[name] = self.recorder.timed_section(name, ("", 0, ""))
         return section
-
-    @property
-    def recorder(self) -> Recorder:
-        """Where it is recorded."""
-        return self._recorder
 
     def done(self, title: str) -> None:
         """Whoever waits for this worker, or for a task of this title, may go on."""

@@ -12,14 +12,11 @@ _WORKER = "ticktree.session.ray_worker"
 
 def _hook(*, word: dict[str, Any], worker: str, key: str, then: Any) -> None:
     """Pickled by value: it may use nothing that is not in it."""
-    import os
     from importlib import import_module
 
     from ray._common import signature
 
     def begin() -> bool:
-        if os.environ.get("TICKTREE_OFF"):
-            return False
         try:
             found = import_module(worker)
         except ImportError:

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 _MOST = 16384
-_ACTOR = slice(
-    8, 24
-)  # of a task's id, which ends with the actor's; of a task of no actor all ones, and the job
+# Of a task's id, which ends with the actor's; of a task of no actor all ones, and the job.
+_ACTOR = slice(8, 24)
 
 Key = bytes | str
 

@@ -100,10 +100,9 @@ class _Distributed:
         recorder, arrivals, works = self._recorder, self.arrivals, self._works
         name, wait_of = function.__name__, self._wait
         group_of, is_async = _argument(function, "group"), _argument(function, "async_op")
-        is_compiling = _is_compiling()
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or not recorder.recording:
+            if _is_compiling() or not recorder.recording:
                 return function(*args, **kwargs)
             arrival = arrivals.arrive(group_of(args, kwargs))
             if arrival is None:
@@ -120,10 +119,9 @@ class _Distributed:
 
     def _other(self, function: Callable[..., Any]) -> Callable[..., Any]:
         waiting = Wait(self.arrivals.channel, function.__name__)
-        is_compiling = _is_compiling()
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+            if _is_compiling():
                 return function(*args, **kwargs)
             return waiting.call(partial(function, **kwargs) if kwargs else function, args)
 
@@ -155,10 +153,9 @@ class _Distributed:
 
     def _work(self, function: Callable[..., Any]) -> Callable[..., Any]:
         works, wait_of = self._works, self._wait
-        is_compiling = _is_compiling()
 
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+            if _is_compiling():
                 return function(self, *args, **kwargs)
             key, of = works.get(self) or (None, _OF_ANY)
             return wait_of(f"Work.wait{of}").call(partial(function, **kwargs), (self, *args), key)
@@ -166,14 +163,10 @@ class _Distributed:
         return wrapper
 
 
-def _is_compiling() -> Callable[[], bool]:
-    # Not when this module is imported: torch is being imported then.
-    def is_compiling() -> bool:
-        import torch
+def _is_compiling() -> bool:
+    import torch  # Not with this module: it is imported while torch is.
 
-        return bool(torch.compiler.is_compiling())
-
-    return is_compiling
+    return bool(torch.compiler.is_compiling())
 
 
 def _argument(function: Callable[..., Any], name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
