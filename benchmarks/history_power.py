@@ -28,9 +28,9 @@ SPREAD = 0.03  # of a run's value: another start, another placement in memory, a
 MEMORY = 0.6  # of an AR(1) series: what a run keeps of the one before
 STEADY_RUNS = 150
 BEFORE, AFTER = 30, 40  # runs of a series with a change in it
-CHANGES = (0.10, 0.30)
+CHANGES = (0.05, 0.10, 0.30)
 NEAR = 3  # so many runs from the true place is as good as there
-FALSE_ALARMS = 5.0  # a thousand runs, wanted at most where runs do not remember each other
+FALSE_ALARMS = 5.0  # a thousand runs, wanted at most
 SEED = 20261122
 
 Values = npt.NDArray[np.float64]
@@ -68,12 +68,17 @@ def heavy(count: int, noise: np.random.Generator) -> Values:
     return SPREAD * 0.6745 / 0.8165 * noise.standard_t(2, count)
 
 
-def bursts(count: int, noise: np.random.Generator) -> Values:
+def bursts(count: int, noise: np.random.Generator, longest: int = 3) -> Values:
     """Every fifty runs or so somebody else is on the machine, for one to three of them."""
     values = white(count, noise)
     for begin in np.flatnonzero(noise.random(count) < 1 / 50):
-        values[begin : begin + noise.integers(1, 4)] += noise.uniform(0.1, 0.4)
+        values[begin : begin + noise.integers(1, longest + 1)] += noise.uniform(0.1, 0.4)
     return values
+
+
+def long_bursts(count: int, noise: np.random.Generator) -> Values:
+    """As often, for one to eight: the longest of them are as long as what ticktree takes for a change."""
+    return bursts(count, noise, longest=8)
 
 
 WEATHERS = (
@@ -81,6 +86,7 @@ WEATHERS = (
     Weather(f"AR(1), {MEMORY}", remembering),
     Weather("heavy tails (t, 2)", heavy),
     Weather("bursts of 1 to 3 runs", bursts),
+    Weather("bursts of 1 to 8 runs", long_bursts),
 )
 
 
@@ -172,7 +178,7 @@ def _line(name: str, weather: Weather, find: Finder, trials: int) -> Figure:
         if missed <= trials / 2:
             also[f"+{change:.0%} found after, runs"] = median(found)
         also[f"+{change:.0%} missed %"] = 100 * missed / trials
-    is_wanted = find is ticktree_finds and weather.draw is not remembering
+    is_wanted = find is ticktree_finds and weather.draw is not long_bursts
     target = FALSE_ALARMS if is_wanted else None
     alarms = false_alarms(weather, find, trials)
     return Figure(name, alarms, "false alarms", repeats=trials * STEADY_RUNS, target=target, also=also)

@@ -27,11 +27,10 @@ import numpy as np
 from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.comparison.verdict import verdict_of
 from ticktree.analysis.comparison.welch import student_tails
+from ticktree.analysis.history.bursts import SHORTEST, passing
 from ticktree.analysis.history.noise import Noise, Values, noise_of, without_outliers
 from ticktree.analysis.history.partition import cuts, may_begin
 
-# Two runs in a row that are slow may both have met somebody else on the machine.
-SHORTEST = 3
 # Fewer runs have no rank interval on both sides of a change, wherever it was.
 FEWEST = 8
 # That a series without any change shows one when it is looked at.
@@ -84,8 +83,15 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     logs = np.log(np.asarray(values, dtype=np.float64))
     noise = noise_of(logs)
     calm = without_outliers(logs, noise.spread)
-    weak = cuts(calm, _WEAK_PENALTY * noise.repetition * noise.spread**2, SHORTEST)
-    return _Elimination(values, calm, noise, threshold, level).run(weak)
+    penalty = _WEAK_PENALTY * noise.repetition * noise.spread**2
+    for _ in values:
+        weak = cuts(calm, penalty, SHORTEST)
+        found = _Elimination(values, calm, noise, threshold, level).run(weak)
+        burst = passing(logs, calm, [change.at for change in found], noise.spread)
+        if burst is None:
+            return found
+        calm[burst.begin : burst.end] = np.clip(logs[burst.begin : burst.end], burst.low, burst.high)
+    return []
 
 
 class _Elimination:
