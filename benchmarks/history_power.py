@@ -95,11 +95,15 @@ def ticktree_finds(values: Values) -> list[int]:
 
 
 def pelt_finds(values: Values) -> list[int]:
-    """The squared distance; the penalty is that of the Bayesian information criterion, with a robust deviation."""
+    """The squared distance; the penalty is that of the Bayesian information criterion, with a robust deviation.
+
+    Its PELT in C, whose linear kernel is that distance: the partitions are those of its `Pelt`, a thousand times as fast.
+    """
     logs = np.log(values)
     deviation = 1.4826 * np.median(np.abs(np.diff(logs))) / np.sqrt(2)
     penalty = 2 * np.log(len(logs)) * max(deviation, 1e-6) ** 2
-    return _upwards(values, ruptures.Pelt(model="l2", min_size=SHORTEST, jump=1).fit_predict(logs, penalty))
+    finder = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST)
+    return _upwards(values, finder.fit_predict(logs, pen=penalty))
 
 
 def kernel_finds(values: Values) -> list[int]:

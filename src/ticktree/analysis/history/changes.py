@@ -1,9 +1,9 @@
 """Changes: between which runs a series went to another level, by how much, and how sure that is.
 
 A history of runs is short, noisy and full of outliers, and it is looked at again after each run: a method that is
-wrong in 5% of looks cries wolf every month. So it is done in two steps, as in Apache Otava (Fleming, Kolaczkowski et
-al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023), where weak change points
-are found first and then have to stand a strict test:
+wrong in 5% of looks cries wolf every month. So it is done in steps, the first two as in Apache Otava (Fleming,
+Kolaczkowski et al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023), where weak
+change points are found first and then have to stand a strict test:
 
 1.  Logarithms are taken, so that a change is a ratio, and outliers pulled back (`noise`). The best partition into
     stretches (`partition`: PELT's criterion) under a low penalty proposes cuts. E-divisive means (Matteson and James,
@@ -14,6 +14,8 @@ are found first and then have to stand a strict test:
     the choice of the place. The weakest cut falls first, and its neighbours are joined, until all that are left stand.
     Then the shift must matter: Hodges and Lehmann's, with the rank interval of `comparison.shift` on the values as
     they were measured, outliers and all.
+3.  The level must have held for longer than the bursts that there were (`bursts`). One that has not is pulled back to
+    the levels around it, as an outlier is, and everything begins anew: a change beside a burst is found all the same.
 """
 
 from __future__ import annotations
@@ -84,9 +86,8 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     noise = noise_of(logs)
     calm = without_outliers(logs, noise.spread)
     penalty = _WEAK_PENALTY * noise.repetition * noise.spread**2
-    for _ in values:
-        weak = cuts(calm, penalty, SHORTEST)
-        found = _Elimination(values, calm, noise, threshold, level).run(weak)
+    for _ in values:  # a burst more each time: a handful of rounds, were the series nothing but bursts
+        found = _Elimination(values, calm, noise, threshold, level).run(cuts(calm, penalty, SHORTEST))
         burst = passing(logs, calm, [change.at for change in found], noise.spread)
         if burst is None:
             return found
