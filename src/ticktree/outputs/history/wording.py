@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from ticktree.analysis.history import FEWEST, LONGEST, SHORTEST, History, Series, Told, Trend, Turn
-from ticktree.outputs import formatting
 from ticktree.outputs.comparison.parts import signed
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile.remembered import Remembered
 
 _COMMIT_CELLS = 9
@@ -105,8 +105,8 @@ def remarks(history: History) -> Iterator[str]:
     yield f"A run's value is its {_STATISTICS[history.statistic]}."
     yield f"A shift of less than {formatting.share(history.threshold)} is no change."
     yield (
-        f"A change shows after {SHORTEST} runs, or up to {LONGEST} where slow runs have come and gone, and nothing is said"
-        f" before there are {FEWEST}."
+        f"A change shows after {SHORTEST} runs, where slow ones have come and gone after {LONGEST} at most, and nothing"
+        f" is said before there are {FEWEST}."
     )
 
 
