@@ -104,10 +104,8 @@ def remarks(history: History) -> Iterator[str]:
     """Yield what must be known to read the verdicts, in sentences."""
     yield f"A run's value is its {_STATISTICS[history.statistic]}."
     yield f"A shift of less than {formatting.share(history.threshold)} is no change."
-    yield (
-        f"A change shows after {SHORTEST} runs, where slow ones have come and gone after {LONGEST} at most, and nothing"
-        f" is said before there are {FEWEST}."
-    )
+    yield f"A change shows after {SHORTEST} runs, where slow ones have come and gone after up to {LONGEST}."
+    yield f"Nothing is said before there are {FEWEST}."
 
 
 def regression(series: Series, trend: Trend, turn: Turn) -> str:
