@@ -179,7 +179,7 @@ def _line(name: str, weather: Weather, find: Finder, trials: int) -> Figure:
     for change in CHANGES:
         found = delays(weather, find, change, trials)
         missed = sum(delay == np.inf for delay in found)
-        if missed <= trials / 2:
+        if missed < trials / 2:
             also[f"+{change:.0%} found after, runs"] = median(found)
         also[f"+{change:.0%} missed %"] = 100 * missed / trials
     is_wanted = find is ticktree_finds and weather.draw is not long_bursts

@@ -77,6 +77,21 @@ def test_a_change_right_beside_a_burst_is_found_with_the_shift_that_lasts(seed):
     assert change.shift.estimate == pytest.approx(0.15, abs=0.03)
 
 
+@pytest.mark.slow
+def test_a_machine_that_is_busy_now_and_then_makes_few_false_alarms():
+    noise, alarms = np.random.default_rng(20261122), 0
+    for _ in range(8):
+        values = np.exp(noise.normal(0, 0.03, 150))
+        for begin in np.flatnonzero(noise.random(150) < 1 / 50):  # a burst every fifty runs, of one to three
+            values[begin : begin + noise.integers(1, 4)] *= noise.uniform(1.1, 1.5)
+        alarms += len({at for count in range(FEWEST, 151) for at in slowdowns(values[:count])})
+    assert alarms <= 1200 * 5 / 1000
+
+
+def slowdowns(values: np.ndarray) -> list[int]:
+    return [change.at for change in changes(values) if change.is_slower]
+
+
 def test_a_burst_at_the_end_hides_no_change_that_was_seen_before():
     values = steady(3, 45)
     values[25:] *= 1.12
