@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 
 import pytest
 
@@ -124,7 +125,7 @@ def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks
         first.look()
         assert list(gathered(runs[0].path)) == []
         assert missing(runs[0].path) == 1
-        assert list(how_far(runs[0].path))[0].endswith("never")
+        assert next(how_far(runs[0].path)).endswith("never")
     ticks[runs[1].id] = 12
     second.look()
     first.look()
@@ -156,7 +157,7 @@ def test_what_comes_at_the_end_takes_the_place_of_what_came_before(runs, ticks):
     first.look()  # late: it comes after the end
     (path,) = gathered(runs[0].path)
     assert not is_in_part(path)
-    assert list(how_far(runs[0].path))[0].endswith("at its end")
+    assert next(how_far(runs[0].path)).endswith("at its end")
 
 
 def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
@@ -166,7 +167,7 @@ def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
         ticks[runs[1].id] = made
         second.look()
         first.look()
-        assert f"up to tick {made}," in list(how_far(runs[0].path))[0]
+        assert f"up to tick {made}," in next(how_far(runs[0].path))
 
 
 def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
@@ -190,10 +191,8 @@ def test_where_nobody_answers_it_is_tried_again_later_and_not_at_every_look(runs
     courier = Courier(runs[0], 1, connect, clock=lambda: now_s[0])
     courier.look()
     for _ in range(25):
-        try:
+        with suppress(OSError):
             courier.look()
-        except OSError:
-            pass
         now_s[0] += 1.0
     assert tried == [100.0, 110.0, 120.0]
 
