@@ -7,11 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 from ticktree.analysis.registry import findings
 from ticktree.profile import Profile
+from ticktree.run.courier.process import CourierProcess
+from ticktree.run.courier.ranks import note_rank
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import gathered, is_in_part
 
@@ -145,3 +148,21 @@ def test_ranks_with_different_numbers_of_ticks_and_none_end_as_they_would(tmp_pa
     assert not any(map(is_in_part, copies))
     (told,) = run_of(tmp_path, 0).profile().metadata["gathered"]
     assert told.count("at its end") == RANKS - 1
+
+
+def test_a_courier_whose_store_says_nothing_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path))
+    run = RunDirectory.create("job", tmp_path / "runs")
+    process = CourierProcess(1)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(SECONDS)
+        note_rank(run, 1, 2, *silent.getsockname())
+        process.begin(run)
+        silent.accept()  # it has imported torch, and asks
+        begin = time.monotonic()
+        process.end()
+        assert time.monotonic() - begin < 30
+    run.finish()
+    assert not (run.path / "job").exists()

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
 from contextlib import suppress
 
 import pytest
@@ -11,11 +16,13 @@ from ticktree.profile import Profile
 from ticktree.run.courier import courier as couriers
 from ticktree.run.courier import shelf
 from ticktree.run.courier.courier import Courier
+from ticktree.run.courier.process import CourierProcess
 from ticktree.run.courier.ranks import note_rank, ranks_of
 from ticktree.run.courier.shelf import Label, Place, Shelf
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far, how_far_of, is_in_part, keep, missing
 from ticktree.run.loading import load
+from ticktree.run.owner import start_of
 
 
 class Store:
@@ -212,3 +219,38 @@ def test_ids_that_are_no_file_names_are_kept_apart_in_one_directory(runs):
     found = gathered(runs[0].path)
     assert len(found) == 4
     assert {path.parent for path in found} == {runs[0].path / "job"}
+
+
+def test_the_process_ends_when_it_is_told_to(runs):
+    process = CourierProcess(10)
+    process.end()  # nothing has begun
+    process.begin(runs[0])
+    pid = process._process.pid
+    assert start_of(pid) is not None
+    process.end()
+    assert start_of(pid) is None
+    assert [path.name for path in runs[0].path.iterdir()] == ["run.json"]
+
+
+SUPERVISOR = """
+import sys, time
+from pathlib import Path
+from ticktree.run.courier.process import CourierProcess
+from ticktree.run.directory import RunDirectory
+process = CourierProcess(10)
+process.begin(RunDirectory.open(Path(sys.argv[1])))
+print(process._process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_process_ends_with_its_supervisor_however_that_ends(runs):
+    command = [sys.executable, "-c", SUPERVISOR, str(runs[0].path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
+        pid = int(supervisor.stdout.readline())
+        assert start_of(pid) is not None
+        os.kill(supervisor.pid, signal.SIGKILL)
+    until = time.monotonic() + 120
+    while start_of(pid) is not None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert start_of(pid) is None

@@ -71,12 +71,14 @@ def gathered(run: Path) -> Sequence[Path]:
 
 
 def keep(run: RunDirectory, run_id: str, profile: bytes) -> None:
-    """Keep the profile of another run, as gzipped JSON.
+    """Keep the whole profile of another run, as gzipped JSON.
 
     Raises:
         OSError: The directory cannot be written.
     """
-    _write(run, f"{_file_name(run_id)}{_ENDING}", profile)
+    name = _file_name(run_id)
+    _write(run, f"{name}{_ENDING}", profile)
+    (run.path / JOB / f"{name}{_SO_FAR}{_ENDING}").unlink(missing_ok=True)
 
 
 def keep_so_far(run: RunDirectory, run_id: str, profile: bytes) -> None:
