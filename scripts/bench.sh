@@ -7,3 +7,4 @@ for benchmark in overhead step focus child_cost memory spikes jitter read_run qu
 done
 .venv/bin/python benchmarks/visual_sac_overhead.py "$@"
 .venv/bin/python benchmarks/parallel_trainer_shares.py "$@"
+.venv/bin/python benchmarks/gathering.py "$@"
