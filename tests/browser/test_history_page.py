@@ -11,7 +11,7 @@ from history_series import SERVER, days, run
 from ticktree.analysis.history import Commit, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import HISTORIES
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.visible import visible
 
 BEFORE, AFTER = "a" * 40, "b" * 40
 SLOW = [1e6 + 1e4 * (at % 5) for at in range(12)] + [1.5e6 + 1e4 * (at % 4) for at in range(10)]
