@@ -18,7 +18,7 @@ from ticktree.run.courier import shelf
 from ticktree.run.courier.courier import Courier
 from ticktree.run.courier.process import CourierProcess
 from ticktree.run.courier.ranks import note_rank, ranks_of
-from ticktree.run.courier.shelf import Label, Place, Shelf
+from ticktree.run.courier.shelf import Label, Place, fetch, labels
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far, how_far_of, is_in_part, keep, missing
 from ticktree.run.loading import load
@@ -83,12 +83,11 @@ def test_what_is_put_there_in_pieces_is_fetched_whole(monkeypatch):
     monkeypatch.setattr(shelf, "PIECE_BYTES", 3)
     store = Store()
     place = Place(store, label())
-    other = Shelf(store)
-    assert [each.turn for _, each in other.labels()] == [0]
+    assert [each.turn for _, each in labels(store).items()] == [0]
     for packed in (b"0123456789", b"abc", b"012345"):
-        place.put(packed, 7)
-        ((at, found),) = other.labels()
-        assert other.fetch(at, found) == packed
+        place.put(store, packed, 7)
+        ((at, found),) = labels(store).items()
+        assert fetch(store, at, found) == packed
     assert (found.ticks, found.turn) == (7, 3)
 
 
@@ -96,23 +95,22 @@ def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypa
     monkeypatch.setattr(shelf, "PIECE_BYTES", 3)
     store = Store()
     place = Place(store, label())
-    other = Shelf(store)
-    place.put(b"aaaaaa", 1)
-    ((at, first),) = other.labels()
-    place.put(b"bbbbbb", 2)
-    assert other.fetch(at, first) == b"aaaaaa", "the one before is there until the next"
-    place.put(b"cccccc", 3)
-    assert other.fetch(at, first) is None
+    place.put(store, b"aaaaaa", 1)
+    ((at, first),) = labels(store).items()
+    place.put(store, b"bbbbbb", 2)
+    assert fetch(store, at, first) == b"aaaaaa", "the one before is there until the next"
+    place.put(store, b"cccccc", 3)
+    assert fetch(store, at, first) is None
 
 
 def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
     monkeypatch.setattr(shelf, "MOST_BYTES", 5)
     store = Store()
-    Place(store, label()).put(b"0123456789", 1)
+    Place(store, label()).put(store, b"0123456789", 1)
     assert b"0123456789" not in store.kept.values()
-    ((at, found),) = Shelf(store).labels()
+    ((at, found),) = labels(store).items()
     assert found.is_too_large()
-    assert Shelf(store).fetch(at, found) is None
+    assert fetch(store, at, found) is None
 
 
 @pytest.mark.parametrize("text", [b"{", b"{}", b"[]", b'{"run": 1, "host": "h", "ranks": [1]}', b"null"])
@@ -120,7 +118,7 @@ def test_a_label_that_is_none_is_left_alone(text):
     store = Store()
     Place(store, label())
     store.set("ticktree/shelf/0", text)
-    assert Shelf(store).labels() == []
+    assert labels(store) == {}
 
 
 def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks):
@@ -175,6 +173,58 @@ def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
         second.look()
         first.look()
         assert f"up to tick {made}," in next(how_far(runs[0].path))
+
+
+def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs, ticks, monkeypatch):
+    stores = [Store()]
+    note_rank(runs[0], 0, 2, "here", 1)
+    note_rank(runs[1], 1, 2, "here", 1)
+    now_s = [0.0]
+    first, second = (Courier(run, 10, lambda *_: stores[-1], clock=lambda: now_s[0]) for run in runs)
+    for each in (first, second):
+        each.look()
+    ticks[runs[1].id] = 12
+    second.look()
+    first.look()
+    said = list(how_far(runs[0].path))
+    monkeypatch.setattr(couriers.time, "time_ns", lambda: 0)
+
+    class Broken(Store):
+        def multi_get(self, keys):
+            raise OSError("the other end has gone")
+
+        def set(self, key, value):
+            raise OSError("the other end has gone")
+
+    whole = stores[0]
+    broken = Broken()
+    broken.kept = whole.kept
+    first._store = second._store = broken
+    ticks[runs[1].id] = 24
+    for each in (first, second):
+        with pytest.raises(OSError, match="gone"):
+            each.look()
+    now_s[0] += 60
+    first.look()
+    assert list(how_far(runs[0].path)) == said, "nothing has come since"
+    second.look()
+    first.look()
+    assert "up to tick 24" in next(how_far(runs[0].path))
+    assert list(labels(whole)) == [0], "in the place that it had"
+
+
+def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
+    store = Store()
+    first, second = of_job(store, runs, 0, 1)
+    ticks[runs[1].id] = 40
+    second.look()
+    again = Courier(runs[1], 10, lambda *_: store)
+    again.look()
+    ticks[runs[1].id] = 60
+    again.look()
+    for _ in range(2):
+        first.look()
+        assert "up to tick 60," in next(how_far(runs[0].path))
 
 
 def test_a_job_that_is_all_in_one_run_needs_no_store(runs):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -69,7 +69,7 @@ class Label:
 
 
 class Place:
-    """A run's place.
+    """A run's place, taken on a store and kept also where the connection to it is another.
 
     Args:
         store: The job's, or one like it.
@@ -77,15 +77,15 @@ class Place:
     """
 
     def __init__(self, store: Any, label: Label) -> None:
-        self._store = store
         self._label = label
         self._place = store.add(_COUNT, 1) - 1
         store.set(_key(self._place), json.dumps(asdict(label)))
 
-    def put(self, packed: bytes, ticks: int) -> None:
+    def put(self, store: Any, packed: bytes, ticks: int) -> None:
         """Leave there what was recorded so far, in place of what was there before.
 
         Args:
+            store: The same, by whatever connection.
             packed: The profile.
             ticks: How many ticks had been made by then, at least.
         """
@@ -94,43 +94,38 @@ class Place:
         label = replace(self._label, ticks=ticks, turn=turn, size=len(packed), digest=digest)
         if not label.is_too_large():
             for key, at in _pieces(self._place, label):
-                self._store.set(key, packed[at : at + PIECE_BYTES])
-        self._store.set(_key(self._place), json.dumps(asdict(label)))
+                store.set(key, packed[at : at + PIECE_BYTES])
+        store.set(_key(self._place), json.dumps(asdict(label)))
         self._label = label
 
 
-class Shelf:
-    """All places, as rank 0's courier sees them.
+def labels(store: Any) -> Mapping[int, Label]:
+    """What lies where at this moment, of each run in the place that it took last.
 
     Args:
         store: The job's, or one like it.
     """
+    # One is counted a moment before it has its label.
+    keys = {place: _key(place) for place in range(store.add(_COUNT, 0))}
+    if keys and not store.check(list(keys.values())):
+        keys = {place: key for place, key in keys.items() if store.check([key])}
+    newest: dict[str, tuple[int, Label]] = {}
+    for place, text in zip(keys, store.multi_get(list(keys.values())) if keys else (), strict=True):
+        with suppress(ValueError):
+            label = Label.read(bytes(text))
+            newest[label.run] = (place, label)
+    return dict(newest.values())
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self._labelled: list[int] = []
 
-    def labels(self) -> Sequence[tuple[int, Label]]:
-        """What lies where at this moment."""
-        for place in range(self._store.add(_COUNT, 0)):
-            if place not in self._labelled and self._store.check([_key(place)]):
-                self._labelled.append(place)
-        found = []
-        texts = self._store.multi_get([_key(place) for place in self._labelled]) if self._labelled else []
-        for place, text in zip(self._labelled, texts, strict=True):
-            with suppress(ValueError):
-                found.append((place, Label.read(bytes(text))))
-        return found
-
-    def fetch(self, place: int, label: Label) -> bytes | None:
-        """Return what a label is of; None where another has just been put in its place, or it was too large."""
-        if label.is_too_large():
-            return None
-        keys = [key for key, _ in _pieces(place, label)]
-        if not self._store.check(keys):
-            return None
-        packed = b"".join(bytes(self._store.get(key)) for key in keys)
-        return packed if hashlib.sha256(packed).hexdigest() == label.digest else None
+def fetch(store: Any, place: int, label: Label) -> bytes | None:
+    """Return what a label is of; None where another has just been put in its place, or it was too large."""
+    if label.is_too_large():
+        return None
+    keys = [key for key, _ in _pieces(place, label)]
+    if not store.check(keys):
+        return None
+    packed = b"".join(bytes(store.get(key)) for key in keys)
+    return packed if hashlib.sha256(packed).hexdigest() == label.digest else None
 
 
 def _key(place: int) -> str:
