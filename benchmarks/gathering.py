@@ -89,9 +89,11 @@ def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Courier
 def watched(folder: Path, runs: list[subprocess.Popen[bytes]]) -> list[Courier]:
     """Look at the couriers of some runs until the first of these has ended."""
     found: dict[psutil.Process, Courier] = {}
+    has_come = False
     while all(run.poll() is None for run in runs):
         time.sleep(LOOK_EVERY_S)
-        has_come = any(folder.glob("ticktree-runs/*/job/*.so-far.json.gz"))
+        # Deleted when what is whole comes.
+        has_come = has_come or any(folder.glob("ticktree-runs/*/job/*.so-far.json.gz"))
         for run in runs:
             with suppress(psutil.Error):
                 for child in psutil.Process(run.pid).children():
