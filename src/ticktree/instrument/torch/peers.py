@@ -63,7 +63,9 @@ class Peers:
 
     def leave(self) -> None:
         """Tell whoever wants to know that this rank is about to leave its group; once."""
-        module, runs = self._module, self._runs
+        # A rank that had few collectives may have looked too early; by now all have said it.
+        runs = self._runs or (self._look() if self._looks else ())
+        module = self._module
         self._module, self._runs, self._share_run = None, (), False
         if module is None or len(set(runs)) < 2:
             return
