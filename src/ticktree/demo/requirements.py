@@ -67,10 +67,11 @@ def _lacking(file: Path) -> Iterator[str]:
 def _is_there(name: str) -> bool:
     if name in _MODULES:
         return all(find_spec(module) is not None for module in _MODULES[name])
+    plain = name.partition("[")[0]
     try:
-        distribution(name)
+        distribution(plain)
     except PackageNotFoundError:
-        return find_spec(name.replace("-", "_")) is not None  # put there by other means
+        return find_spec(plain.replace("-", "_")) is not None  # put there by other means
     return True
 
 
