@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ticktree.live.reading import ending
-from ticktree.outputs.headline import is_empty
+from ticktree.outputs.report.headline import is_empty
 from ticktree.profile import Profile
 from ticktree.recorder import OFF_VARIABLE, says_off
 
