@@ -99,9 +99,8 @@ class _Grid:
         least = min(names, guides + NAME_CELLS)
         self._drop_until(least, 1)
         self.fits = least + self._numbers() <= width
-        self._drop_until(
-            min(names, guides + LEAST_CELLS), 0
-        )  # of numbers that no column was made for, the last ones
+        # The last resort, for numbers that no column was made for: a letter of each name has to be seen.
+        self._drop_until(min(names, max(LEAST_CELLS, guides + 1)), 0)
         self.name_cells = min(names, max(LEAST_CELLS, width - self._numbers()))
         self.note_cells = max(0, width - self.name_cells - self._numbers() - len(GAP))
 
