@@ -6,6 +6,7 @@ import pytest
 import scenes
 
 import ticktree
+from ticktree.live import columns
 from ticktree.live.difference import difference
 from ticktree.live.recent import Span
 from ticktree.live.rows import place_in, rows_of
@@ -141,3 +142,11 @@ def test_the_cursor_stays_on_its_row_or_goes_to_its_nearest_ancestor(robot):
     folded = rows_of(profile, span, View(folded=frozenset({"control/plan"})))
     assert folded[place_in(folded, solve)].name == "plan"
     assert place_in(folded, ("gone", "section")) == 0
+
+
+def test_the_programs_own_gauges_come_before_the_machines():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for name in ("machine/used", "reward", "machine/others", "policy loss"):
+        recorder.gauge(name, 1)
+    shown = columns.gauges_of(recorder.snapshot(), None)
+    assert [each.whole.name for each in shown] == ["policy loss", "reward", "machine/others", "machine/used"]

@@ -19,7 +19,7 @@ from ticktree.errors import TicktreeError
 from ticktree.outputs.history import BINARY, HISTORIES, regression
 from ticktree.profile.remembered import STATISTICS, Remembered
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.history import take_in
 
 
@@ -111,7 +111,7 @@ def command(
 
 def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
     if not out.is_dir():
-        raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+        raise TicktreeError(no_run_in(out))
     with progress("reading"):
         finish_abandoned()
         taken = take_in(out)
@@ -121,8 +121,7 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
         note(f"Not remembered for later: {taken.unwritten}")
     runs = [run for run in taken.runs if name is None or run.facts.get("name") == name]
     if not runs:
-        called = "" if name is None else f" called {name}"
-        raise TicktreeError(f"no run{called} in {out} yet; `ticktree run SCRIPT` makes one")
+        raise TicktreeError(no_run_in(out, name))
     return runs
 
 
