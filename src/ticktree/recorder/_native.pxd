@@ -226,9 +226,22 @@ cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
 cdef extern from "core/outermost.h":
+    ctypedef struct tt_detour:
+        PyObject* way
+        uint32_t after
+    ctypedef struct tt_acquaintances:
+        unsigned next
     ctypedef struct tt_outermost:
         uint64_t layer
+        bint of_each
         PyObject* before
+        PyObject* unless
+        PyObject* sections
+        tt_detour* detour
+        tt_acquaintances known
+    PyTypeObject* tt_section_type
+    PyTypeObject* tt_attended_type
+    void tt_forget_acquaintances(tt_acquaintances*)
     Py_ssize_t tt_outermost_offset
     PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
     void tt_outside() noexcept

@@ -54,11 +54,24 @@ class TimedFunction(Generic[_F]):
     def section(self) -> Section: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-class Layer: ...
+class Layer:
+    def __init__(self, *, of_each: bool = False) -> None: ...
+
+class Detour:
+    way: Callable[..., Any] | None
+    after: int
 
 class OutermostFunction(TimedFunction[_F]):
     def __init__(
-        self, function: _F, section: Section, layer: Layer, before: Callable[[Any], object] | None = None
+        self,
+        function: _F,
+        section: Section,
+        layer: Layer,
+        before: Callable[[Any], object] | None = None,
+        *,
+        unless: Callable[[], object] | None = None,
+        sections: Callable[[Any], Section] | None = None,
+        detour: Detour | None = None,
     ) -> None: ...
 
 class Recorder:
