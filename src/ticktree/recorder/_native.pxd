@@ -290,6 +290,7 @@ cdef extern from "core/place.h":
     bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
     void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
     uint64_t tt_call_open_here(tt_section*, tt_spot*)
+    uint64_t tt_whence(tt_recorder*, unsigned)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "core/abroad.h":

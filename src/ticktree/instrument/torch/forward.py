@@ -27,7 +27,7 @@ def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[
             return flops.counted(section, call, module, *args, **kwargs)
 
     def make(call: Any) -> Any:
-        wrapper = OutermostFunction(
+        wrapper: Any = OutermostFunction(
             call,
             recorder.timed_section("forward", ("", 0, "")),
             Layer(),

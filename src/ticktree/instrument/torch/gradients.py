@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +27,7 @@ LOOKED_AT = 3
 # What a place does in its first calls it goes on doing: from then on it is looked at now and then, once in so many of
 # its calls, or of all, which are no whole number of steps: else it would always be the same place's.
 FIRST_CALLS = 50
-THEN_EVERY = 16
+THEN_EVERY = 64
 # A pass whose gradients were thrown away so often, and in most of its calls, will do it again. A step left out because
 # a gradient overflowed throws some away too, now and then.
 LEAST_TIMES = 3
@@ -48,7 +48,7 @@ _Before: TypeAlias = "list[tuple[Any, _Watched, list[_State]]]"
 class _Site:
     """A place in the program that calls a backward pass."""
 
-    codes: tuple[CodeType, ...]  # kept, so that no other code takes their identities
+    codes: tuple[CodeType, ...]  # kept, so that no other code takes their place in memory
     turns: int = 0
     calls: int = 0  # turns that were looked at
     wasteful: int = 0  # those some of whose gradients were thrown away
@@ -96,7 +96,7 @@ class Gradients:
         self._plain, self._wasteful = (recorder.timed_section(name, _NO_SITE) for name in (PLAIN, SECTION))
         self._layer = Layer()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
-        self._sites: dict[Hashable, _Site] = {}
+        self._sites: dict[int, _Site] = {}
         self._has_failed = False
         self._passes = Detour()
         self._acts: list[tuple[Detour, Callable[..., Any]]] = []
@@ -148,18 +148,18 @@ class Gradients:
             self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
 
     def _backward(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        site, before = self._begin(sys._getframe(1))
+        site, before = self._begin(self._recorder.whence(FRAMES))
         with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
             result = flops.counted(section, function, *args, **kwargs)
         if site is not None and before is not None:
             self._end(site, before)
         return result
 
-    def _begin(self, frame: FrameType) -> tuple[_Site | None, _Before | None]:
+    def _begin(self, whence: int) -> tuple[_Site | None, _Before | None]:
         if self._has_failed:
             return None, None
         try:
-            site = self._site(frame)
+            site = self._sites.get(whence) or self._new_site(whence, sys._getframe(2))
             site.turns += 1
             comes_anyway = self._passes_are_named or flops.count is not None
             if comes_anyway and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
@@ -231,19 +231,14 @@ class Gradients:
                 self._watched[optimizer] = _watch(optimizer)
         return list(self._watched.items())
 
-    def _site(self, frame: FrameType | None) -> _Site:
-        # By identity and instruction: code hashes by all it holds, and a line must be looked for; each cost 10 us.
-        key: list[Hashable] = [self._recorder.address()]
+    def _new_site(self, whence: int, frame: FrameType | None) -> _Site:
+        if len(self._sites) >= MOST_SITES:
+            raise OverflowError("a program that calls backward from everywhere")
         codes: list[CodeType] = []
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)
-            key += (id(frame.f_code), frame.f_lasti)
             frame = frame.f_back
-        site = self._sites.get(tuple(key))
-        if site is None:
-            if len(self._sites) >= MOST_SITES:
-                raise OverflowError("a program that calls backward from everywhere")
-            site = self._sites[tuple(key)] = _Site(tuple(codes))
+        site = self._sites[whence] = _Site(tuple(codes))
         return site
 
 
