@@ -35,7 +35,7 @@ def never_called_of(profile: Profile) -> list[str]:
 
 def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
     """The names of functions that no process of the run called."""
-    from ticktree.outputs.call_tree import focus_roots
+    from ticktree.outputs.report.call_tree import focus_roots
 
     called = {root.function for root, _ in focus_roots(profile)}
     return [name for name in names if not any(name == one or name.endswith(f".{one}") for one in called)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from ticktree.outputs.formatting import ABSENT
+from ticktree.outputs.writing.formatting import ABSENT
 from ticktree.profile import Memory, Stats
 
 _GAP = "  "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ticktree.outputs import columns
-from ticktree.outputs.document import Entry, Table
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.pace import pace
-from ticktree.outputs.visible import visible
-from ticktree.outputs.worst import worst_ticks
+from ticktree.outputs.report.pace import pace
+from ticktree.outputs.report.worst import worst_ticks
+from ticktree.outputs.writing import columns
+from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames

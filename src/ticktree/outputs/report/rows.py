@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from ticktree.analysis.machine.ceilings import Ceilings, fastest_machine
-from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import Phase, ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.notes import notes_of, outlived
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile, Stats
 from ticktree.profile.clock import HOST
 from ticktree.profile.stats import rounded_ratio

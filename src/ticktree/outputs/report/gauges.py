@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ticktree.outputs import columns
-from ticktree.outputs.document import Entry, Table
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import columns
+from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.machine import programs_own
 

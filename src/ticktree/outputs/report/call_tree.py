@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ticktree.outputs.formatting import count, counted, time
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.rows import Row, tree_rows
+from ticktree.outputs.report.rows import Row, tree_rows
+from ticktree.outputs.writing.formatting import count, counted, time
 from ticktree.profile import Node, Profile
 from ticktree.profile.called import Called
 

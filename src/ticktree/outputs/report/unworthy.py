@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.bottlenecks.unworthy import MOST, Unworthy, not_worth_doing
-from ticktree.outputs.bottlenecks import of
-from ticktree.outputs.document import Dismissed
-from ticktree.outputs.grid import cut
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.bottlenecks import of
+from ticktree.outputs.writing.document import Dismissed
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
 
 # Of a line of text: call trees name sections by expressions, one below the other.
 NAME_CELLS = 80

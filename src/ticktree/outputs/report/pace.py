@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.outputs import formatting
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile, Stats
 
 # The sleep by which a loop holds its rate, and the ages that `origin` records: nodes below the loop's.

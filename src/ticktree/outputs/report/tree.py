@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.outputs import columns
-from ticktree.outputs.columns import Column
-from ticktree.outputs.document import Entry, Table, Tone
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.rows import Kind, Row, tree_rows
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.rows import Kind, Row, tree_rows
+from ticktree.outputs.writing import columns
+from ticktree.outputs.writing.columns import Column
+from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.short_names import ShortNames
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from ticktree.analysis import Finding
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
-from ticktree.outputs import formatting
-from ticktree.outputs.document import Advice
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Advice
+from ticktree.outputs.writing.visible import visible
 
 # As many things as anyone does next; the others are worth less.
 FINDINGS_SHOWN = 3

@@ -11,9 +11,9 @@ from ticktree.analysis.bottlenecks.category_shares import CategoryShare
 from ticktree.analysis.crews.critical import Stretch
 from ticktree.analysis.crews.idle import Waiting
 from ticktree.analysis.crews.presence import Presence
-from ticktree.outputs import formatting
-from ticktree.outputs.rows import Row
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.rows import Row
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Gauge, Loop
 
 Item = TypeVar("Item")

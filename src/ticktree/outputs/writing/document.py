@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ticktree.analysis import Finding
-from ticktree.outputs.columns import Head
+from ticktree.outputs.writing.columns import Head
 
 # How an entry speaks: as any other, as one to begin with, of waiting, of what is no section, of what was left
 # out, of something wrong, of something better.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ticktree.analysis.crews.idle import Cause, Waiting, waitings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, who
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.document import Entry, Table
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.visible import visible
 
 WAITS_SHOWN = 6
 # Shorter waits, as a part of their role's time, are no reason to be idle.

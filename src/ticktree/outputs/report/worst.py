@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.outputs import formatting
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile, WorstTick
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from ticktree.analysis.bottlenecks.category_shares import CategoryShare, category_shares
 from ticktree.analysis.bottlenecks.steps import Frame
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.bottlenecks import of
-from ticktree.outputs.document import Entry, Table, Tone
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.bottlenecks import of
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.visible import visible
 
 # What takes less of a tick is not shown by itself, unless all is asked for.
 LEAST_SHARE = 0.01

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ticktree.analysis.crews.critical import Stretch, critical_path
 from ticktree.analysis.wording import last_name
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.document import Entry, Table
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.short_names import ShortNames
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 from ticktree.analysis.crews.by_writer import Spread, amounts, spread
 from ticktree.analysis.crews.roles import By, Unit, roles
 from ticktree.analysis.wording import who
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.columns import Column
-from ticktree.outputs.document import Table
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.rows import Row, tree_rows
-from ticktree.outputs.tree import tree_of
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.rows import Row, tree_rows
+from ticktree.outputs.report.tree import tree_of
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.columns import Column
+from ticktree.outputs.writing.document import Table
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 # No terminal is so wide that more would fit.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.machine.readings import Machine
-from ticktree.outputs import formatting
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 
 # What others take of a core, the hypervisor of all, and what was waited for one: below this nobody would notice.

@@ -11,14 +11,14 @@ from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
 from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.survey import Survey
-from ticktree.outputs import formatting
-from ticktree.outputs.bottlenecks import of
-from ticktree.outputs.figures import GREY, INK, Format, drawn
-from ticktree.outputs.grid import cut
-from ticktree.outputs.headline import NOTHING, headline, losses, title
+from ticktree.outputs.drawing.figures import GREY, INK, Format, drawn
+from ticktree.outputs.drawing.palette import color_of
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.palette import color_of
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.bottlenecks import of
+from ticktree.outputs.report.headline import NOTHING, headline, losses, title
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile, Stats
 
 # As many bars as can be told apart at a column's width.

@@ -6,7 +6,7 @@ reads must not make two sections one.
 
 from __future__ import annotations
 
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.visible import visible
 
 
 def literal(name: str) -> str:

@@ -8,9 +8,9 @@ from ticktree.analysis.crews.presence import Presence, presence
 from ticktree.analysis.crews.roles import By, Role, roles
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import who
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.document import Entry, Table
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 ROLES_NAMED = 4

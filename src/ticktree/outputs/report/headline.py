@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.crews.roles import has_processes
-from ticktree.outputs import formatting
-from ticktree.outputs.machine import machine_pieces
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.processes import census
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.machine import machine_pieces
+from ticktree.outputs.report.processes import census
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile
 from ticktree.profile.machine import programs_own
 from ticktree.profile.metadata import ordered

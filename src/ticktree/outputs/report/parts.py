@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from ticktree.analysis.crews.roles import has_processes
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.advice import advice
-from ticktree.outputs.bottlenecks import bottlenecks
-from ticktree.outputs.by import tree_by
-from ticktree.outputs.categories import categories
-from ticktree.outputs.critical import critical
-from ticktree.outputs.document import Heading, Losses, Nothing, Part, Table
-from ticktree.outputs.gauges import gauges
-from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
-from ticktree.outputs.idle import why_idle
-from ticktree.outputs.loops import loops
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.processes import processes
-from ticktree.outputs.tree import tree
-from ticktree.outputs.unworthy import unworthy
+from ticktree.outputs.report.advice import advice
+from ticktree.outputs.report.bottlenecks import bottlenecks
+from ticktree.outputs.report.by import tree_by
+from ticktree.outputs.report.categories import categories
+from ticktree.outputs.report.critical import critical
+from ticktree.outputs.report.gauges import gauges
+from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.report.idle import why_idle
+from ticktree.outputs.report.loops import loops
+from ticktree.outputs.report.processes import processes
+from ticktree.outputs.report.tree import tree
+from ticktree.outputs.report.unworthy import unworthy
+from ticktree.outputs.writing.document import Heading, Losses, Nothing, Part, Table
 from ticktree.profile import Profile
 from ticktree.profile.machine import programs_own
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.machine.ceilings import Ceilings
-from ticktree.outputs import formatting
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
 from ticktree.profile.clock import HOST
 from ticktree.profile.rates import rates

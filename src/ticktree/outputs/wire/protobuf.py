@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from ticktree.outputs.literal import encodable
+from ticktree.outputs.writing.literal import encodable
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _64_BITS = (1 << 64) - 1

@@ -8,10 +8,10 @@ from dataclasses import replace
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.survey import Survey
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.document import Entry, Table, Tone
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.visible import visible
 
 SHOWN = 5
 # Of what runs beside a loop: enough to see that it does.

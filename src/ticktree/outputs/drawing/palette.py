@@ -27,7 +27,7 @@ def color_of(category: str, theme: Theme = "light") -> str:
 
 @cache
 def _colors() -> dict[str, dict[str, dict[Theme, str]]]:
-    text = resources.files("ticktree.outputs").joinpath("palette.json").read_text("utf-8")
+    text = resources.files("ticktree.outputs.drawing").joinpath("palette.json").read_text("utf-8")
     colors: dict[str, dict[str, dict[Theme, str]]] = json.loads(text)
     return colors
 
