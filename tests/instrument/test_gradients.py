@@ -60,9 +60,11 @@ class Training:
         self.cleared = []
         self._backward = self.watching.around_backward(self._write, lambda: self.is_compiling)
         self._zero_grad = self._method(self._clear, self.watching.throw_away)
-        self._step = self._method(lambda optimizer: None, self.watching.use)
+        self._step = self._method(
+            lambda optimizer, closure=None: closure and closure(), self.watching.use, self.watching.stepping
+        )
 
-    def _method(self, function, settle):
+    def _method(self, function, settle, layer=None):
         """A method of optimizers, wrapped as theirs are."""
         section = self.recorder.timed_section("optimizer", ("", 0, ""))
 
@@ -72,7 +74,8 @@ class Training:
 
         detour = self.watching.detour(settle, sections)
         unless = {"unless": lambda: self.is_compiling}
-        return OutermostFunction(function, section, Layer(), sections=sections, detour=detour, **unless)
+        layer = layer or Layer(of_each=True)
+        return OutermostFunction(function, section, layer, sections=sections, detour=detour, **unless)
 
     def _write(self, *optimizers):
         for optimizer in optimizers:
@@ -92,8 +95,8 @@ class Training:
         if step:
             self.step(optimizer)
 
-    def step(self, optimizer):
-        self._step(optimizer)
+    def step(self, optimizer, closure=None):
+        self._step(optimizer, closure)
 
     def profile(self):
         profile = self.recorder.snapshot()
@@ -163,6 +166,18 @@ def test_one_loss_for_two_optimizers_that_both_step_is_used(training):
         training._backward(one, other)
         training.step(one)
         training.step(other)
+    assert training.seen() == (0, None)
+
+
+def test_what_a_steps_own_closure_writes_is_used_by_that_step(training):
+    optimizer = Optimizer(3)
+
+    def closure():
+        training._zero_grad(optimizer)
+        training._backward(optimizer)
+
+    for _ in range(20):
+        training.step(optimizer, closure)
     assert training.seen() == (0, None)
 
 

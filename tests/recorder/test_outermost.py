@@ -113,9 +113,11 @@ def test_of_calls_on_different_objects_each_ones_outermost_is_a_row(recorder):
     def inner(*things):
         return call(*things) if things else None
 
-    call = OutermostFunction(lambda _, *rest: inner(*rest), section, layer)
-    one, other = Thing(), Thing()
+    call = OutermostFunction(lambda me, *rest: seen.append(layer.within is me) or inner(*rest), section, layer)
+    one, other, seen = Thing(), Thing(), []
     call(one, one, other, other, one, one)
+    assert seen == [True] * 6
+    assert layer.within is None
     assert paths(recorder) == {"call": 1, "call/call": 1, "call/call/call": 1}
 
 

@@ -245,6 +245,8 @@ cdef extern from "core/outermost.h":
     Py_ssize_t tt_outermost_offset
     PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
     void tt_outside() noexcept
+    uint64_t tt_inside
+    PyObject** tt_within(uint64_t)
 
 cdef extern from "core/lone.h":
     bint tt_lone_tick(tt_section*)

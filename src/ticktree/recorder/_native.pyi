@@ -56,6 +56,8 @@ class TimedFunction(Generic[_F]):
 
 class Layer:
     def __init__(self, *, of_each: bool = False) -> None: ...
+    @property
+    def within(self) -> Any: ...
 
 class Detour:
     way: Callable[..., Any] | None

@@ -89,9 +89,13 @@ class Gradients:
 
     Args:
         recorder: what it records into.
+
+    Attributes:
+        stepping: the layer of optimizers' calls of `step`.
     """
 
     def __init__(self, recorder: Recorder) -> None:
+        self.stepping = Layer(of_each=True)
         self._recorder = recorder
         self._plain, self._wasteful = (recorder.timed_section(name, _NO_SITE) for name in (PLAIN, SECTION))
         self._layer = Layer()
@@ -173,8 +177,13 @@ class Gradients:
         try:
             site.calls += 1
             this = _Pass(site)
+            stepping = self.stepping.within
             for optimizer, watched, states in before:
-                if states != _states(optimizer, watched):
+                if states == _states(optimizer, watched):
+                    continue
+                if optimizer is stepping:  # its closure called for the pass: what it writes is for this very step
+                    self.use(this, watched)
+                else:
                     watched.written_by.append(this)
             self._await()
             if site.turns < FIRST_CALLS or self._passes_are_named:

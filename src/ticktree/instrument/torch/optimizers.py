@@ -31,7 +31,7 @@ def wrap(
     torch does the same: the first optimizer of a class has it put a wrapper around that class's `step`.
     """
     optimizers = _Optimizers(recorder, is_compiling, gradients)
-    make_step = optimizers.method("step", gradients.use)
+    make_step = optimizers.method("step", gradients.use, gradients.stepping)
     wrapped: set[type] = set()
 
     def wrap_step(kind: type) -> None:
@@ -52,7 +52,7 @@ def wrap(
         if hasattr(vars(kind).get("step"), "hooked"):
             wrap_step(kind)
     patches.wrap(base, "_patch_step_function", make_patch)
-    patches.wrap(base, "zero_grad", optimizers.method("zero_grad", gradients.throw_away))
+    patches.wrap(base, "zero_grad", optimizers.method("zero_grad", gradients.throw_away, Layer(of_each=True)))
 
 
 class _Optimizers:
@@ -64,11 +64,10 @@ class _Optimizers:
         self._gradients = gradients
         self._names = Instances(lambda name, _: name)
 
-    def method(self, verb: str, settle: Settle) -> Callable[[Any], Any]:
+    def method(self, verb: str, settle: Settle, layer: Layer) -> Callable[[Any], Any]:
         """Returns what makes a method a section of its optimizer, and settles what it does with gradients."""
         anyones = self._recorder.timed_section(f"optimizer {verb}", _NO_SITE)
         made: dict[str, Section] = {}
-        layer = Layer(of_each=True)
 
         def sections(optimizer: Any) -> Section:
             self._gradients.meet(optimizer)

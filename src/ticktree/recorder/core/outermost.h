@@ -32,10 +32,12 @@ static __thread PyObject *tt_inside_of[TT_LAYERS];
 /* In a forked child: whatever the thread that forked was in, the child does something else. */
 static void tt_outside(void) { tt_inside = 0; }
 
+static inline PyObject **tt_within(uint64_t layer) { return &tt_inside_of[__builtin_ctzll(layer)]; }
+
 static inline int tt_is_within(const tt_outermost *outermost, const PyObject *object)
 {
     if (TT_LIKELY(!(tt_inside & outermost->layer))) return 0;
-    return !outermost->of_each || tt_inside_of[__builtin_ctzll(outermost->layer)] == object;
+    return !outermost->of_each || *tt_within(outermost->layer) == object;
 }
 
 /* What comes before a call is ours, and its mistakes are none of the program's. */
@@ -135,7 +137,7 @@ static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t
     if (tt_is_within(outermost, object) || !timed->section->recorder->recording || tt_goes_unrecorded(outermost))
         return tt_plain_call(timed, args, count, names);
     uint64_t layer = outermost->layer, around = tt_inside & layer;
-    PyObject **within = layer ? &tt_inside_of[__builtin_ctzll(layer)] : NULL, *around_object = within ? *within : NULL;
+    PyObject **within = layer ? tt_within(layer) : NULL, *around_object = within ? *within : NULL;
     tt_inside |= layer;
     if (within) *within = object;
     PyObject *result = tt_recorded_call(outermost, timed, args, count, names);

@@ -20,6 +20,14 @@ cdef class Layer:
         layers |= self.bit
         self.of_each = of_each
 
+    @property
+    def within(self):
+        """What the innermost call that this thread is in is called on; None where it is in none."""
+        if not tt_inside & self.bit:
+            return None
+        cdef PyObject* within = tt_within(self.bit)[0]
+        return <object>within if within != NULL else None
+
     def __dealloc__(self):
         global layers
         layers &= ~self.bit
