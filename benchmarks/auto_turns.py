@@ -117,7 +117,8 @@ def run(stepping: Stepping, turns: Turns) -> None:
     sys.argv = [str(file), *stepping.words]
     sys.path.insert(0, str(file.parent))
     spec = importlib.util.spec_from_file_location("program", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     program = importlib.util.module_from_spec(spec)
     sys.modules["program"] = program
     spec.loader.exec_module(program)

@@ -113,7 +113,9 @@ def test_of_calls_on_different_objects_each_ones_outermost_is_a_row(recorder):
     def inner(*things):
         return call(*things) if things else None
 
-    call = OutermostFunction(lambda me, *rest: seen.append(layer.within is me) or inner(*rest), section, layer)
+    call = OutermostFunction(
+        lambda me, *rest: seen.append(layer.within is me) or inner(*rest), section, layer
+    )
     one, other, seen = Thing(), Thing(), []
     call(one, one, other, other, one, one)
     assert seen == [True] * 6
