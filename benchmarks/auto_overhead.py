@@ -7,8 +7,8 @@ differences, with its 95% interval, by what a step takes without. And as whole p
 
 There a run is a process of its own, and counted is the processor time of all its processes, ticktree's own supervisor
 among them. Starting, importing and writing the run down are left out by running each program for few steps and for
-many: what counts is the difference. Two runs that are compared follow each other, and which goes first changes; the figure
-is the mean over the pairs with its interval, since what the machine does meanwhile is not the same for both.
+many: what counts is the difference. Two runs that are compared follow each other, and which goes first changes; the
+figure is the mean over the pairs with its interval, since what the machine does meanwhile is not the same for both.
 """
 
 from __future__ import annotations
