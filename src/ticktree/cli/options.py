@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,5 +48,13 @@ def threshold(part: float) -> Callable[[_Command], _Command]:
         type=click.FloatRange(min=0, min_open=True),
         default=100 * part,
         show_default=True,
+        callback=_finite,
         help="The least shift that matters.",
     )
+
+
+def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
+    """Refuse what is no number: nothing would ever be as large."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no percentage.", context, option)
+    return value

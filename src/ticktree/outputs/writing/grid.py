@@ -22,7 +22,8 @@ class Head:
 
     Attributes:
         title: what stands above it.
-        rank: how soon the column is given up where there is no room: the highest first.
+        rank: how soon the column is given up where there is no room: the highest first, and 0 only for numbers so
+            long that the line would not fit.
         left: whether its cells are in line on their left.
         style: of its cells.
     """
@@ -98,6 +99,8 @@ class _Grid:
         least = min(names, guides + NAME_CELLS)
         self._drop_until(least, 1)
         self.fits = least + self._numbers() <= width
+        # The last resort, for numbers that no column was made for: a letter of each name has to be seen.
+        self._drop_until(min(names, max(LEAST_CELLS, guides + 1)), 0)
         self.name_cells = min(names, max(LEAST_CELLS, width - self._numbers()))
         self.note_cells = max(0, width - self.name_cells - self._numbers() - len(GAP))
 
