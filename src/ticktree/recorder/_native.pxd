@@ -321,6 +321,7 @@ cdef extern from "core/focus_events.h":
     bint (*tt_focus_wrap)(PyObject*, int) noexcept
     void (*tt_focus_alone)() noexcept
     int tt_profile_on(int)
+    int tt_profile_is_gone()
     void tt_profile_off_here()
     ctypedef struct tt_opening:
         void* vectorcall

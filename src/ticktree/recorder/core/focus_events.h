@@ -233,11 +233,18 @@ static int tt_profile_on(int displace)
     return 1;
 }
 
+/* Displaced by another, which may have gone again meanwhile: what was called since was not seen. */
+static int tt_profile_is_gone(void)
+{
+    return tt_focus.recorder && tt_profile_looks() && tt_thread_state()->c_profilefunc != tt_profile;
+}
+
 static void tt_profile_off_here(void) { tt_profile_off(tt_thread_state()); }
 
 #else /* there is sys.monitoring */
 static int (*tt_focus_wrap)(PyObject *code, int root);
 static int tt_profile_on(int Py_UNUSED(displace)) { return 0; }
+static int tt_profile_is_gone(void) { return 0; }
 static void tt_profile_off_here(void) {}
 #endif
 
