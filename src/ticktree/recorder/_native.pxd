@@ -303,7 +303,7 @@ cdef extern from "core/focus_events.h":
         int c_functions, root_count, unfound, keeps_looking
         uint64_t warmup
         tt_section* roots[32]
-    PyMethodDef tt_focus_callbacks[7]
+    PyMethodDef tt_focus_callbacks[8]
     enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY
     tt_focus_state tt_focus
     Py_ssize_t tt_code_extra_index
