@@ -178,7 +178,7 @@ _ODDITIES = (
     "next(counting(0), None)",
     "with managed(): {}",
     "with contextlib.suppress(KeyError): {}",
-    "with contextlib.ExitStack() as stack: stack.enter_context(managed()); stack.callback(deeper, 2); {}",
+    "with contextlib.ExitStack() as stack: stack.enter_context(managed()); {}",
     "Odd(2).value",
     "Odd().kept; Odd().described",
     "Odd().unknown",

@@ -116,9 +116,13 @@ static void tt_focus_wake(PyObject *code)
 /* `next(generator)` and the like, whose code no name leads to. */
 static void tt_focus_wake_generator(PyObject *generator)
 {
+#if PY_VERSION_HEX >= 0x030C0000
     PyObject *code = (PyObject *)PyGen_GetCode((PyGenObject *)generator);
     tt_focus_wake(code);
     Py_DECREF(code);
+#else
+    (void)generator; /* nobody tells of CALL there */
+#endif
 }
 
 /* CALL: what is called under another name than its own is woken here; and C functions begin, where they are asked for. */
