@@ -1,4 +1,4 @@
-/** Numbers as people read them: digit for digit what outputs/formatting.py writes; tests/formatting.json holds both to it. */
+/** Numbers as people read them: digit for digit what outputs/writing/formatting.py writes; tests/formatting.json holds both to it. */
 
 export const ABSENT = "-";
 

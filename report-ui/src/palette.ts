@@ -1,6 +1,6 @@
-import colors from "../../src/ticktree/outputs/palette.json";
+import colors from "../../src/ticktree/outputs/drawing/palette.json";
 
-/** The colours of categories: of outputs/palette.json, as in every other picture; tests/palette.test.ts looks at them. */
+/** The colours of categories: of outputs/drawing/palette.json, as in every other picture; tests/palette.test.ts looks at them. */
 const NAMED: Record<string, Shades> = colors.named;
 const QUIET: Record<string, Shades> = colors.quiet;
 
@@ -31,7 +31,7 @@ export function inkOn(color: string): string {
   return (luminance + 0.05) ** 2 > 1.05 * 0.058 ? DARK_INK : LIGHT_INK;
 }
 
-/** As outputs/palette.py hashes. */
+/** As outputs/drawing/palette.py hashes. */
 function hashed(text: string): number {
   let hash = 2166136261;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 16777619) >>> 0;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import colors from "../../src/ticktree/outputs/palette.json";
+import colors from "../../src/ticktree/outputs/drawing/palette.json";
 import { colorOf, inkOn, type Theme } from "../src/palette";
 
 type Rgb = [number, number, number];

@@ -11,10 +11,11 @@ from invented_variants import sides
 from test_report_page import HOSTILE
 
 from ticktree.analysis.comparison import compare, differences
-from ticktree.outputs import ViewOptions, formatting
+from ticktree.outputs import ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.outputs.comparison.parts import signed
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 

@@ -10,8 +10,8 @@ from invented_profiles import training
 from invented_trainers import Trainer, straggling_trainer
 
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.by import tree_by
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.by import tree_by
+from ticktree.outputs.writing.visible import visible
 
 ALL = ViewOptions(all=True)
 SHOWN = "(line) => [...line.children].filter((cell) => cell.checkVisibility())"

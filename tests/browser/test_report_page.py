@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from invented_profiles import MS, control, node, robot, training
 
-from ticktree.outputs import OUTPUTS, ViewOptions, formatting
-from ticktree.outputs.columns import TREE
-from ticktree.outputs.rows import tree_rows
-from ticktree.outputs.visible import visible
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.report.rows import tree_rows
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.columns import TREE
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 
 HOSTILE = [

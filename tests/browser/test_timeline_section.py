@@ -10,8 +10,9 @@ from frames import frames
 from invented_timelines import crowd
 from test_report_page import HOSTILE
 
-from ticktree.outputs import OUTPUTS, formatting
-from ticktree.outputs.visible import visible
+from ticktree.outputs import OUTPUTS
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Spot
 

@@ -10,9 +10,10 @@ from invented_profiles import MS, control, node, robot, training
 from invented_variants import variants_of_it
 from test_report_page import HOSTILE
 
-from ticktree.outputs import OUTPUTS, ViewOptions, formatting
+from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 

@@ -4,9 +4,10 @@ from invented_profiles import control, training
 from virtual_programs import Program, with_node
 
 from ticktree.analysis.survey import Survey
-from ticktree.outputs import OUTPUTS, ViewOptions, formatting
-from ticktree.outputs.bottlenecks import BESIDE_SHOWN, SHOWN, bottlenecks
-from ticktree.outputs.categories import categories
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.report.bottlenecks import BESIDE_SHOWN, SHOWN, bottlenecks
+from ticktree.outputs.report.categories import categories
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Memory
 
 PLAIN, ALL = ViewOptions(), ViewOptions(all=True)

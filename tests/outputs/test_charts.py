@@ -13,7 +13,7 @@ from invented_profiles import control, node, training
 
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
-from ticktree.outputs.palette import color_of
+from ticktree.outputs.drawing.palette import color_of
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 

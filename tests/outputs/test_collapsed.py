@@ -10,8 +10,8 @@ from hostile_profiles import NAMES, hostile, side_by_side
 from invented_profiles import MS, control, training
 
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.literal import literal
-from ticktree.outputs.stacks import stacks
+from ticktree.outputs.shapes.stacks import stacks
+from ticktree.outputs.writing.literal import literal
 from ticktree.profile import Node, Profile
 
 

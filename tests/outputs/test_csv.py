@@ -13,9 +13,9 @@ from invented_profiles import control, training
 from profile_strategies import profiles
 
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.literal import literal
 from ticktree.outputs.options import TableName
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.literal import literal
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 

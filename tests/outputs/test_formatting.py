@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.outputs import formatting
+from ticktree.outputs.writing import formatting
 
 US, MS, S = 10**3, 10**6, 10**9
 

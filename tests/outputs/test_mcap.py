@@ -12,7 +12,7 @@ from small_run import recorded
 
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 REASON = "MCAP files were not read back: there is no mcap"

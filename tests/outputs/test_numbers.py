@@ -8,7 +8,7 @@ import pytest
 from hostile_profiles import NAMES, hostile
 from invented_profiles import control, training
 
-from ticktree.outputs.numbers import fit, numbers
+from ticktree.outputs.shapes.numbers import fit, numbers
 from ticktree.profile import Profile
 
 

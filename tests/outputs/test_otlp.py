@@ -11,7 +11,7 @@ from invented_profiles import control, gauge_of, training
 from profile_strategies import profiles
 
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.literal import encodable
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.histogram import edges_of
 

@@ -16,8 +16,8 @@ from invented_profiles import training
 import ticktree
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.literal import encodable
 from ticktree.outputs.otlp.spans import SPANS_AT_ONCE
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Lane, Spot, Timeline
 

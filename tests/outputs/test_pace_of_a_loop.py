@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from invented_profiles import MS, control, node, robot
 
-from ticktree.outputs.pace import pace
+from ticktree.outputs.report.pace import pace
 from ticktree.profile import Histogram, Lateness, Loop, Node, Profile
 
 

@@ -14,8 +14,8 @@ from invented_profiles import control, training
 
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.literal import encodable
 from ticktree.outputs.options import TableName
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile, Work
 
 

@@ -11,8 +11,8 @@ import pytest
 import ticktree
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.protobuf import varint
-from ticktree.outputs.protobuf_rows import Rows
+from ticktree.outputs.wire.protobuf import varint
+from ticktree.outputs.wire.protobuf_rows import Rows
 from ticktree.profile import Profile
 
 schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")

@@ -11,7 +11,7 @@ from hostile_profiles import NAMES, hostile, side_by_side
 from invented_profiles import MS, control, training
 
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.literal import encodable
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 
 # The public schema: github.com/google/pprof, proto/profile.proto.

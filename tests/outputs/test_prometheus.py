@@ -12,8 +12,8 @@ from invented_profiles import control, node, training
 from profile_strategies import profiles
 
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.literal import literal
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.literal import literal
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 
 

@@ -7,7 +7,7 @@ from invented_profiles import MS, node, training
 from profile_strategies import profiles
 
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.rows import tree_rows
+from ticktree.outputs.report.rows import tree_rows
 from ticktree.profile import Cpu, Memory, Node, Open, Profile, Stats, Work
 
 ALL = ViewOptions(all=True)

@@ -17,8 +17,8 @@ from invented_profiles import MS, control, training
 import ticktree
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.stacks import stacks
-from ticktree.outputs.tracks import tracks_of
+from ticktree.outputs.shapes.stacks import stacks
+from ticktree.outputs.shapes.tracks import tracks_of
 from ticktree.profile import Node, Profile
 from ticktree.profile.timeline import Lane, Spot, Timeline
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from invented_profiles import MS, training
 from profile_strategies import profiles
 
-from ticktree.outputs.stacks import stacks
+from ticktree.outputs.shapes.stacks import stacks
 from ticktree.profile import Profile
 
 

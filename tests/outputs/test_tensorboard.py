@@ -10,8 +10,8 @@ from hostile_profiles import hostile, side_by_side, unknown_durations
 from invented_profiles import MS, control, node, training
 
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.tfrecord import crc32c, record
-from ticktree.outputs.visible import visible
+from ticktree.outputs.wire.tfrecord import crc32c, record
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile.histogram import bucket_of
 

@@ -12,10 +12,10 @@ from virtual_programs import Program
 from ticktree.analysis import Finding
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
-from ticktree.outputs.advice import FINDINGS_SHOWN, advice, evidence, said
-from ticktree.outputs.critical import STRETCHES_SHOWN, critical
-from ticktree.outputs.idle import why_idle
-from ticktree.outputs.processes import processes
+from ticktree.outputs.report.advice import FINDINGS_SHOWN, advice, evidence, said
+from ticktree.outputs.report.critical import STRETCHES_SHOWN, critical
+from ticktree.outputs.report.idle import why_idle
+from ticktree.outputs.report.processes import processes
 from ticktree.profile import CriticalPlace, Profile, Waker, Wakes
 
 PLAIN = ViewOptions()

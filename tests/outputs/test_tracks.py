@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ticktree.outputs.tracks import nesting_order, tracks_of
+from ticktree.outputs.shapes.tracks import nesting_order, tracks_of
 from ticktree.profile.timeline import Lane, Spot, Timeline, in_order
 
 PLAIN = (Spot("a"),)

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from ticktree.analysis.crews.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
-from ticktree.outputs.by import UNITS_AT_MOST, tree_by
-from ticktree.outputs.document import Table
+from ticktree.outputs.report.by import UNITS_AT_MOST, tree_by
+from ticktree.outputs.writing.document import Table
 from ticktree.profile import Profile
 
 ALL = ViewOptions(all=True)

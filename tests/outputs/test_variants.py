@@ -10,9 +10,10 @@ from hostile_profiles import hostile
 from invented_profiles import control, node, training
 from invented_variants import variants_of_it
 
-from ticktree.outputs import ViewOptions, formatting
+from ticktree.outputs import ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
 from ticktree.outputs.variants.rows import rows
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.visible import visible
 
 
 @given(st.text())

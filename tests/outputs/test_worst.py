@@ -5,7 +5,7 @@ from dataclasses import replace
 from invented_profiles import MS, node
 
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.worst import worst_ticks
+from ticktree.outputs.report.worst import worst_ticks
 from ticktree.profile import Loop, Node, Profile, WorstTick
 
 PLAIN = ViewOptions()

@@ -134,7 +134,7 @@ def test_every_query_of_the_dashboard_has_data(read: Read, how: str, number: int
 
 @pytest.mark.slow
 def test_what_it_has_read_is_what_the_run_holds_in_the_end(read: Read) -> None:
-    from ticktree.outputs.visible import visible
+    from ticktree.outputs.writing.visible import visible
 
     nodes = {visible(path): node for path, _, node in read.profile.root.walk() if path}
     for prometheus in (read.classic, read.native):

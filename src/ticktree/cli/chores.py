@@ -128,8 +128,9 @@ class Chores:
         show_at_once(self._summary(), sys.stderr)
 
     def _summary(self) -> bytes:
-        from ticktree.outputs import OUTPUTS, formatting
-        from ticktree.outputs.headline import is_empty
+        from ticktree.outputs import OUTPUTS
+        from ticktree.outputs.report.headline import is_empty
+        from ticktree.outputs.writing import formatting
 
         profile = self._run.profile()
         age = formatting.time((self._clock() - self._began_s) * 1e9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.outputs.headline import is_empty
+from ticktree.outputs.report.headline import is_empty
 from ticktree.profile import Profile
 from ticktree.recorder import OFF_VARIABLE, says_off
 

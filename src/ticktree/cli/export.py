@@ -16,8 +16,8 @@ from ticktree.cli.jobs import job_timeline
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, Output, ViewOptions
-from ticktree.outputs.headline import losses
 from ticktree.outputs.options import Only, TableName
+from ticktree.outputs.report.headline import losses
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 

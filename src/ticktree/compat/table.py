@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.outputs import plain
+from ticktree.outputs.writing import plain
 
 _NAME_AT_MOST = 60
 

@@ -9,8 +9,8 @@ from ticktree.live.recent import Span
 from ticktree.live.rows import NOTHING, Row
 from ticktree.live.table import Column
 from ticktree.live.writers import Party
-from ticktree.outputs import formatting
-from ticktree.outputs.bars import BAR_CELLS, bar
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.bars import BAR_CELLS, bar
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
 
 WHOLE = "overall"

@@ -13,10 +13,10 @@ from ticktree.live.keys import KEYS
 from ticktree.live.reading import Reading, ending
 from ticktree.live.recent import Span
 from ticktree.live.view import View
-from ticktree.outputs import formatting
-from ticktree.outputs.grid import GAP, SEPARATOR, cut
-from ticktree.outputs.headline import losses
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.headline import losses
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
+from ticktree.outputs.writing.visible import visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from ticktree.live.recent import Span
 from ticktree.live.view import Order, Place, View
-from ticktree.outputs import formatting
-from ticktree.outputs.notes import outlived
-from ticktree.outputs.rows import Kind, mark_of, share_of
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.notes import outlived
+from ticktree.outputs.report.rows import Kind, mark_of, share_of
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames

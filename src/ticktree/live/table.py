@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
-from ticktree.outputs.grid import GAP, cut, padded
+from ticktree.outputs.writing.grid import GAP, cut, padded
 
 Item = TypeVar("Item")
 

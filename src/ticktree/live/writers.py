@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.crews.roles import By, has_processes, roles
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 
 

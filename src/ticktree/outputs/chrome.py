@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ticktree.analysis.categories import WAITING, Categories
-from ticktree.outputs.losses import lost
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.tracks import Track, tracks_of
+from ticktree.outputs.report.losses import lost
+from ticktree.outputs.shapes.tracks import Track, tracks_of
 from ticktree.profile import Gauge, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Timeline

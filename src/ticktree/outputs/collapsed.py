@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ticktree.outputs.literal import literal
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.stacks import Frame, Stack, stacks
+from ticktree.outputs.shapes.stacks import Frame, Stack, stacks
+from ticktree.outputs.writing.literal import literal
 from ticktree.profile import Profile
 
 # A second root: what ran beside has its own widths, and adds nothing to those of the run.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from ticktree.outputs.literal import literal
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.tabular import Cell, tabular
-from ticktree.outputs.visible import visible
+from ticktree.outputs.shapes.tabular import Cell, tabular
+from ticktree.outputs.writing.literal import literal
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 # Backslashes in these are doubled already: visible, a path is still no other's, and the root's stays empty.

@@ -15,8 +15,8 @@ from urllib.parse import quote
 import numpy as np
 
 from ticktree.outputs import parquet
-from ticktree.outputs.literal import encodable
 from ticktree.outputs.options import TableName, ViewOptions
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Column, Lane, Timeline
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ticktree.analysis import Finding
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.judged import judged
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.judged import judged
 from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ticktree.outputs.advice import evidence, more, said
-from ticktree.outputs.call_tree import call_trees
-from ticktree.outputs.document import Dismissed, Entry, Heading, Losses, Nothing, Part, Picture, Table, Tone
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.parts import parts
+from ticktree.outputs.report.advice import evidence, more, said
+from ticktree.outputs.report.call_tree import call_trees
+from ticktree.outputs.report.parts import parts
+from ticktree.outputs.writing.document import (
+    Dismissed,
+    Entry,
+    Heading,
+    Losses,
+    Nothing,
+    Part,
+    Picture,
+    Table,
+    Tone,
+)
 from ticktree.profile import Profile
 
 # Wider tables are cut off, or scrolled, where markdown is read.

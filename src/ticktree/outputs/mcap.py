@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ticktree.outputs.extras import wanted
-from ticktree.outputs.headline import losses, title
-from ticktree.outputs.literal import encodable
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.series import Series, end_of, series_of
-from ticktree.outputs.tabular import tabular
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.headline import losses, title
+from ticktree.outputs.shapes.series import Series, end_of, series_of
+from ticktree.outputs.shapes.tabular import tabular
+from ticktree.outputs.writing.literal import encodable
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import Timeline

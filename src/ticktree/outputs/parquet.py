@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import Any
 
 from ticktree.outputs.extras import wanted
-from ticktree.outputs.literal import encodable
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.tabular import Cell, Kind, tabular
+from ticktree.outputs.shapes.tabular import Cell, Kind, tabular
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.metadata import ordered
 

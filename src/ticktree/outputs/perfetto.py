@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ticktree.analysis.categories import WAITING, Categories
-from ticktree.outputs.losses import lost
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.protobuf import BYTES, VARINT, double, integer, message, tag, text
-from ticktree.outputs.protobuf_rows import Rows, chunks
-from ticktree.outputs.tracks import Track, tracks_of
+from ticktree.outputs.report.losses import lost
+from ticktree.outputs.shapes.tracks import Track, tracks_of
+from ticktree.outputs.wire.protobuf import BYTES, VARINT, double, integer, message, tag, text
+from ticktree.outputs.wire.protobuf_rows import Rows, chunks
 from ticktree.profile import Gauge, Profile
 from ticktree.profile.timeline import Lane, Timeline
 

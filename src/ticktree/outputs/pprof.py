@@ -9,10 +9,10 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 
-from ticktree.outputs import protobuf as pb
-from ticktree.outputs.headline import headline, losses, title
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.stacks import Frame, Stack, stacks
+from ticktree.outputs.report.headline import headline, losses, title
+from ticktree.outputs.shapes.stacks import Frame, Stack, stacks
+from ticktree.outputs.wire import protobuf as pb
 from ticktree.profile import Profile
 
 # Field numbers of profile.proto.

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ticktree.outputs.headline import losses, title
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.stacks import Stack, stacks
-from ticktree.outputs.tracks import Track, tracks_of
+from ticktree.outputs.report.headline import losses, title
+from ticktree.outputs.shapes.stacks import Stack, stacks
+from ticktree.outputs.shapes.tracks import Track, tracks_of
 from ticktree.profile import Node, Profile
 from ticktree.profile.timeline import Timeline
 

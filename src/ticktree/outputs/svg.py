@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.outputs.charts import chart
+from ticktree.outputs.drawing.charts import chart
 from ticktree.outputs.options import ViewOptions
 from ticktree.profile import Profile
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ticktree.outputs import protobuf as pb
-from ticktree.outputs.headline import headline, losses, title
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.series import series_of
-from ticktree.outputs.tfrecord import record
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.headline import headline, losses, title
+from ticktree.outputs.shapes.series import series_of
+from ticktree.outputs.wire import protobuf as pb
+from ticktree.outputs.wire.tfrecord import record
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile, Stats
 from ticktree.profile.histogram import edges_of
 

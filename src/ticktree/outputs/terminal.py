@@ -9,10 +9,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ticktree.outputs import grid
-from ticktree.outputs.advice import evidence, more, said
-from ticktree.outputs.bars import bar
-from ticktree.outputs.document import (
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.advice import evidence, more, said
+from ticktree.outputs.report.parts import parts
+from ticktree.outputs.writing import grid
+from ticktree.outputs.writing.bars import bar
+from ticktree.outputs.writing.document import (
     Advice,
     Dismissed,
     Entry,
@@ -24,9 +26,7 @@ from ticktree.outputs.document import (
     Table,
     Tone,
 )
-from ticktree.outputs.grid import GAP, SEPARATOR, cut
-from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.parts import parts
+from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
 from ticktree.profile import Profile
 
 LEAST_WIDTH = 40

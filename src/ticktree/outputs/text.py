@@ -13,14 +13,14 @@ from ticktree.analysis.bottlenecks.category_shares import category_shares
 from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.advice import said
-from ticktree.outputs.bottlenecks import of
-from ticktree.outputs.formatting import ABSENT
-from ticktree.outputs.grid import cut
-from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.plain import OPERATIONS, number, operation, table
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.advice import said
+from ticktree.outputs.report.bottlenecks import of
+from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.writing.formatting import ABSENT
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.plain import OPERATIONS, number, operation, table
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames

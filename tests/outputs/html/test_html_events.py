@@ -13,8 +13,8 @@ from invented_timelines import crowd, lane
 
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.html.events import told
-from ticktree.outputs.tracks import tracks_of
-from ticktree.outputs.visible import visible
+from ticktree.outputs.shapes.tracks import tracks_of
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Spot, Timeline
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.outputs import formatting
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 
 CASES = json.loads((Path(__file__).parents[3] / "report-ui/tests/formatting.json").read_text())
 

@@ -14,8 +14,8 @@ from simulated_torch import Cuda, torch_with
 from telling import counts, losses, node, times
 
 import ticktree
-from ticktree.outputs.headline import headline
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.headline import headline
 from ticktree.recorder.device_time import cuda as cuda_clock
 from ticktree.recorder.device_time import pending
 from ticktree.recorder.later import settle

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from ticktree.cli.ages import ago
-from ticktree.outputs import formatting
+from ticktree.outputs.writing import formatting
 from ticktree.run.capability import kept, reckoned
 from ticktree.run.capability.carried import can_be
 from ticktree.run.capability.fingerprint import fingerprint

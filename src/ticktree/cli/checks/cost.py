@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from ticktree.outputs import formatting
+from ticktree.outputs.writing import formatting
 from ticktree.recorder import Recorder
 
 _CALLS = 1000

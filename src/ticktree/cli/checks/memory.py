@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ticktree.outputs import formatting
+from ticktree.outputs.writing import formatting
 from ticktree.run.memory import all_memory, memory_base
 
 # session.py claims at most this part of what is free: data loaders and others live there too.

@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 
-from ticktree.outputs import formatting
+from ticktree.outputs.writing import formatting
 
 _WATCHED_NS = 500_000_000
 _INTERRUPTED_NS = 20_000  # Two clock reads in a row take a hundredth of that.

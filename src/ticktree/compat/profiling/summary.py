@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ticktree.compat.operation import Operation
 from ticktree.compat.table import table
-from ticktree.outputs.plain import OPERATIONS, operation
+from ticktree.outputs.writing.plain import OPERATIONS, operation
 
 
 def summary(operations: Iterable[Operation]) -> str:

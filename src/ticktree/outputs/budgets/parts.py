@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from ticktree.analysis.budgets import Checked, Result, Status
 from ticktree.analysis.comparison import Difference
-from ticktree.outputs import formatting
 from ticktree.outputs.budgets import wording
-from ticktree.outputs.columns import Head
 from ticktree.outputs.comparison.parts import UNITS, different
-from ticktree.outputs.document import Entry, Heading, Part, Table, Tone
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.columns import Head
+from ticktree.outputs.writing.document import Entry, Heading, Part, Table, Tone
 
 _HEADS = (
     Head("verdict", 0, words=True),

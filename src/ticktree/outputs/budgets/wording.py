@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 
 from ticktree.analysis.budgets import STATUSES, Checked, Result, Unit
-from ticktree.outputs import formatting
 from ticktree.outputs.comparison.parts import signed
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 
 _FORMATS: Mapping[Unit, Callable[[float], str]] = {
     "ns": formatting.time,

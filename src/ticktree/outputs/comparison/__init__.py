@@ -10,8 +10,8 @@ from ticktree.analysis.comparison import Comparison, Difference
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.comparison import html
 from ticktree.outputs.comparison.parts import parts
-from ticktree.outputs.document import Heading
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing.document import Heading
 
 
 def _terminal(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:

@@ -8,10 +8,10 @@ from typing import Any
 
 from ticktree.analysis.comparison import Comparison, Difference
 from ticktree.analysis.comparison.about import About
-from ticktree.outputs import formatting
 from ticktree.outputs.comparison.parts import remarks
 from ticktree.outputs.html.embedding import page
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile.metadata import ordered
 
 # Where it ran: what the two sides have in common of it stands in the heading, what not among the differences.

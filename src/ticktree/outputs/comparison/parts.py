@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ticktree.analysis.comparison import Comparison, Difference, Entry, Verdict
-from ticktree.outputs import document, formatting
-from ticktree.outputs.columns import Head
-from ticktree.outputs.document import Part, Table, Tone
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import document, formatting
+from ticktree.outputs.writing.columns import Head
+from ticktree.outputs.writing.document import Part, Table, Tone
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Stats
 from ticktree.profile import path as paths
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from ticktree.analysis.history import History
 from ticktree.outputs import markdown, terminal
-from ticktree.outputs.document import Heading
 from ticktree.outputs.history import html
 from ticktree.outputs.history.parts import parts
 from ticktree.outputs.history.wording import regression
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing.document import Heading
 
 __all__ = ["BINARY", "HISTORIES", "regression"]
 

@@ -7,15 +7,15 @@ from importlib import import_module
 from typing import Any
 
 from ticktree.analysis.history import History, Told, Trend
-from ticktree.outputs import formatting
 from ticktree.outputs.comparison.parts import signed
-from ticktree.outputs.figures import GREY, INK, Format, drawn
-from ticktree.outputs.grid import cut
+from ticktree.outputs.drawing.figures import GREY, INK, Format, drawn
 from ticktree.outputs.history import wording
 from ticktree.outputs.history.levels import scale_of
 from ticktree.outputs.history.parts import shown_trends
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
 
 # As many as a page holds.
 PANELS = 6

@@ -6,10 +6,10 @@ import html
 from collections.abc import Iterator
 
 from ticktree.analysis.history import Trend
-from ticktree.outputs import formatting
 from ticktree.outputs.history import wording
 from ticktree.outputs.history.levels import Scale, scale_of
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 
 _WIDTH, _HEIGHT = 1000, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 22, 28

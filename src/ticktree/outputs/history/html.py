@@ -9,13 +9,13 @@ from html import escape
 from importlib import resources
 
 from ticktree.analysis.history import History, Told, Trend
-from ticktree.outputs import formatting
 from ticktree.outputs.comparison.parts import signed
 from ticktree.outputs.history import wording
 from ticktree.outputs.history.figure import figure, small
 from ticktree.outputs.history.parts import last_turn, shown_trends
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 
 # Nothing is fetched and nothing runs, whatever a name holds.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.history import History, Told, Trend, Turn
-from ticktree.outputs import formatting
-from ticktree.outputs.columns import Head
 from ticktree.outputs.comparison.parts import signed
-from ticktree.outputs.document import Entry, Heading, Nothing, Part, Table, Tone
 from ticktree.outputs.history import wording
 from ticktree.outputs.history.plot import plot, spark
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.columns import Head
+from ticktree.outputs.writing.document import Entry, Heading, Nothing, Part, Table, Tone
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 
 _TRENDS = (

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from ticktree.analysis.history import Trend
-from ticktree.outputs import formatting
-from ticktree.outputs.document import Picture, Tone
-from ticktree.outputs.grid import cut
 from ticktree.outputs.history import wording
 from ticktree.outputs.history.levels import Scale, buckets, scale_of
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Picture, Tone
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
 
 ROWS = 10
 SPARK_CELLS = 18

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from ticktree.analysis.history import FEWEST, SHORTEST, History, Series, Told, Trend, Turn
-from ticktree.outputs import formatting
 from ticktree.outputs.comparison.parts import signed
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile.remembered import Remembered
 
 _COMMIT_CELLS = 9

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ticktree.outputs.tracks import Track, tracks_of
+from ticktree.outputs.shapes.tracks import Track, tracks_of
 from ticktree.profile.timeline import Column, Lane, Timeline
 
 # Calls that overlap in so many tracks can still be told from one another.

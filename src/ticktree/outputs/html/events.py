@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ticktree.outputs.html.crowds import Drawn, crowd_name, drawn
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile.timeline import Column, Timeline
 
 # Of a spot that is no call, but how many there are.

@@ -11,16 +11,16 @@ from ticktree.analysis.categories import Within, within
 from ticktree.analysis.explained import explained
 from ticktree.analysis.machine.ceilings import fastest_machine
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.advice import evidence
-from ticktree.outputs.bottlenecks import slack
-from ticktree.outputs.chief import chief
-from ticktree.outputs.headline import NOTHING, headline, is_empty, losses, title
 from ticktree.outputs.html.units import units
-from ticktree.outputs.notes import notes_of, outlived
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.pace import pace
-from ticktree.outputs.unworthy import unworthy
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.advice import evidence
+from ticktree.outputs.report.bottlenecks import slack
+from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.report.notes import notes_of, outlived
+from ticktree.outputs.report.pace import pace
+from ticktree.outputs.report.unworthy import unworthy
+from ticktree.outputs.variants.chief import chief
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile.machine import programs_own
 from ticktree.profile.short_names import ShortNames

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ticktree.outputs.headline import title
-from ticktree.outputs.literal import encodable
+from ticktree.outputs.report.headline import title
+from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.metadata import Value, one_or_list
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from ticktree.outputs import protobuf as pb
 from ticktree.outputs.otlp.resource import Fields
+from ticktree.outputs.wire import protobuf as pb
 
 # What a field's value is: a message by its name, or what writes it.
 _Kind: TypeAlias = str | Callable[[int, Any], bytes]

@@ -6,10 +6,10 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ticktree.outputs.literal import literal
 from ticktree.outputs.prometheus.histograms import Durations
 from ticktree.outputs.prometheus.seconds import seconds
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing.literal import literal
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile.metadata import ordered
 

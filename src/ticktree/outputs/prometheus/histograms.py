@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ticktree.outputs.octaves import cumulative, longest_ns, octaves
 from ticktree.outputs.prometheus.seconds import seconds
+from ticktree.outputs.shapes.octaves import cumulative, longest_ns, octaves
 from ticktree.profile import Stats
 
 

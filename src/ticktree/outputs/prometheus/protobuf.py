@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ticktree.outputs import protobuf as pb
 from ticktree.outputs.prometheus.families import Family
 from ticktree.outputs.prometheus.histograms import Durations
+from ticktree.outputs.wire import protobuf as pb
 from ticktree.profile import Stats
 
 CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"

@@ -6,15 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ticktree.outputs import formatting
-from ticktree.outputs.chief import chief_of_all
-from ticktree.outputs.headline import headline, is_empty, losses
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.headline import headline, is_empty, losses
+from ticktree.outputs.variants.chief import chief_of_all
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
 from ticktree.outputs.variants.variant import Variant
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node
 from ticktree.profile.metadata import one_or_list, ordered
 

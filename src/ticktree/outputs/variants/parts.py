@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ticktree.outputs import columns, formatting
-from ticktree.outputs.chief import chief_of_all
-from ticktree.outputs.columns import Head
-from ticktree.outputs.document import Entry, Heading, Losses, Part, Table, Tone
-from ticktree.outputs.headline import losses
+from ticktree.outputs.report.headline import losses
+from ticktree.outputs.variants.chief import chief_of_all
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
 from ticktree.outputs.variants.variant import Variant
-from ticktree.outputs.visible import visible
+from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.writing.columns import Head
+from ticktree.outputs.writing.document import Entry, Heading, Losses, Part, Table, Tone
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile.metadata import ordered
 
 _RUNS = (

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.headline import title
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.visible import visible
+from ticktree.outputs.report.headline import title
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 
 

@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from ticktree.outputs.headline import title
-from ticktree.outputs.literal import literal
 from ticktree.outputs.prometheus.families import Family, Samples, families
 from ticktree.outputs.prometheus.histograms import Durations
 from ticktree.outputs.prometheus.protobuf import CONTENT_TYPE as PROTOBUF_TYPE
 from ticktree.outputs.prometheus.protobuf import protobuf
 from ticktree.outputs.prometheus.seconds import seconds
 from ticktree.outputs.prometheus.text import text
+from ticktree.outputs.report.headline import title
+from ticktree.outputs.writing.literal import literal
 from ticktree.publishing.about import numbers
 from ticktree.publishing.looks import Look, Looks
 from ticktree.publishing.ratchet import Ratchet

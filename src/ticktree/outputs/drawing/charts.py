@@ -1,0 +1,217 @@
+"""The overview as a figure: time by operation, how calls were spread, categories, and memory where it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
+from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.drawing.figures import GREY, INK, Format, drawn
+from ticktree.outputs.drawing.palette import color_of
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.bottlenecks import of
+from ticktree.outputs.report.headline import NOTHING, headline, losses, title
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile, Stats
+
+# As many bars as can be told apart at a column's width.
+BARS = 12
+_NAME_CELLS = 30
+_PIECE_CELLS = 80
+_LINE_CELLS = 160
+_INCHES = (11.0, 7.5)
+
+# A single bar as high as its panel would look like a lot.
+_ROWS_AT_LEAST = 6
+
+
+def chart(profile: Profile, options: ViewOptions, form: Format) -> bytes:
+    """Return the overview as a file of the format `form`.
+
+    Raises:
+        TicktreeError: matplotlib is not installed.
+    """
+    return drawn(form, _INCHES, lambda figure: _draw(figure, profile, options))
+
+
+def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
+    seen = Survey(profile, options.settings)
+    frame = next(iter(seen.chief_frames), None)
+    figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    about = [*headline(profile, replace(options, phase="all")), *losses(profile)]
+    figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
+    if frame is None:
+        figure.text(0.5, 0.5, NOTHING, ha="center")
+        return
+    found = [one for one in seen.bottlenecks if one.frame is frame]
+    on_path = [one for one in found if not one.step.is_parallel]
+    # Without memory the categories have the room: an empty panel would look like none needed.
+    last = "memory" if _with_memory(found) else "categories"
+    axes = figure.subplot_mosaic([["time", "calls"], ["categories", last]], height_ratios=(3, 2))
+    _time(axes["time"], frame, on_path)
+    _calls(axes["calls"], frame, on_path)
+    _categories(axes["categories"], frame)
+    if "memory" in axes:
+        _memory(axes["memory"], frame, found)
+
+
+def _paragraph(pieces: Sequence[str]) -> str:
+    """Return pieces on as few lines as they need, each of them whole unless it is very long."""
+    lines: list[str] = []
+    for piece in (cut(piece, _PIECE_CELLS) for piece in pieces):
+        if lines and len(lines[-1]) + len(piece) < _LINE_CELLS:
+            lines[-1] += f"   {piece}"
+        else:
+            lines.append(piece)
+    return "\n".join(lines)
+
+
+def _time(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+    """Draw the own time of what a tick consists of, the dearest first, as parts of it."""
+    shown = found[:BARS]
+    shares = [100 * one.share for one in shown]
+    colors = [color_of(one.step.category or OTHER) for one in shown]
+    _bars(axis, [_name(frame, one, own=True) for one in shown], shares, colors)
+    for at, one in enumerate(shown):
+        _beside(
+            axis, 100 * one.share, at, f"{formatting.share(one.share)}  {formatting.time(one.step.own_ns)}"
+        )
+    _percent_axis(axis, frame, 1.45 * max(shares, default=1.0))
+    rest = len(found) - len(shown)
+    axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
+
+
+def _calls(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+    """Draw of the same how long calls took: the middle 90%, the median, and both ends."""
+    shown = found[:BARS]
+    ends: list[int] = []
+    for at, one in enumerate(shown):
+        stats = one.step.node.steady if frame.loop else one.step.node.stats
+        ends += _spread(axis, at, stats, color_of(one.step.category or OTHER))
+    if ends:
+        _log_axis(axis, min(ends), max(ends))
+    else:
+        axis.set_xticks([])
+    axis.set_xlabel("a whole call: 5% to 95%, median, both ends")
+    _names(axis, [_name(frame, one) for one in shown])
+    axis.set_title("Time per call")
+
+
+def _spread(axis: Any, at: int, stats: Stats, color: str) -> list[int]:
+    """Draw how long calls took, and return both ends; none where it is not known how long single calls took."""
+    quantiles = [stats.quantile_ns(q) for q in (0, 0.05, 0.5, 0.95, 1)]
+    # A logarithm has no 0: what is below the clock's resolution is drawn as 1 ns.
+    known = [max(1, ns) for ns in quantiles if ns is not None]
+    if not known:
+        _beside(axis, 0.02, at, "not known", xycoords=axis.get_yaxis_transform())
+        return []
+    least, low, middle, high, most = known
+    axis.plot([least, most], [at, at], color=GREY, linewidth=1, solid_capstyle="butt")
+    axis.plot([low, high], [at, at], color=color, linewidth=6, solid_capstyle="butt")
+    # A median can only be left out of a bar that is wide enough; else it is the bar.
+    median = "white" if high > 1.1 * low else color
+    axis.plot([middle], [at], color=median, marker="|", markersize=6, markeredgewidth=1.5)
+    return [least, most]
+
+
+def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
+    """Set a logarithmic axis of durations, with numbers even where it is no power of ten long."""
+    ticker = import_module("matplotlib.ticker")
+    is_short = most_ns < 100 * least_ns
+    axis.set_xscale("log")
+    axis.set_xlim(least_ns / 1.3, most_ns * 1.3)
+    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=8))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: _round(formatting.time(ns))))
+    axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _percent_axis(axis: Any, frame: Frame, most: float) -> None:
+    """Set an axis of parts of the whole, with room for words, but without numbers beyond the whole."""
+    axis.set_xlim(0, most)
+    axis.set_xticks([tick for tick in axis.get_xticks() if 0 <= tick <= min(most, 100)])
+    axis.set_xlabel(f"own time, % of {_whole(frame)}")
+
+
+def _round(words: str) -> str:
+    """Return a number with its unit without zeros at its end."""
+    number, _, unit = words.partition(" ")
+    return f"{float(number):g} {unit}"
+
+
+def _categories(axis: Any, frame: Frame) -> None:
+    """Draw what sorts of work the time goes to."""
+    shares = category_shares(frame)[:BARS]
+    percents = [100 * one.share for one in shares]
+    _bars(
+        axis,
+        [cut(visible(one.name), _NAME_CELLS) for one in shares],
+        percents,
+        [color_of(one.name) for one in shares],
+    )
+    for at, one in enumerate(shares):
+        _beside(axis, 100 * one.share, at, formatting.share(one.share))
+    _percent_axis(axis, frame, 1.15 * max(percents, default=1.0))
+    axis.set_title("Categories")
+
+
+def _memory(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+    """Draw what calls needed at most, of the process's memory and of a device's."""
+    ticker = import_module("matplotlib.ticker")
+    rows = [
+        (f"{_name(frame, one)}{mark}", amount, color)
+        for one in _with_memory(found)
+        for mark, amount, color in (
+            ("", one.memory_bytes, color_of("data")),
+            (" (device)", one.device_memory_bytes, color_of("model")),
+        )
+        if amount is not None
+    ]
+    rows = sorted(rows, key=lambda row: (-row[1], row[0]))[:BARS]
+    _bars(axis, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    for at, (_, amount, _) in enumerate(rows):
+        _beside(axis, amount, at, formatting.size(amount))
+    axis.set_xlim(0, 1.25 * max(1, *(row[1] for row in rows)))
+    axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
+    axis.set_xlabel("what a call needed at most, beyond what was there")
+    axis.set_title("Memory, where it was measured")
+
+
+def _with_memory(found: Sequence[Bottleneck]) -> list[Bottleneck]:
+    return [one for one in found if (one.memory_bytes, one.device_memory_bytes) != (None, None)]
+
+
+def _bars(axis: Any, names: Sequence[str], lengths: Sequence[float], colors: Sequence[str]) -> None:
+    axis.barh(range(len(names)), lengths, color=colors, height=0.7)
+    _names(axis, names)
+
+
+def _names(axis: Any, names: Sequence[str]) -> None:
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(max(len(names), _ROWS_AT_LEAST) - 0.4, -0.6)  # the first on top
+
+
+def _beside(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
+    """Write some words right of a point."""
+    place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    axis.annotate(words, (x, at), fontsize=7.5, color=INK, **place, **how)
+
+
+def _name(frame: Frame, one: Bottleneck, *, own: bool = False) -> str:
+    """Return what a bar is called; `own` says of sections with others below them that it is without those."""
+    if not one.step.path:
+        return "outside all sections"
+    mark = " (own)" if own and one.step.has_sections else ""
+    return cut(visible(frame.name_of(one.step)), _NAME_CELLS - len(mark)) + mark
+
+
+def _whole(frame: Frame) -> str:
+    length = formatting.time(round(frame.tick_ns))
+    return f"a mean steady tick of {cut(of(frame), 24)}, {length}" if frame.loop else f"the run, {length}"

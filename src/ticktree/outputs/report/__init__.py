@@ -1,0 +1,1 @@
+"""A report: what is said of one profile, part by part, in the order in which it is read."""

@@ -1,0 +1,66 @@
+"""Advice: the findings about a profile, in words and numbers that are safe to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ticktree.analysis import Finding
+from ticktree.analysis.registry import found_in
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Advice
+from ticktree.outputs.writing.visible import visible
+
+# As many things as anyone does next; the others are worth less.
+FINDINGS_SHOWN = 3
+
+_UNITS: dict[str, Callable[[float], str]] = {
+    "_ns": formatting.time,
+    "_share": formatting.share,
+    "_bytes": formatting.size,
+    "_bytes_per_s": lambda rate: formatting.scaled(rate, "B/s"),
+    "_flops_per_s": lambda rate: formatting.scaled(rate, "FLOP/s"),
+    "_factor": lambda factor: f"{formatting.significant(factor)} x",
+}
+
+
+def advice(seen: Survey, options: ViewOptions) -> Advice:
+    """Return what there is to say of a profile, the most important first."""
+    found = found_in(seen)
+    shown = found if options.all else found[:FINDINGS_SHOWN]
+    return Advice(shown, len(found) - len(shown))
+
+
+def more(part: Advice) -> str:
+    """Return how many findings are not shown; "" where all are."""
+    return f"{formatting.count(part.more)} more: ticktree report --all" if part.more else ""
+
+
+def said(finding: Finding) -> str:
+    """Return the sentence."""
+    return visible(finding.message)
+
+
+def evidence(finding: Finding) -> list[str]:
+    """Return what a finding rests on, piece by piece: its rule last."""
+    return [*_evidence(finding), f"rule: {visible(finding.rule)}"]
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    for key, value in finding.evidence.items():
+        if key == "loop":
+            continue  # it is what a share is of
+        if isinstance(value, str):
+            if value not in finding.message:
+                yield f"{_words(key)}: {visible(value)}"
+        elif key == "at_stake_share":
+            yield f"worth up to {formatting.share(value)} of the {'loop' if 'loop' in finding.evidence else 'run'}"
+        else:
+            ending = next((ending for ending in _UNITS if key.endswith(ending)), "")
+            text = _UNITS[ending](value) if ending else formatting.reading(value)
+            yield f"{text} {_words(key.removesuffix(ending))}"
+
+
+def _words(key: str) -> str:
+    return visible(key).replace("_", " ")

@@ -1,0 +1,47 @@
+"""The one thing to know of a run beside others: how fast it went, and what kept it from going faster."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.report.judged import kind_of
+
+# What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
+_CAN_BE_FREED = ("work", "wait")
+
+
+class Chief(NamedTuple):
+    """What costs a loop, or the run, most.
+
+    Attributes:
+        frame: which loop.
+        place: which of its bottlenecks, the dearest of which is the first; None where nothing could be taken away.
+        one: the same, and None as well.
+    """
+
+    frame: Frame
+    place: int | None
+    one: Bottleneck | None
+
+    @property
+    def name(self) -> str | None:
+        """What to call it within the loop."""
+        return None if self.one is None else self.frame.name_of(self.one.step)
+
+
+def chief_of_all(seen: Survey) -> Chief | None:
+    """Return the same of the loop that matters most; None where nothing was recorded."""
+    frames = seen.chief_frames
+    return chief(seen, frames[0]) if frames else None
+
+
+def chief(seen: Survey, frame: Frame) -> Chief:
+    """Return which of its sections costs a loop most."""
+    sections = [one for one in seen.bottlenecks if one.frame is frame]
+    for place, one in enumerate(sections):
+        if one.ceiling is not None and kind_of(one) in _CAN_BE_FREED:
+            return Chief(frame, place, one)
+    return Chief(frame, None, None)

@@ -1,0 +1,1 @@
+"""What files in other people's binary formats are made of."""

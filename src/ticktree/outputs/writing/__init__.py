@@ -1,0 +1,1 @@
+"""How names, numbers and tables are written, in every output."""
