@@ -93,10 +93,8 @@ static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *ended)
 
 static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);
 
-/* Books a frame and frees it; the caller has unlinked it from its stack. Inlined by order where programs leave what they
- * enter most: as a call it is a tenth of what a section costs. */
-static inline __attribute__((always_inline)) void tt_close_here(tt_recorder *recorder, tt_frame *frame, uint64_t now,
-                                                                enum tt_ending ending)
+/* Books a frame and frees it; the caller has unlinked it from its stack. */
+static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
 {
     if (TT_UNLIKELY(!frame->node)) {
         tt_frame_free(recorder, frame);
@@ -128,11 +126,6 @@ static inline __attribute__((always_inline)) void tt_close_here(tt_recorder *rec
         tt_tick_end(recorder, frame, node, duration, ending);
     }
     tt_frame_free(recorder, frame);
-}
-
-static __attribute__((noinline)) void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
-{
-    tt_close_here(recorder, frame, now, ending);
 }
 
 /* Takes a frame from anywhere in its stack, and closes it. */

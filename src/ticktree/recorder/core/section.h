@@ -288,7 +288,7 @@ typedef struct {
     uint32_t generation;
 } tt_call;
 
-static inline __attribute__((always_inline)) tt_call tt_call_begin(tt_section *section)
+static inline tt_call tt_call_begin(tt_section *section)
 {
     tt_recorder *recorder = section->recorder;
     tt_call call = {NULL, NULL, 0, 0};
@@ -304,7 +304,7 @@ static inline __attribute__((always_inline)) tt_call tt_call_begin(tt_section *s
 }
 
 /* The frame may be gone by now: recording was stopped, or this is a forked child with a memory of its own. */
-static inline __attribute__((always_inline)) void tt_call_end(tt_section *section, const tt_call *call)
+static inline void tt_call_end(tt_section *section, const tt_call *call)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
@@ -316,7 +316,7 @@ static inline __attribute__((always_inline)) void tt_call_end(tt_section *sectio
         return;
     }
     call->stack->top = tt_below(call->frame);
-    tt_close_here(recorder, call->frame, now, TT_COMPLETE);
+    tt_close(recorder, call->frame, now, TT_COMPLETE);
     if (tt_is_measured(section)) tt_sample_done();
     tt_stack_rest(call->stack);
 }
