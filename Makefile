@@ -107,6 +107,6 @@ $(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 # Peers pin what nothing else here can live with: a venv of their own. One that will not install is reported as absent.
 $(VENV)/.bench: $(VENV)/.installed benchmarks/requirements-peers.txt constraints.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check '.[top]'
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check '.[top,query]'
 	.venv-bench/bin/python benchmarks/install_peers.py
 	@touch $@

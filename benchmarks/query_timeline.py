@@ -1,7 +1,7 @@
 """Percentiles of millions of single calls: `ticktree query`, beside pandas over viztracer's JSON; time and memory.
 
     python -m pip install 'ticktree[query]' pandas viztracer
-    python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3]
+    python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3] [--quick]
 
 The calls are those of a synthetic loop, spread over five processes. They are written as a dataset (`ticktree export
 --to parquet --table all`), and a query asks for the 50th, 99th and 99.9th percentile of each node. The peer is asked
@@ -122,7 +122,10 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=5_000_000)
     parser.add_argument("--peer-calls", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the calls, once")
     options = parser.parse_args()
+    if options.quick:
+        options.calls, options.peer_calls, options.rounds = options.calls // 10, options.peer_calls // 10, 1
     with tempfile.TemporaryDirectory() as scratch:
         large, small, theirs = (Path(scratch) / name for name in ("large", "small", "viztracer.json"))
         begin = time.perf_counter()

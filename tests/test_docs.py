@@ -43,6 +43,7 @@ READERS_LOSSES = (
     "ray_milliseconds_not_collected",
     "profiles_not_merged",
     "runs_not_gathered",
+    "runs_gathered_in_part",
 )
 
 FENCE = re.compile(

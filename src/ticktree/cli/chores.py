@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import resource
 
     from ticktree.publishing.publisher import Publisher
+    from ticktree.run.courier.process import CourierProcess
     from ticktree.run.machine.watch import Watch
 
 FOLD_EVERY_S = 30.0
@@ -52,6 +53,7 @@ class Chores:
         summary_every_s: how often to print the tree; None for never.
         clock: seconds that never go back.
         publisher: what publishes it, once begun by itself; None for nothing.
+        courier: what carries it to another machine, or from there, likewise.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class Chores:
         summary_every_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         publisher: Publisher | None = None,
+        courier: CourierProcess | None = None,
     ) -> None:
         self._run = run
         self._program = program
         self._clock = clock
         self._began_s = clock()
         self._watch: Watch | None = None
+        self._courier = courier
         self._chores = [
             _Chore(self._sample, SAMPLE_EVERY_S, self._began_s, REST_PER_SAMPLE, time.process_time),
             _Chore(self._describe, math.inf, self._began_s),
@@ -74,6 +78,8 @@ class Chores:
             _Chore(self._fold_finished, LOOK_EVERY_S, self._began_s + LOOK_EVERY_S),
             _Chore(self._run.fold, FOLD_EVERY_S, self._began_s + FOLD_EVERY_S),
         ]
+        if courier is not None:
+            self._chores.append(_Chore(partial(courier.begin, run), math.inf, self._began_s))
         if publisher is not None:
             self._chores.append(_Chore(partial(publisher.begin, run), math.inf, self._began_s))
         if summary_every_s is not None:
@@ -100,6 +106,9 @@ class Chores:
         Args:
             used: Of it and of the children it waited for.
         """
+        with suppress(Exception):
+            if self._courier is not None:
+                self._courier.end()
         with suppress(Exception):
             if self._watch is not None:
                 self._watch.end(round((used.ru_utime + used.ru_stime) * 1e9))

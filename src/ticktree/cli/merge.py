@@ -19,7 +19,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
-from ticktree.run.job import copied_run, gathered, missing
+from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging.engines import ENGINES, engine
 from ticktree.run.merging.job import Job
@@ -31,6 +31,8 @@ _NAMED_AT_MOST = 3
 _LEFT_OUT = "profiles_not_merged"
 # That of runs of which the job's rank 0 knows, and whose profiles did not come to it.
 _NOT_GATHERED = "runs_not_gathered"
+# That of runs that came to it while they went on, and not at their end.
+_IN_PART = "runs_gathered_in_part"
 
 
 @click.command("merge", short_help="The runs of one job, as one.")
@@ -71,7 +73,9 @@ def command(
         sources = _sources(runs)
         part = engine(engine_name).reduce(sources, Job.of(sources, name, keeps_writers=not no_writers))
     _refuse(part, skip, allow_different)
-    profile = _whole(part, sum(map(missing, sources)))
+    profile = _whole(part, sources)
+    for path in list(filter(is_in_part, sources))[:_NAMED_AT_MOST]:
+        note(f"Gathered in part: {how_far_of(path)}")
     reason = why_empty(profile)
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
@@ -145,6 +149,10 @@ def _listed(reasons: Sequence[str], what: str) -> str:
     return f"{told}; {more:,} more {what}" if more > 0 else told
 
 
-def _whole(part: Part, did_not_come: int) -> Profile:
-    losses = {_LEFT_OUT: len(part.failed), _NOT_GATHERED: did_not_come}
+def _whole(part: Part, sources: Sequence[Path]) -> Profile:
+    losses = {
+        _LEFT_OUT: len(part.failed),
+        _NOT_GATHERED: sum(map(missing, sources)),
+        _IN_PART: sum(map(is_in_part, sources)),
+    }
     return add_up_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))

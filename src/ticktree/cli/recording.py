@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
-from ticktree.recorder import MEMORY_VARIABLE, MOST_EVENTS, SYNC_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import (
+    GATHER_VARIABLE,
+    MEMORY_VARIABLE,
+    MOST_EVENTS,
+    SYNC_VARIABLE,
+    TIMELINE_VARIABLE,
+)
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 from ticktree.session.asking import DEFAULT_EVENTS
 
@@ -68,6 +74,14 @@ _OPTIONS = (
         metavar="COUNT",
         help="The same, of so many calls a process.",
     ),
+    click.option(
+        "--gather-every",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="While a job of torch.distributed goes on, bring what its other machines record to the run of rank 0 "
+        "every N ticks; by default, and with 0, only at its end.",
+    ),
 )
 
 
@@ -87,6 +101,7 @@ class Recording:
         focus_c: whether C functions are recorded there too.
         timeline: whether to keep calls one by one.
         timeline_events: the same, and how many of each process.
+        gather_every: after how many ticks what other machines record is brought to rank 0; 0 for only at the end.
     """
 
     auto: str = DEFAULT
@@ -100,6 +115,7 @@ class Recording:
     focus_c: bool = False
     timeline: bool = False
     timeline_events: int | None = None
+    gather_every: int = 0
 
     def environment(self) -> dict[str, str]:
         """Return what tells the program's processes.
@@ -118,6 +134,8 @@ class Recording:
         events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
         if events is not None:
             environment[TIMELINE_VARIABLE] = str(events)
+        if self.gather_every:
+            environment[GATHER_VARIABLE] = str(self.gather_every)
         return environment | focus_environment(
             checked_names(self.focus), self.depth, self.focus_c, self.warmup
         )

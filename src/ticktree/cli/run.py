@@ -20,7 +20,9 @@ from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.recorder import RUN_VARIABLE
+from ticktree.run.courier.process import CourierProcess
 from ticktree.run.directory import RunDirectory
+from ticktree.run.job import how_far
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
 
@@ -134,7 +136,8 @@ def run_program(
         note_focus(run, asked.focus)
         if publisher is not None and publisher.url and not quiet:
             complain(f"metrics are at {publisher.url}")
-        chores = Chores(run, program, summary_every_s, publisher=publisher)
+        courier = CourierProcess(asked.gather_every) if asked.gather_every else None
+        chores = Chores(run, program, summary_every_s, publisher=publisher, courier=courier)
         status = supervise(program.command(), environment, chores, chores.ended)
     except TicktreeError:
         run.finish()
@@ -156,6 +159,10 @@ def _close(
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
 
+    far = "; ".join(how_far(run.path))
+    if far:
+        with suppress(OSError):
+            run.describe({"gathered": far})
     with _published_to_the_end(publisher) as ending:
         with progress(f"reading {run.path.name}"):
             profile = run.finish()
@@ -164,6 +171,8 @@ def _close(
             from ticktree.cli.summary import print_summary
 
             print_summary(profile, run.path)
+            if far:
+                complain(f"gathered: {far}; `ticktree merge {run.path}` makes one profile of it")
             if asked.focus:
                 complain_of_focus(profile, asked.focus, run.manifest.argv)
         if is_remembered:

@@ -29,6 +29,7 @@ from ticktree.recorder._native import (
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
     AUTO_VARIABLE,
+    GATHER_VARIABLE,
     MEMORY_VARIABLE,
     PARENT_VARIABLE,
     RUN_VARIABLE,
@@ -45,6 +46,7 @@ from ticktree.recorder.timed import timed
 
 __all__ = [
     "AUTO_VARIABLE",
+    "GATHER_VARIABLE",
     "MEMORY_VARIABLE",
     "MOST_EVENTS",
     "OFF_FOR_GOOD",

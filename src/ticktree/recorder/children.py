@@ -29,6 +29,7 @@ PARENT_VARIABLE = "TICKTREE_PARENT"
 AUTO_VARIABLE = "TICKTREE_AUTO"  # libraries that are recorded by themselves: instrument/ reads it
 MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every section
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
+GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job say where its store is: session/ reads it
 TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
 # Functions whose calls are recorded: recorder/focus reads them.
 FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
@@ -38,6 +39,7 @@ _ASKED_FOR = (
     MEMORY_VARIABLE,
     SYNC_VARIABLE,
     TIMELINE_VARIABLE,
+    GATHER_VARIABLE,
     TRACE_VARIABLE,
     *FOCUS_VARIABLES,
 )

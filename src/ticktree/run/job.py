@@ -1,18 +1,24 @@
-"""What a run has gathered of the other runs of its job (session/gathering.py).
+"""What a run has gathered of the other runs of its job: at their end (session/gathering.py), or so far (courier/).
 
-ticktree-runs/RUN/job/expected          how many there are
-ticktree-runs/RUN/job/ID.json.gz        their profiles, by the ids of their runs, those that came in time
+ticktree-runs/RUN/job/expected               how many there are
+ticktree-runs/RUN/job/ID.json.gz             the profile of one of them, by its id, that came at its end
+ticktree-runs/RUN/job/ID.so-far.json.gz      the last that came of it before
+ticktree-runs/RUN/job/so-far.json            of which ranks those are, and how far they go
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.run.atomic import write_atomically
-from ticktree.run.naming import clean_name
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -20,6 +26,29 @@ if TYPE_CHECKING:
 JOB = "job"
 _EXPECTED = "expected"
 _ENDING = ".json.gz"
+_SO_FAR = ".so-far"
+_INDEX = "so-far.json"
+_LONGEST = 160
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """What came of a run before its end.
+
+    Attributes:
+        host: Its machine.
+        ranks: Its ranks.
+        ticks: How many ticks it had made by then, at least; 0: nothing came yet.
+        at_ns: When the last came, by the clock of the machine that keeps it, since 1970.
+        too_large: The bytes of what was too large to come; 0 where it was not.
+    """
+
+    host: str
+    ranks: tuple[int, ...]
+    ticks: int = 0
+    at_ns: int = 0
+    too_large: int = 0
 
 
 def expect(run: RunDirectory, count: int) -> None:
@@ -28,28 +57,52 @@ def expect(run: RunDirectory, count: int) -> None:
     Raises:
         OSError: The directory cannot be written.
     """
-    (run.path / JOB).mkdir(exist_ok=True)
-    write_atomically(run.path / JOB / _EXPECTED, f"{count}\n".encode(), follow=False)
+    _write(run, _EXPECTED, f"{count}\n".encode())
 
 
 def gathered(run: Path) -> Sequence[Path]:
-    """The profiles of other runs that a run's directory holds."""
-    return sorted((run / JOB).glob(f"*{_ENDING}"))
+    """The profiles of other runs that a run's directory holds, each as far as it goes."""
+    found: dict[str, Path] = {}
+    for path in sorted((run / JOB).glob(f"*{_ENDING}")):
+        run_id = str(copied_run(path))
+        if run_id not in found or not is_in_part(path):
+            found[run_id] = path
+    return sorted(found.values())
 
 
 def keep(run: RunDirectory, run_id: str, profile: bytes) -> None:
-    """Keep the profile of another run, as gzipped JSON.
+    """Keep the whole profile of another run, as gzipped JSON.
 
     Raises:
         OSError: The directory cannot be written.
     """
-    write_atomically(run.path / JOB / f"{clean_name(run_id)}{_ENDING}", profile, follow=False)
+    name = _file_name(run_id)
+    _write(run, f"{name}{_ENDING}", profile)
+    (run.path / JOB / f"{name}{_SO_FAR}{_ENDING}").unlink(missing_ok=True)
+
+
+def keep_so_far(run: RunDirectory, run_id: str, profile: bytes) -> None:
+    """Keep what another run has recorded so far, likewise, in place of what it had before.
+
+    Raises:
+        OSError: The directory cannot be written.
+    """
+    _write(run, f"{_file_name(run_id)}{_SO_FAR}{_ENDING}", profile)
+
+
+def note_so_far(run: RunDirectory, runs: Mapping[str, SoFar]) -> None:
+    """Note what has come so far, by the id of its run.
+
+    Raises:
+        OSError: The directory cannot be written.
+    """
+    _write(run, _INDEX, json.dumps({run_id: asdict(each) for run_id, each in runs.items()}).encode())
 
 
 def copied_run(path: Path) -> str | None:
     """The id of the run that a file is a gathered copy of; None where it is none."""
     is_copy = path.parent.name == JOB and path.name.endswith(_ENDING)
-    return path.name.removesuffix(_ENDING) if is_copy else None
+    return path.name.removesuffix(_ENDING).removesuffix(_SO_FAR) if is_copy else None
 
 
 def missing(run: Path) -> int:
@@ -57,3 +110,59 @@ def missing(run: Path) -> int:
     with suppress(OSError, ValueError):
         return max(0, int((run / JOB / _EXPECTED).read_text()) - len(gathered(run)))
     return 0
+
+
+def is_in_part(path: Path) -> bool:
+    """Whether a file is a gathered copy of what a run had recorded before its end."""
+    return path.parent.name == JOB and path.name.endswith(f"{_SO_FAR}{_ENDING}")
+
+
+def how_far(run: Path) -> Iterator[str]:
+    """Say of the ranks of each other run until when they were gathered, if that was asked for during the job."""
+    whole = {copied_run(path) for path in gathered(run) if not is_in_part(path)}
+    for run_id, each in sorted(_read(run).items(), key=lambda item: item[1].ranks):
+        yield _words(each, is_whole=run_id in whole)
+
+
+def how_far_of(copy: Path) -> str:
+    """Say the same of a gathered copy of what a run had recorded before its end."""
+    each = _read(copy.parent.parent).get(str(copied_run(copy)))
+    return copy.name if each is None else _words(each, is_whole=False)
+
+
+def _words(each: SoFar, *, is_whole: bool) -> str:
+    numbers = ", ".join(map(str, each.ranks))
+    who = f"rank{'s' if len(each.ranks) > 1 else ''} {numbers} on {each.host}"
+    return f"{who} {'at its end' if is_whole else _until(each)}"
+
+
+def _until(each: SoFar) -> str:
+    if each.ticks:
+        when = time.strftime("%H:%M:%S", time.localtime(each.at_ns / 1e9))
+        return f"up to tick {each.ticks:,}, at {when}"
+    if each.too_large:
+        return f"not: its profile of {each.too_large / 1e6:.0f} MB is too large"
+    return "never"
+
+
+def _read(run: Path) -> dict[str, SoFar]:
+    with suppress(OSError, ValueError, TypeError):
+        found = json.loads((run / JOB / _INDEX).read_text())
+        return {
+            _file_name(run_id): SoFar(**{**fields, "ranks": tuple(fields["ranks"])})
+            for run_id, fields in found.items()
+        }
+    return {}
+
+
+def _write(run: RunDirectory, name: str, content: bytes) -> None:
+    (run.path / JOB).mkdir(exist_ok=True)
+    write_atomically(run.path / JOB / name, content, follow=False)
+
+
+def _file_name(run_id: str) -> str:
+    """An id as a file may be called: it is another machine's word."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_id).strip("-.") or "run"
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[:_LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"

@@ -5,6 +5,7 @@
         owner-...                run: who made it, should there be no room for run.json (owner.py)
         homeless                 since when the run's own directory is missing (abandoned.py)
         folding.lock             held by who folds finished files (folding.py)
+        rank-NUMBER.json         of which job a process is (courier/ranks.py)
         machine.json             what the machine did, as its supervisor reads it (machine/kept.py)
         PID-STARTED.tt           one file a process, written by the recorder
         channels.ttc             signals between processes, left where all of them find them (core/channel.h)
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from ticktree.errors import TicktreeError
 from ticktree.run.manifest import MANIFEST_NAME
-from ticktree.run.naming import MACHINE
+from ticktree.run.naming import MACHINE, RANK
 from ticktree.run.owner import Owner
 from ticktree.run.trust import require_base, require_private
 
@@ -36,8 +37,8 @@ _OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
 # Signals between processes; with a number: a table that was being made when its process died.
 _CHANNELS = r"channels\.ttc(\.\d+)?"
 _OURS = (
-    rf"{HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}"
-    rf"|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)})\.\d+\.tmp"
+    rf"{HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{RANK}"
+    rf"|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)}|{RANK})\.\d+\.tmp"
 )
 _FINISHED = ".finished"
 

@@ -9,6 +9,8 @@ from pathlib import Path
 FOLDED = "folded.json"
 # What the machine did, until the run is finished (machine/kept.py).
 MACHINE = "machine.json"
+# Which rank a process is, as a pattern (courier/ranks.py).
+RANK = r"rank-\d+\.json"
 
 
 def clean_name(name: str) -> str:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from ticktree.run.courier.store import address_of, connected
 from ticktree.run.job import expect, keep
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 # How many seconds rank 0 waits at its end for those of others; 0 gathers nothing.
 WITHIN_VARIABLE = "TICKTREE_GATHER_WITHIN"
 _WITHIN_S = 10.0
-# For a store that answers no more.
-_PATIENCE_S = 3.0
 _LOOK_EVERY_S = 0.05
 
 
@@ -46,19 +43,10 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
     others = [each for each in dict.fromkeys(runs) if each != runs[0]]
     if rank == 0:
         expect(run, len(others))
-        _keep(run, _client(store), others, within_s)
+        _keep(run, connected(*address_of(store)), others, within_s)
     elif runs[rank] != runs[0] and runs.index(runs[rank]) == rank:
         packed = gzip.compress(run.profile().to_json().encode(), compresslevel=6)
-        _client(store).set(_key(runs[rank]), packed)
-
-
-def _client(store: Any) -> Any:
-    """A connection of our own, which gives up soon: the program's waits for half an hour where nobody answers."""
-    kind: Any = sys.modules["torch.distributed"].TCPStore
-    while not isinstance(store, kind):
-        store = store.underlying_store  # of stores that are no prefix of one, there is none
-    patience = timedelta(seconds=_PATIENCE_S)
-    return kind(store.host, store.port, is_master=False, timeout=patience, wait_for_workers=False)
+        connected(*address_of(store)).set(_key(runs[rank]), packed)
 
 
 def _keep(run: RunDirectory, store: Any, others: Sequence[str], within_s: float) -> None:

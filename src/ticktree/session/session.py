@@ -140,7 +140,7 @@ class Session:
         atexit.register(self._finish)
         # Its workers end by os._exit: for them this is the end of the program.
         when_imported("multiprocessing.util", self._await_end)
-        when_imported("ticktree.instrument.torch.peers", self._await_leaving)
+        when_imported("ticktree.instrument.torch.peers", self._await_job)
         try:
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
@@ -204,13 +204,21 @@ class Session:
             self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
         )
 
-    def _await_leaving(self, peers: Any) -> None:
+    def _await_job(self, peers: Any) -> None:
+        def join(store: Any, rank: int, ranks: int) -> None:
+            if self.run is not None and os.environ.get(native.GATHER_VARIABLE):
+                from ticktree.run.courier.ranks import note_rank
+                from ticktree.run.courier.store import address_of
+
+                note_rank(self.run, rank, ranks, *address_of(store))
+
         def leave(store: Any, rank: int, runs: Sequence[str]) -> None:
             if self.run is not None and self.recorder.recording:
                 from ticktree.session.gathering import gather
 
                 gather(self.run, store, rank, runs)
 
+        peers.joined.append(join)
         peers.leaving.append(leave)
 
     def _finish(self) -> None:

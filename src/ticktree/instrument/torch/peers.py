@@ -23,6 +23,8 @@ _LOOKS = 3
 # Called as a rank leaves its job, where its ranks are of several runs: with the job's store, this rank's number, and
 # what each rank has said of its run. Whoever keeps runs puts itself here (session/gathering.py).
 leaving: list[Callable[[Any, int, Sequence[str]], None]] = []
+# Called as a rank has joined its job: with the job's store, this rank's number, and how many ranks there are.
+joined: list[Callable[[Any, int, int], None]] = []
 
 
 class Peers:
@@ -46,6 +48,10 @@ class Peers:
             module._get_default_store().set(_KEY.format(module.get_rank()), self._run())
         except Exception:  # a store that is gone: then nobody is named, and nothing else happens
             self._looks = 0
+        with suppress(Exception):
+            store, rank, ranks = module._get_default_store(), module.get_rank(), module.get_world_size()
+            for tell in joined:
+                tell(store, rank, ranks)
 
     def share_run(self) -> bool:
         """Whether all ranks are known to record into one run, and so see each other's signals."""
@@ -57,7 +63,9 @@ class Peers:
 
     def leave(self) -> None:
         """Tell whoever wants to know that this rank is about to leave its group; once."""
-        module, runs = self._module, self._runs
+        # A rank that had few collectives may have looked too early; by now all have said it.
+        runs = self._runs or (self._look() if self._looks else ())
+        module = self._module
         self._module, self._runs, self._share_run = None, (), False
         if module is None or len(set(runs)) < 2:
             return

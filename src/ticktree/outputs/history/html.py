@@ -44,13 +44,16 @@ def _page(history: History, options: ViewOptions) -> Iterator[str]:
         yield from _series(told, history, options)
     if not shown:
         yield "<p>No run is remembered yet.</p>"
+    elif len(shown) < len(history.told):
+        yield f"<p>{escape(wording.hidden(len(history.told) - len(shown)))}</p>"
     yield "</body>\n</html>"
 
 
 def _series(told: Told, history: History, options: ViewOptions) -> Iterator[str]:
     shown = shown_trends(told, history, options.all)
-    yield f"<section><h2>{escape(wording.title(told))}</h2>"
-    yield f"<p>{escape(' · '.join(wording.headline(told)))}</p>"
+    machine, *more = map(escape, wording.headline(told))
+    yield f"<section><h2>{escape(wording.title(told))} <small>{machine}</small></h2>"
+    yield f"<p>{' · '.join(f'<span>{each}</span>' for each in more)}</p>"
     yield from _table(("section", "trend", "verdict", "shift", "interval", "now", "runs"), map(_trend, shown))
     turns = [row for trend in shown for row in _turns(trend, history)]
     if turns:

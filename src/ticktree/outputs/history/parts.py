@@ -56,7 +56,7 @@ def parts(history: History, options: ViewOptions) -> Iterator[Part]:
         yield from _of_series(told, history, options)
     hidden = len(history.told) - len(shown)
     if hidden:
-        yield Nothing(f"{formatting.count(hidden)} series of machines that were replaced not shown (--all).")
+        yield Nothing(wording.hidden(hidden))
 
 
 def shown_trends(told: Told, history: History, everything: bool) -> list[Trend]:

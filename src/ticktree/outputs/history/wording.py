@@ -64,6 +64,11 @@ def headline(told: Told) -> Iterator[str]:
         yield "past: the program has run on another machine since"
 
 
+def hidden(count: int) -> str:
+    """Return that there are series that are not shown."""
+    return f"{formatting.count(count)} series of machines that were replaced not shown (--all)."
+
+
 def title(told: Told) -> str:
     """Return what a series is of."""
     return visible(told.series.program) or "a program that is not known"
