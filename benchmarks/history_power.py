@@ -28,9 +28,9 @@ SPREAD = 0.03  # of a run's value: another start, another placement in memory, a
 MEMORY = 0.6  # of an AR(1) series: what a run keeps of the one before
 STEADY_RUNS = 150
 BEFORE, AFTER = 30, 40  # runs of a series with a change in it
-CHANGES = (0.10, 0.30)
+CHANGES = (0.05, 0.10, 0.30)
 NEAR = 3  # so many runs from the true place is as good as there
-FALSE_ALARMS = 5.0  # a thousand runs, wanted at most where runs do not remember each other
+FALSE_ALARMS = 5.0  # a thousand runs, wanted at most
 SEED = 20261122
 
 Values = npt.NDArray[np.float64]
@@ -68,12 +68,17 @@ def heavy(count: int, noise: np.random.Generator) -> Values:
     return SPREAD * 0.6745 / 0.8165 * noise.standard_t(2, count)
 
 
-def bursts(count: int, noise: np.random.Generator) -> Values:
+def bursts(count: int, noise: np.random.Generator, longest: int = 3) -> Values:
     """Every fifty runs or so somebody else is on the machine, for one to three of them."""
     values = white(count, noise)
     for begin in np.flatnonzero(noise.random(count) < 1 / 50):
-        values[begin : begin + noise.integers(1, 4)] += noise.uniform(0.1, 0.4)
+        values[begin : begin + noise.integers(1, longest + 1)] += noise.uniform(0.1, 0.4)
     return values
+
+
+def long_bursts(count: int, noise: np.random.Generator) -> Values:
+    """As often, for one to eight: the longest of them are as long as what ticktree takes for a change."""
+    return bursts(count, noise, longest=8)
 
 
 WEATHERS = (
@@ -81,6 +86,7 @@ WEATHERS = (
     Weather(f"AR(1), {MEMORY}", remembering),
     Weather("heavy tails (t, 2)", heavy),
     Weather("bursts of 1 to 3 runs", bursts),
+    Weather("bursts of 1 to 8 runs", long_bursts),
 )
 
 
@@ -89,11 +95,15 @@ def ticktree_finds(values: Values) -> list[int]:
 
 
 def pelt_finds(values: Values) -> list[int]:
-    """The squared distance; the penalty is that of the Bayesian information criterion, with a robust deviation."""
+    """The squared distance; the penalty is that of the Bayesian information criterion, with a robust deviation.
+
+    Its PELT in C, whose linear kernel is that distance: it cuts as its `Pelt` does, a thousand times as fast.
+    """
     logs = np.log(values)
     deviation = 1.4826 * np.median(np.abs(np.diff(logs))) / np.sqrt(2)
     penalty = 2 * np.log(len(logs)) * max(deviation, 1e-6) ** 2
-    return _upwards(values, ruptures.Pelt(model="l2", min_size=SHORTEST, jump=1).fit_predict(logs, penalty))
+    finder = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST)
+    return _upwards(values, finder.fit_predict(logs, pen=penalty))
 
 
 def kernel_finds(values: Values) -> list[int]:
@@ -169,10 +179,10 @@ def _line(name: str, weather: Weather, find: Finder, trials: int) -> Figure:
     for change in CHANGES:
         found = delays(weather, find, change, trials)
         missed = sum(delay == np.inf for delay in found)
-        if missed <= trials / 2:
+        if missed < trials / 2:
             also[f"+{change:.0%} found after, runs"] = median(found)
         also[f"+{change:.0%} missed %"] = 100 * missed / trials
-    is_wanted = find is ticktree_finds and weather.draw is not remembering
+    is_wanted = find is ticktree_finds and weather.draw is not long_bursts
     target = FALSE_ALARMS if is_wanted else None
     alarms = false_alarms(weather, find, trials)
     return Figure(name, alarms, "false alarms", repeats=trials * STEADY_RUNS, target=target, also=also)

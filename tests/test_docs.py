@@ -274,6 +274,34 @@ def test_the_page_of_the_command_line_has_every_option_of_a_command_and_no_other
     assert described == options_in_help(help_of[command])
 
 
+def ratios(page: Path, section: str, column: int) -> dict[str, str]:
+    """By its name, the figure of each row of the tables in a section, as bare as it is."""
+    text = page.read_text(encoding="utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip(" *") for cell in row] for row in rows]
+    return {row[0]: row[min(column, len(row) - 1)] for row in cells if row[0]}
+
+
+def test_the_figures_of_the_readme_are_those_of_the_measurements() -> None:
+    said = ratios(ROOT / "README.md", "What it costs", 1)
+    measured = ratios(
+        DOCS / "measurements.md", "An empty section", 3
+    )  # of Python 3.11, where there are several
+    assert len(said) > 5
+    assert {name: float(cell) for name, cell in said.items()} == {
+        name: float(measured[name]) for name in said
+    }
+
+
+def test_every_page_is_in_the_list_of_pages_or_in_that_of_its_folder() -> None:
+    listed = {
+        (index.parent / target.partition("#")[0]).resolve()
+        for index in (ROOT / "README.md", *DOCS.rglob("README.md"))
+        for target in links(index)
+    }
+    assert not [page for page in DOCS.rglob("*.md") if page not in listed and page.name != "README.md"]
+
+
 def test_the_page_of_the_api_has_every_public_name() -> None:
     page = (DOCS / "api.md").read_text(encoding="utf-8")
     headings = " ".join(match["text"] for match in HEADING.finditer(page))

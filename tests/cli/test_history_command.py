@@ -119,6 +119,39 @@ def test_it_can_fail_on_a_regression_and_accept_it(slowed):
     assert "accepted" in accepted.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--accept", ""), "'' is not the beginning of a commit's name"),
+        (("--accept", "main"), "'main' is not the beginning of a commit's name"),
+        (("--threshold", "nan"), "nan is no percentage"),
+        (("--threshold", "inf"), "inf is no percentage"),
+    ],
+)
+def test_no_slip_of_the_pen_lets_every_regression_pass(slowed, words, said):
+    assert_one_clear_line(slowed.ticktree("history", "--fail-on", "regression", *words), said)
+
+
+def test_a_burst_of_slow_runs_fails_nothing_and_what_lasts_does(slowed):
+    source = (slowed.directory / "train.py").read_text()
+    slowed.write("train.py", source.replace("SLOWER = 3", "SLOWER = 6"))
+    keep(slowed, 16, 2)
+    calm = slowed.ticktree("history", "--node", "train/sample", "--fail-on", "regression", "--last", "10")
+    assert calm.returncode == 0, calm.stderr
+    slowed.write("train.py", source)
+    keep(slowed, 18, 8)
+    slowed.write("train.py", source.replace("SLOWER = 3", "SLOWER = 6"))
+    keep(slowed, 26, 3)
+    asked = ("history", "--node", "train/sample", "--fail-on", "regression", "--last", "21")
+    assert (
+        slowed.ticktree(*asked).returncode == 0
+    )  # three runs: as long as a burst may be that follows one of two
+    keep(slowed, 29, 1)
+    failed = slowed.ticktree(*(asked[:-1]), "22")
+    assert failed.returncode == 1
+    assert "regression: train/sample" in failed.stderr
+
+
 def test_what_cannot_be_told_is_no_regression(slowed):
     done = slowed.ticktree("history", "--fail-on", "regression", "--last", "6")
     assert done.returncode == 0, done.stderr

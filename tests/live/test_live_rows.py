@@ -8,6 +8,7 @@ import pytest
 import scenes
 
 import ticktree
+from ticktree.live import columns
 from ticktree.live.difference import difference
 from ticktree.live.recent import Span
 from ticktree.live.rows import place_in, rows_of
@@ -160,3 +161,11 @@ def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
         assert "Environment.step" in matched
     assert names(profile, None, filter="action / 2")[-1].endswith("action / 2)")
     assert all(not row.whole for row in rows_of(scenes.robot()[-1].profile, None, View()))
+
+
+def test_the_programs_own_gauges_come_before_the_machines():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for name in ("machine/used", "reward", "machine/others", "policy loss"):
+        recorder.gauge(name, 1)
+    shown = columns.gauges_of(recorder.snapshot(), None)
+    assert [each.whole.name for each in shown] == ["policy loss", "reward", "machine/others", "machine/used"]

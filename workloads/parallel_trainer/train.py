@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from ticktree.demo.requirements import need
+
 if __name__ == "__main__":
+    need(__file__)
     # Imported here: a spawned worker runs this file again, and has no use for torch.
     from parallel_trainer.program import main
 

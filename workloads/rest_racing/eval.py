@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-from rest_racing.checkpointed_driver import CheckpointedDriver
-from rest_racing.driver import Driver
-from rest_racing.program import drive, ready
+from ticktree.demo.requirements import need
+
+need(__file__)  # one line instead of a traceback, where something is not installed
+
+from rest_racing.checkpointed_driver import CheckpointedDriver  # noqa: E402
+from rest_racing.driver import Driver  # noqa: E402
+from rest_racing.program import drive, ready  # noqa: E402
 
 
 def main() -> int:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from rest_racing.server import main
+from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
+    need(__file__)
+    from rest_racing.server import main
+
     raise SystemExit(main())

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from rest_racing.program import train
+from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
+    need(__file__)
+    from rest_racing.program import train
+
     raise SystemExit(train())

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from rtc_robot.server_program import main
+from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
+    need(__file__)
+    from rtc_robot.server_program import main
+
     raise SystemExit(main())

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from visual_sac.driving import main
+from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
+    need(__file__)
+    from visual_sac.driving import main
+
     raise SystemExit(main())

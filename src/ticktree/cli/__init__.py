@@ -16,29 +16,45 @@ def main() -> None:
     Raises:
         SystemExit: Always, but where a signal ends the process.
     """
-    import click
-
-    from ticktree.cli.group import commands
-    from ticktree.cli.screen import complain
-    from ticktree.errors import TicktreeError
-
     try:
-        status = commands.main(prog_name="ticktree", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "ticktree"
-        complain(f"{error.format_message()} See `{where} --help`.")
-        status = 2
-    except (click.ClickException, TicktreeError) as error:
-        complain(error.format_message() if isinstance(error, click.ClickException) else str(error))
-        status = 2
-    except BrokenPipeError:
-        # Whoever read our output has had enough, as `head` has. Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    except (KeyboardInterrupt, click.Abort):
+        status = _status()
+    except KeyboardInterrupt:  # While something was still imported, too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         status = 130
     sys.exit(status)
+
+
+def _status() -> int | None:
+    import click
+
+    from ticktree.cli.group import commands
+    from ticktree.cli.screen import complain, stop_printing
+    from ticktree.errors import TicktreeError
+
+    try:
+        status: int | None = commands.main(prog_name="ticktree", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "ticktree"
+        complain(f"{_sentence(error.format_message())} See `{where} --help`.")
+    except (click.ClickException, TicktreeError) as error:
+        complain(error.format_message() if isinstance(error, click.ClickException) else str(error))
+    except BrokenPipeError:
+        stop_printing(sys.stdout)  # Whoever read our output has had enough, as `head` has.
+        return 1
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except OSError as error:  # A disk that is full or gone: no command can do anything about it.
+        stop_printing(sys.stdout)
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        complain(f"{where}{error.strerror or error}")
+    return 2
+
+
+def _sentence(message: str) -> str:
+    """A message of click's as one sentence: it has its choices in a column."""
+    text = " ".join(message.split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -21,6 +21,7 @@ from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
 from ticktree.run.naming import make_unique
+from ticktree.run.supervision.program import Program
 
 _LOG = "output.txt"
 
@@ -51,6 +52,8 @@ def command(
     out. It stops early where the verdict on every loop is certain, in 5% of trials wrongly at most.
     """
     words = [_words(command_a), _words(command_b)]
+    for given in words:
+        _program(given).check()
     place = _place(out)
     plan = looks(pairs)
     sides: tuple[list[Profile], list[Profile]] = ([], [])
@@ -83,6 +86,12 @@ def _words(text: str) -> list[str]:
     if not words:
         raise TicktreeError("a command is empty")
     return words
+
+
+def _program(words: Sequence[str]) -> Program:
+    is_module = words[0] == "-m" and len(words) > 1
+    target, *arguments = words[1:] if is_module else words
+    return Program.named(target, is_module, tuple(arguments))
 
 
 def _place(out: Path) -> Path:

@@ -11,6 +11,7 @@ import ticktree
 from ticktree.cli.recording import Recording
 from ticktree.cli.run import run_program
 from ticktree.cli.screen import note
+from ticktree.demo.requirements import require
 from ticktree.errors import TicktreeError
 from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.supervision.program import Program
@@ -63,6 +64,7 @@ def _workload(name: str, args: tuple[str, ...]) -> Program:
     for place in places:
         script = _script(place / name)
         if script is not None:
+            require(place / name)
             return Program(str(_relative(script)), False, args)
     known = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
     if not known:

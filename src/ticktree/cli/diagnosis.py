@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ticktree.live.reading import ending
 from ticktree.outputs.report.headline import is_empty
 from ticktree.profile import Profile
 from ticktree.recorder import OFF_VARIABLE, says_off
@@ -25,6 +26,9 @@ def why_empty(profile: Profile) -> str | None:
         )
     if facts["times_enabled"] == {0}:
         return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
+    how = ", ".join(ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status)
+    if how:
+        return f"the program ended ({how}) without reaching a section"
     return (
         "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, or "
         "look for a ticktree.disable() that comes too early"

@@ -38,6 +38,10 @@ def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     with progress("reading"):
         finish_abandoned()
         profile = find_run(None).profile() if path is None else load(path, categories=categories)
+    if categories and "Chrome trace" not in profile.metadata.get("read_from", ()):
+        note(
+            f"{'The newest run' if path is None else path} is no Chrome trace: --category chooses nothing there"
+        )
     unread = [] if categories else sorted(map(str, profile.metadata.get("not_read", ())))
     if unread:
         note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
@@ -72,9 +76,14 @@ def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
         able: The names of the formats there are for what is written.
     """
     suffix = "" if output is None else output.suffix.lower()
-    return next(
-        (name for name, form in OUTPUTS.items() if name in able and form.suffix == suffix), "terminal"
-    )
+    for name, form in OUTPUTS.items():
+        if name in able and form.suffix == suffix:
+            return name
+    if suffix not in ("", ".txt"):
+        note(
+            f"{output}: no format's files end in {suffix}, so this is what a terminal shows (--format names another)"
+        )
+    return "terminal"
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:

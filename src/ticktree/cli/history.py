@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,16 @@ from ticktree.errors import TicktreeError
 from ticktree.outputs.history import BINARY, HISTORIES, regression
 from ticktree.profile.remembered import STATISTICS, Remembered
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.history import take_in
+
+
+def _commits(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what names no commit: nothing at all is how every commit begins, and would accept them all."""
+    for name in names:
+        if not re.fullmatch(r"[0-9a-fA-F]{4,}", name):
+            raise click.BadParameter(f"{name!r} is not the beginning of a commit's name.", context, option)
+    return tuple(name.lower() for name in names)
 
 
 @click.command("history", short_help="How a program did over its runs, and what changed it.")
@@ -53,6 +62,7 @@ from ticktree.run.history import take_in
     "accepted",
     metavar="COMMIT",
     multiple=True,
+    callback=_commits,
     help="What this commit changed was meant; may be given several times.",
 )
 @click.option("--format", "format_name", type=click.Choice(list(HISTORIES)), help="By default terminal.")
@@ -85,7 +95,7 @@ def command(
         nodes=nodes,
         statistic=statistic,
         threshold=threshold / 100,
-        accepted=[commit.lower() for commit in accepted],
+        accepted=accepted,
         any_arguments=any_arguments,
         everything=everything,
         last=last,
@@ -101,7 +111,7 @@ def command(
 
 def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
     if not out.is_dir():
-        raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+        raise TicktreeError(no_run_in(out))
     with progress("reading"):
         finish_abandoned()
         taken = take_in(out)
@@ -111,8 +121,7 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
         note(f"Not remembered for later: {taken.unwritten}")
     runs = [run for run in taken.runs if name is None or run.facts.get("name") == name]
     if not runs:
-        called = "" if name is None else f" called {name}"
-        raise TicktreeError(f"no run{called} in {out} yet; `ticktree run SCRIPT` makes one")
+        raise TicktreeError(no_run_in(out, name))
     return runs
 
 

@@ -13,7 +13,7 @@ from ticktree.cli.ages import ago
 from ticktree.cli.screen import is_terminal, one_line, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
 
 
 @click.command("list", short_help="The runs kept here.")
@@ -23,7 +23,7 @@ def command(out: Path) -> None:
     finish_abandoned()
     runs = RunDirectory.list(out)
     if not runs:
-        raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+        raise TicktreeError(no_run_in(out))
     name_width = max(len(run.path.name) for run in runs)
     lines = [_line(run, name_width) for run in runs]
     if is_terminal(sys.stdout):

@@ -19,6 +19,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
+from ticktree.run.history import HISTORY_NAME
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging.engines import ENGINES, engine
@@ -106,6 +107,8 @@ def _sources(words: Sequence[str]) -> list[Path]:
             if not paths:
                 raise TicktreeError(f"{word}: no file or run is of such a name")
         for path in paths:
+            if path.name == HISTORY_NAME and RunDirectory.list(path.parent):
+                continue  # A shell has put it among the runs: ticktree-runs/*
             found.update(dict.fromkeys(_each(path)))
     # A gathered copy is of what had been recorded by then; where the run itself is there too, that has all of it.
     ids = {RunDirectory.open(path).id for path in found if (path / MANIFEST_NAME).exists()}

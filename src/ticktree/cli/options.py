@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +36,12 @@ width = click.option(
 )
 
 
+def _finite(_context: click.Context, _parameter: click.Parameter, percent: float) -> float:
+    if not math.isfinite(percent):  # Ranges take nan for a number in them.
+        raise click.BadParameter(f"{percent} is no number of percent.")
+    return percent
+
+
 def threshold(part: float) -> Callable[[_Command], _Command]:
     """Return the option `--threshold`, in percent.
 
@@ -45,7 +52,16 @@ def threshold(part: float) -> Callable[[_Command], _Command]:
         "--threshold",
         metavar="PERCENT",
         type=click.FloatRange(min=0, min_open=True),
+        callback=_finite,
         default=100 * part,
         show_default=True,
+        callback=_finite,
         help="The least shift that matters.",
     )
+
+
+def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
+    """Refuse what is no number: nothing would ever be as large."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no percentage.", context, option)
+    return value

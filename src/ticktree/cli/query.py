@@ -18,6 +18,7 @@ from ticktree.cli.progress import progress
 from ticktree.cli.querying.answers import FORMATS
 from ticktree.cli.querying.database import Database
 from ticktree.cli.screen import note, show
+from ticktree.outputs.extras import wanted
 
 
 @click.command("query", short_help="SQL over a run.")
@@ -35,6 +36,8 @@ def command(words: tuple[str, ...], format_name: str, output: Path | None) -> No
     """
     if len(words) > 2:
         raise click.UsageError("give a run and one query, in quotes.")
+    for module in ("duckdb", "pyarrow"):  # before a run is read in vain
+        wanted(module, "query", "query")
     *runs, sql = words
     run = Path(runs[0]) if runs else None
     with _database(run) as database:

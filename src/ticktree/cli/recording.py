@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ticktree.errors import TicktreeError
 from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
 from ticktree.recorder import (
     GATHER_VARIABLE,
@@ -121,8 +122,9 @@ class Recording:
         """Return what tells the program's processes.
 
         Raises:
-            TicktreeError: There is no such thing to record.
+            TicktreeError: There is no such thing to record, or an option has nothing to say it of.
         """
+        self._check()
         words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
         if self.torch_layers:
             words.append("torch-layers")
@@ -139,6 +141,19 @@ class Recording:
         return environment | focus_environment(
             checked_names(self.focus), self.depth, self.focus_c, self.warmup
         )
+
+    def _check(self) -> None:
+        if self.no_auto and self.auto != DEFAULT:
+            raise TicktreeError("--no-auto records no library and --auto those it names: give one of them")
+        of_focus = (
+            ("--depth", self.depth != DEPTH),
+            ("--warmup", self.warmup is not None),
+            ("--focus-c", self.focus_c),
+        )
+        if not self.focus:
+            for option, is_given in of_focus:
+                if is_given:
+                    raise TicktreeError(f"{option} is of functions in focus: it needs --focus NAME")
 
 
 def options(command: _Command) -> _Command:

@@ -146,6 +146,8 @@ def run_program(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with suppress(OSError):  # a full disk: how it ended is a detail
+            if run.put_back():
+                complain(f"{run.path} was deleted while the program ran; it is made again")
             run.note_end(os.waitstatus_to_exitcode(status))
         _close(run, quiet, asked, publisher, is_remembered)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.

@@ -6,14 +6,32 @@ import os
 import select
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, TextIO
+
+from ticktree.errors import TicktreeError
 
 if TYPE_CHECKING:
     from ticktree.outputs import ViewOptions
 
 
 _PATIENCE_S = 0.2
+# For streams that are no Unicode: each of our signs, and one of ASCII that can be taken for it.
+_SIGNS = {
+    **dict.fromkeys("─━", "-"),
+    **dict.fromkeys("│┃", "|"),
+    **dict.fromkeys("├┼┤", "+"),
+    **dict.fromkeys("└╰", "`"),
+    **dict.fromkeys("█▇▉▊▋▌", "#"),
+    **dict.fromkeys("▍▎▏", ":"),
+    **dict.fromkeys("▁▂", "_"),
+    **dict.fromkeys("▃▄·", "-"),
+    **dict.fromkeys("▅▆", "="),
+    **dict.fromkeys("\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}", " "),
+    **dict(zip("…→←×µ≤≥≈", ".><xu<>~", strict=True)),  # noqa: RUF001 - they are to look alike
+}
+_PLAINER = str.maketrans(_SIGNS)
 
 
 def complain(message: str) -> None:
@@ -36,15 +54,14 @@ def show(document: bytes, stream: TextIO | None) -> None:
     """Print UTF-8 text on a standard stream, whatever the stream's own encoding can say of it.
 
     Raises:
-        BrokenPipeError: Nobody reads standard output any more. Nobody reading standard error is no reason
-        to stop.
+        BrokenPipeError: Nobody reads standard output any more.
+        TicktreeError: It cannot be written. Standard error that cannot be written is no reason to stop.
     """
     if stream is None:  # We were started with it closed.
         return
-    with suppress(*([OSError, ValueError] if stream is sys.stderr else [])):
-        text = document.decode(errors="replace")
+    with _no_reason_to_stop(stream), _clear_errors(stream):
         encoding = stream.encoding or "utf-8"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.write(_sayable(document, encoding).decode(encoding))
         stream.flush()
 
 
@@ -53,12 +70,44 @@ def show_bytes(document: bytes, stream: TextIO | None) -> None:
 
     Raises:
         BrokenPipeError: Nobody reads it any more.
+        TicktreeError: It cannot be written.
     """
     if stream is None:  # We were started with it closed.
         return
-    stream.flush()
-    stream.buffer.write(document)
-    stream.buffer.flush()
+    with _clear_errors(stream):
+        stream.flush()
+        stream.buffer.write(document)
+        stream.buffer.flush()
+
+
+def stop_printing(stream: TextIO | None) -> None:
+    """Let what could not be printed go: Python must not try again at exit, and complain."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _no_reason_to_stop(stream: TextIO) -> AbstractContextManager[None]:
+    return suppress(OSError, ValueError, TicktreeError) if stream is sys.stderr else nullcontext()
+
+
+@contextmanager
+def _clear_errors(stream: TextIO) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        stop_printing(stream)
+        raise TicktreeError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def _sayable(document: bytes, encoding: str) -> bytes:
+    """UTF-8 text in another encoding, column for column: of what that lacks, signs of ours become similar ones."""
+    text = document.decode(errors="replace")
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAINER).encode(encoding, "replace")
 
 
 def show_at_once(document: bytes, stream: TextIO | None) -> None:
@@ -73,7 +122,7 @@ def show_at_once(document: bytes, stream: TextIO | None) -> None:
     with suppress(OSError, ValueError):
         stream.flush()
         fd = stream.fileno()
-        rest = document.decode(errors="replace").encode(encoding, "replace")
+        rest = _sayable(document, encoding)
         at_once = len(rest) if os.isatty(fd) else select.PIPE_BUF
         # The program has the terminal. Some let no one else write to it, and stop who tries, but not who
         # does not hear it.

@@ -12,6 +12,7 @@ from ticktree.live.writers import Party
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.bars import BAR_CELLS, bar
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
+from ticktree.profile.machine import is_of_machine
 
 WHOLE = "overall"
 NS_PER_SECOND = 1_000_000_000
@@ -149,9 +150,10 @@ def loops_of(profile: Profile, span: Span | None) -> Sequence[LoopNow]:
 
 
 def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
-    """Return the gauges by name."""
+    """Return the gauges by name: the program's own before the machine's, for not all may fit."""
     recent = {} if span is None else span.profile.gauges
-    return [GaugeNow(profile.gauges[name], recent.get(name)) for name in sorted(profile.gauges)]
+    names = sorted(profile.gauges, key=lambda name: (is_of_machine(name), name))
+    return [GaugeNow(profile.gauges[name], recent.get(name)) for name in names]
 
 
 def _part(amount: int, whole: int) -> float | None:

@@ -51,7 +51,10 @@ def from_value(value: Any) -> Profile:
         fields = Fields(value, "profile")
         schema = fields.text("schema")
         if schema != SCHEMA:
-            raise ProfileError(f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r}")
+            raise ProfileError(
+                f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r};"
+                " if a newer one wrote it, read it with that"
+            )
         return profile_from(fields)
 
 
@@ -79,6 +82,8 @@ def value_in(text: str | bytes) -> Any:
     Raises:
         ProfileError: `text` is not JSON, or holds what is no number.
     """
+    if not text or text.isspace():
+        raise ProfileError("not a profile: not JSON (it is empty)")
     try:
         text = text if isinstance(text, str) else text.decode()
         with collector_paused():
@@ -88,8 +93,17 @@ def value_in(text: str | bytes) -> Any:
                 return nested.loads(text, _DECODER)
     except ProfileError:
         raise
+    except UnicodeDecodeError:
+        raise ProfileError("not a profile: not JSON (no text in UTF-8)") from None
     except ValueError as error:  # bad JSON, bad UTF-8, or a number of thousands of digits
-        raise ProfileError(f"not a profile: not JSON ({str(error).splitlines()[0][:120]})") from None
+        why = "it is cut short" if _is_cut_short(error) else str(error).splitlines()[0][:120]
+        raise ProfileError(f"not a profile: not JSON ({why})") from None
+
+
+def _is_cut_short(error: ValueError) -> bool:
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated") or (error.pos > 0 and error.pos >= len(error.doc.rstrip()))
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -116,6 +116,8 @@ class RunDirectory:
         try:
             text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
+            if path.is_file():
+                raise TicktreeError(f"{path} is a file, and no run's directory") from None
             raise TicktreeError(f"{path} is not a run: it holds no {MANIFEST_NAME}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise TicktreeError(f"{path / MANIFEST_NAME} cannot be read: {error}") from None
@@ -166,7 +168,7 @@ class RunDirectory:
         """
         runs = cls.list(out)
         if not runs:
-            raise TicktreeError(f"no run in {out} yet; `ticktree run SCRIPT` makes one")
+            raise TicktreeError(no_run_in(out))
         return runs[-1]
 
     @property
@@ -262,6 +264,20 @@ class RunDirectory:
         self.manifest = self.manifest._replace(metadata={**self.manifest.metadata, **metadata})
         self._write_manifest()
 
+    def put_back(self) -> bool:
+        """Make the directory again if the program has deleted it; return whether that was so.
+
+        What is recorded is in memory still, and so is what kind of run it is.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        if (self.path / MANIFEST_NAME).exists():
+            return False
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._write_manifest()
+        return True
+
     def note_end(self, exit_status: int) -> None:
         """Note that the supervised program has just ended.
 
@@ -324,6 +340,19 @@ class RunDirectory:
         """How many recorded processes go on and will be recorded in vain."""
         writers = {writer_of(file) for file in self.memory_files()}
         return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
+
+
+def no_run_in(out: Path, name: str | None = None) -> str:
+    """What to tell who looks for runs where there are none.
+
+    Args:
+        out: Where.
+        name: What they would be called; None for any.
+    """
+    called = "" if name is None else f" called {name}"
+    # Our own directory is made by the first run; another one was likely mistyped.
+    gone = "" if Path(out) == DEFAULT_OUT or Path(out).is_dir() else ", which is no directory"
+    return f"no run{called} in {out} yet{gone}; `ticktree run SCRIPT` makes one"
 
 
 def _remove_empty(path: Path) -> None:

@@ -90,3 +90,22 @@ def test_what_nothing_is_called_is_refused_with_what_may_be_meant(named):
         named("control/act/infernce")
     with pytest.raises(BudgetError, match="nothing in this run is called 'gauge:depht'"):
         named("gauge:depht")
+
+
+def test_calls_in_focus_may_be_called_as_the_report_calls_them():
+    whole = "Driver.step : drive.py @ L51"
+    step, merge = (
+        "self._env.step(a) | Env.step : drive.py @ L32",
+        "self._merge(a) | Merger.step : drive.py @ L9",
+    )
+    subjects = recorded((whole, step), (whole, merge))
+
+    def paths(name):
+        return [subject.path for subject in subjects.named(name)]
+
+    assert paths("Driver.step") == paths(whole) == [whole]
+    assert paths("Driver.step/Env.step") == [f"{whole}/{step}"]
+    assert paths("Merger.step") == [f"{whole}/{merge}"]
+    assert len(paths("Driver.step/*")) == 2
+    with pytest.raises(BudgetError, match=r"nothing in this run is called 'Env\.stop'"):
+        paths("Env.stop")

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ticktree.analysis.history.changes import FEWEST, SHORTEST, changes
+from ticktree.analysis.history.bursts import SHORTEST
+from ticktree.analysis.history.changes import FEWEST, changes
 from ticktree.analysis.history.noise import noise_of, without_outliers
 from ticktree.analysis.history.partition import cuts, may_begin
 

@@ -63,6 +63,23 @@ def test_a_run_with_a_core_for_each_thread_is_not_oversubscribed(cores, used, ot
     assert found_here == []
 
 
+@pytest.mark.parametrize(
+    ("used", "waiting", "share", "severity"),
+    [
+        (0.02, 0.6, 0.03, "info"),
+        (0.2, 0.6, 0.3, "critical"),
+        (0.8, 0.4, 0.4, "critical"),
+        (0.5, 1.0, 1.0, "critical"),
+    ],
+)
+def test_who_sleeps_most_of_the_time_has_little_to_gain_from_a_core_of_its_own(
+    used, waiting, share, severity
+):
+    (one,) = found(ContendedRule(), 4, used=[used] * 9, others=[1.9] * 9, waiting=[waiting] * 9)
+    assert one.evidence["at_stake_share"] == pytest.approx(share)
+    assert one.severity == severity
+
+
 def test_without_readings_or_with_those_of_several_machines_nothing_is_said():
     for rule in (OversubscribedRule(), ContendedRule(), ThrottledRule()):
         assert list(rule.find(Survey(LOOP))) == []

@@ -147,6 +147,22 @@ def test_a_section_of_more_than_100_ms_a_call_is_slow():
     assert slow.evidence["a_call_ns"] == 130 * MS
 
 
+def test_where_a_tick_takes_seconds_what_is_little_of_it_is_not_slow():
+    program = Program()
+    for tick in program.loop("train", range(100)):
+        program.work("learn", 3000)
+        program.work("layer", 140)  # 4% of a tick
+        for _ in range(2):
+            program.work("head", 110)  # 3% of it, and 6% together
+        if tick == 50:
+            program.work("checkpoint", 300)  # 0.1% of all ticks, and 9% of one
+    assert said(program.profile()) == {
+        ("critical", "train/learn"),
+        ("slow", "train/head"),
+        ("slow", "train/checkpoint"),
+    }
+
+
 def test_what_is_critical_is_not_said_to_be_slow_as_well():
     assert said(trainer(forward_ms=400).profile()) == {("critical", "train/update/actor/forward")}
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from ticktree.analysis.budgets.errors import BudgetError, perhaps
 from ticktree.profile import Gauge, Loop, Node, Profile
 from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 Kind: TypeAlias = Literal["node", "loop", "gauge"]
 
@@ -87,8 +88,18 @@ class Subjects:
     def _gauges(self) -> dict[str, Subject]:
         return {name: Subject(name, "gauge", gauge=gauge) for name, gauge in self._profile.gauges.items()}
 
+    @cached_property
+    def _shown(self) -> dict[str, str]:
+        """By path, how the report shows it: calls in focus have short names there."""
+        short = ShortNames(self._profile.root)
+        return {path: short.joined(paths.split(path)) for path in self._places}
+
     def _ending_in(self, name: str) -> list[Subject]:
         found = [subject for path, subject in self._places.items() if path.endswith(f"/{name}")]
+        if not found:
+            shown = [path for path, words in self._shown.items() if words == name]
+            shown = shown or [path for path, words in self._shown.items() if words.endswith(f"/{name}")]
+            found = [self._places[path] for path in shown]
         if len(found) > 1:
             some = ", ".join(subject.path for subject in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -102,7 +113,10 @@ class Subjects:
         return [
             subject
             for path, subject in self._places.items()
-            if like.fullmatch("".join(name + _END for name in paths.split(path)))
+            if any(
+                like.fullmatch("".join(name + _END for name in paths.split(words)))
+                for words in (path, self._shown[path])
+            )
         ]
 
     def _gauges_like(self, pattern: str) -> list[Subject]:

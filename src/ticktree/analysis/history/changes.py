@@ -1,9 +1,9 @@
 """Changes: between which runs a series went to another level, by how much, and how sure that is.
 
 A history of runs is short, noisy and full of outliers, and it is looked at again after each run: a method that is
-wrong in 5% of looks cries wolf every month. So it is done in two steps, as in Apache Otava (Fleming, Kolaczkowski et
-al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023), where weak change points
-are found first and then have to stand a strict test:
+wrong in 5% of looks cries wolf every month. So it is done in steps, the first two as in Apache Otava (Fleming,
+Kolaczkowski et al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023), where weak
+change points are found first and then have to stand a strict test:
 
 1.  Logarithms are taken, so that a change is a ratio, and outliers pulled back (`noise`). The best partition into
     stretches (`partition`: PELT's criterion) under a low penalty proposes cuts. E-divisive means (Matteson and James,
@@ -14,6 +14,8 @@ are found first and then have to stand a strict test:
     the choice of the place. The weakest cut falls first, and its neighbours are joined, until all that are left stand.
     Then the shift must matter: Hodges and Lehmann's, with the rank interval of `comparison.shift` on the values as
     they were measured, outliers and all.
+3.  The level must have held for longer than the bursts that there were (`bursts`). One that has not is pulled back to
+    the levels around it, as an outlier is, and everything begins anew: a change beside a burst is found all the same.
 """
 
 from __future__ import annotations
@@ -27,11 +29,10 @@ import numpy as np
 from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.comparison.verdict import verdict_of
 from ticktree.analysis.comparison.welch import student_tails
+from ticktree.analysis.history.bursts import SHORTEST, passing
 from ticktree.analysis.history.noise import Noise, Values, noise_of, without_outliers
 from ticktree.analysis.history.partition import cuts, may_begin
 
-# Two runs in a row that are slow may both have met somebody else on the machine.
-SHORTEST = 3
 # Fewer runs have no rank interval on both sides of a change, wherever it was.
 FEWEST = 8
 # That a series without any change shows one when it is looked at.
@@ -84,8 +85,14 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     logs = np.log(np.asarray(values, dtype=np.float64))
     noise = noise_of(logs)
     calm = without_outliers(logs, noise.spread)
-    weak = cuts(calm, _WEAK_PENALTY * noise.repetition * noise.spread**2, SHORTEST)
-    return _Elimination(values, calm, noise, threshold, level).run(weak)
+    penalty = _WEAK_PENALTY * noise.repetition * noise.spread**2
+    for _ in values:  # a burst more each time: a handful of rounds, were the series nothing but bursts
+        found = _Elimination(values, calm, noise, threshold, level).run(cuts(calm, penalty, SHORTEST))
+        burst = passing(logs, calm, [change.at for change in found], noise.spread)
+        if burst is None:
+            return found
+        calm[burst.begin : burst.end] = np.clip(logs[burst.begin : burst.end], burst.low, burst.high)
+    return []
 
 
 class _Elimination:

@@ -40,17 +40,18 @@ class ContendedRule:
             return
         if waiting < WAITING_SHARE or others < LEAST_OTHERS:
             return
+        stake = _share_of_the_run(waiting, machine.typical("used"))
         of = f" of {machine.cores:g} cores" if machine.cores is not None else " cores"
         yield Finding(
             rule=self.name,
-            severity=severity_of(waiting),
+            severity=severity_of(stake),
             path="",
             message=(
                 f"other processes use {others:.1f}{of}, and the run waits for one {percent(waiting)} of the time it"
                 " could run, in a quarter of its seconds: measure on an idle machine, or pin it to cores of its own"
             ),
             evidence={
-                "at_stake_share": waiting,
+                "at_stake_share": stake,
                 "cores_used_by_others": others,
                 "cores_used": machine.typical("used") or 0.0,
                 "readings": gauge.count if (gauge := machine.gauge("others")) else 0,
@@ -71,3 +72,15 @@ class ContendedRule:
             ),
             evidence={"at_stake_share": steal, "at_most_share": gauge.max, "readings": gauge.count},
         )
+
+
+def _share_of_the_run(waiting: float, used: float | None) -> float:
+    """What waiting for a core can have cost: a loop that sleeps between its ticks does not wait meanwhile.
+
+    Args:
+        waiting: the part of the time in which its threads could run.
+        used: the cores' worth of time in which they did; None where it is not known.
+    """
+    if used is None or waiting >= 1:
+        return waiting
+    return min(waiting, used * waiting / (1 - waiting))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,15 +54,19 @@ class ImpossibleRateRule:
         here = fastest_machine(seen.profile)
         if here is None:
             return
+        names = Counter(last_name(place.path) for place in seen.found)
+        shared = {name for name, count in names.items() if count > 1}
         groups: dict[tuple[str, bool], list[_Excess]] = {}
         for place in on_the_processor(seen.found):
             excess = _excess(place, here)
             if excess is not None:
                 groups.setdefault((paths.parent(place.path), excess.is_certain), []).append(excess)
         for group in groups.values():
-            yield self._finding(sorted(group, key=lambda each: -each.factor), here, seen)
+            yield self._finding(sorted(group, key=lambda each: -each.factor), here, seen, shared)
 
-    def _finding(self, group: Sequence[_Excess], here: Ceilings, seen: Survey) -> Finding:
+    def _finding(
+        self, group: Sequence[_Excess], here: Ceilings, seen: Survey, shared: Collection[str]
+    ) -> Finding:
         worst, others = group[0], group[1:]
         path, is_certain = worst.rate.place.path, worst.is_certain and not here.gpus
         in_loop = any(path == loop or paths.is_below(path, loop) for loop in seen.profile.loops)
@@ -69,7 +74,7 @@ class ImpossibleRateRule:
             rule=self.name,
             severity="critical" if is_certain and in_loop else "warning" if is_certain or in_loop else "info",
             path=path,
-            message=_said(worst, others, here),
+            message=_said(worst, others, here, shared),
             evidence=_evidence(worst, here),
             is_wrong_number=is_certain,
         )
@@ -90,10 +95,13 @@ def _excess(place: Place, here: Ceilings) -> _Excess | None:
     return max(over, key=lambda each: (each.is_certain, each.factor), default=None)
 
 
-def _said(worst: _Excess, others: Sequence[_Excess], here: Ceilings) -> str:
+def _said(worst: _Excess, others: Sequence[_Excess], here: Ceilings, shared: Collection[str]) -> str:
     """Return the sentence: what cannot be, why, what it probably is, and what else cannot be."""
     rate, unit = worst.rate, UNITS[worst.rate.kind]
     name = last_name(rate.place.path)
+    above = paths.parent(rate.place.path)
+    if name in shared and above:  # as that of a layer, which every network has
+        name = f"{name} in {last_name(above)}"
     sum_ = f"{amount(rate.per_call, unit)} in {duration(rate.ns / rate.calls)} is {amount(rate.per_s, unit + '/s')}"
     over = f"{times(worst.factor)} the {amount(worst.at_most, unit + '/s')} it can do at most"
     if not worst.is_certain:

@@ -12,6 +12,9 @@ from ticktree.analysis.rules.critical import at_stake, is_critical, is_work, tim
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration
 
+# Less of a tick is not worth a line, however long it takes. Our own choice.
+TRIFLE_SHARE = 0.05
+
 
 class SlowRule:
     """Each section whose mean call has more than 100 ms of own time; see docs/rules/slow.md."""
@@ -25,6 +28,8 @@ class SlowRule:
             is_slow = one.call_ns is not None and one.call_ns > thresholds.slow_ns
             if not is_slow or one.call_ns is None or not is_work(one) or is_critical(one, thresholds):
                 continue
+            if _is_trifle(one, one.call_ns):
+                continue
             share, stake = at_stake(one, seen)
             yield Finding(
                 rule=self.name,
@@ -33,6 +38,11 @@ class SlowRule:
                 message=f"{of_bottleneck(one)}: {duration(one.call_ns)} a call{_gain(one)}",
                 evidence={**stake, **timing(one)},
             )
+
+
+def _is_trifle(one: Bottleneck, call_ns: float) -> bool:
+    """Whether neither a call nor all of them are much of a tick: where a tick takes seconds, every layer is slow."""
+    return one.frame.loop is not None and max(call_ns / one.frame.tick_ns, one.share) < TRIFLE_SHARE
 
 
 def _gain(one: Bottleneck) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -20,6 +21,8 @@ from ticktree.outputs.writing.visible import visible
 # As many as a page holds.
 PANELS = 6
 _WIDTH, _PANEL_HEIGHT, _MARGIN = 11.0, 2.1, 0.9
+# Of a panel's width, what a commit and a shift take.
+_LABEL = 0.15
 _SLOWER, _FASTER = "#b5480f", "#1558a6"
 
 
@@ -63,13 +66,7 @@ def _panel(axis: Any, trend: Trend, of: str) -> None:
     beyond = [at for at, ns in enumerate(trend.values) if scale.is_beyond(ns)]
     edges = [scale.high if trend.values[at] > scale.high else scale.low for at in beyond]
     axis.scatter(beyond, edges, s=18, color=GREY, marker="d", clip_on=False)
-    for turn, color in zip(trend.turns, colors[1:], strict=True):
-        x = turn.change.at - 0.5
-        axis.axvline(x, color=GREY, linestyle=":", linewidth=1)
-        words = f"{wording.commit(turn.run)}  {signed(turn.change.shift.estimate)}"
-        axis.annotate(
-            words, (x, scale.high), (3, -2), textcoords="offset points", va="top", fontsize=7.5, color=color
-        )
+    _changes(axis, trend, scale.high, colors[1:])
     axis.set_ylim(scale.low, scale.high)
     axis.set_xlim(-1, len(trend.values))
     axis.grid(axis="y")
@@ -80,4 +77,27 @@ def _panel(axis: Any, trend: Trend, of: str) -> None:
     axis.set_xticks([0, len(trend.values) - 1] if len(trend.values) > 1 else [0])
     axis.set_xticklabels([first, last] if len(trend.values) > 1 else [first])
     title = f"{cut(visible(trend.path), 60)}: {trend.verdict}" + (f"   ({cut(of, 60)})" if of else "")
-    axis.set_title(title)
+    axis.set_title(title, pad=16 if trend.turns else None)  # above the commits
+
+
+def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None:
+    """Draw a line for each change, and its commit over it where there is room."""
+    count = len(trend.values)
+    free = -math.inf
+    for turn, color in zip(trend.turns, colors, strict=True):
+        x = turn.change.at - 0.5
+        axis.axvline(x, color=GREY, linestyle=":", linewidth=1)
+        is_left = x > (1 - _LABEL) * count
+        begin = x - _LABEL * count if is_left else x
+        if begin >= free:
+            words = f"{wording.commit(turn.run)}  {signed(turn.change.shift.estimate)}"
+            axis.annotate(
+                words,
+                (x, top),
+                (-3 if is_left else 3, 3),
+                textcoords="offset points",
+                ha="right" if is_left else "left",
+                fontsize=7.5,
+                color=color,
+            )
+            free = begin + _LABEL * count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from ticktree.analysis.history import FEWEST, SHORTEST, History, Series, Told, Trend, Turn
+from ticktree.analysis.history import FEWEST, LONGEST, SHORTEST, History, Series, Told, Trend, Turn
 from ticktree.outputs.comparison.parts import signed
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
@@ -109,7 +109,8 @@ def remarks(history: History) -> Iterator[str]:
     """Yield what must be known to read the verdicts, in sentences."""
     yield f"A run's value is its {_STATISTICS[history.statistic]}."
     yield f"A shift of less than {formatting.share(history.threshold)} is no change."
-    yield f"A change shows after {SHORTEST} runs, and nothing is said before there are {FEWEST}."
+    yield f"A change shows after {SHORTEST} runs, where slow ones have come and gone after up to {LONGEST}."
+    yield f"Nothing is said before there are {FEWEST}."
 
 
 def regression(series: Series, trend: Trend, turn: Turn) -> str:

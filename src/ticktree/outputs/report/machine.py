@@ -25,4 +25,4 @@ def machine_pieces(profile: Profile) -> Iterator[str]:
     if steal is not None and steal >= WORTH_SAYING:
         yield f"{formatting.share(steal)} taken by the hypervisor"
     if waiting is not None and waiting >= WORTH_SAYING:
-        yield f"waiting for one {formatting.share(waiting)} of the time"
+        yield f"waiting for one {formatting.share(waiting)} of the time it could run"

@@ -88,7 +88,10 @@ class Program(NamedTuple):
         try:
             is_folder = stat.S_ISDIR(os.stat(self.target).st_mode)  # noqa: PTH116 - a Path takes "" for "."
         except (OSError, ValueError):
-            raise TicktreeError(f"{self.target}: there is no such script") from None
+            # Of a command it is not known whether a script was meant.
+            is_word = self.target and os.sep not in self.target and not self.target.endswith(".py")
+            nor = ", nor a Python command of that name in this environment" if is_word else ""
+            raise TicktreeError(f"{self.target}: there is no such script{nor}") from None
         if not os.access(path, os.R_OK):
             raise TicktreeError(f"{self.target}: may not be read")
         if is_folder and not any((path / f"__main__.{suffix}").is_file() for suffix in ("py", "pyc")):
