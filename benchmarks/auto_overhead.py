@@ -1,14 +1,20 @@
-"""What recording known libraries costs programs that were not edited: each with and without `ticktree run`, in turn.
+"""What recording known libraries costs programs that were not edited: each with and without it, in turn.
 
-A run is a process of its own, and counted is the processor time of all its processes, ticktree's own supervisor among
-them. Starting, importing and writing the run down are left out by running each program for few steps and for many:
-what counts is the difference. Two runs that are compared follow each other, and which goes first changes; the figure
-is the mean over the pairs with its interval, since what the machine does meanwhile is not the same for both.
+In two ways. Within one process (auto_turns.py) the program's own steps are recorded and not recorded in turn: two that
+follow each other see the same machine, so that 2% can be told where it is restless. The figure is the median of the
+differences, with its 95% interval, by what a step takes without. And as whole processes, with and without
+`ticktree run`: all that it does is in that, and all that the machine does too.
+
+There a run is a process of its own, and counted is the processor time of all its processes, ticktree's own supervisor
+among them. Starting, importing and writing the run down are left out by running each program for few steps and for
+many: what counts is the difference. Two runs that are compared follow each other, and which goes first changes; the
+figure is the mean over the pairs with its interval, since what the machine does meanwhile is not the same for both.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import resource
 import subprocess
@@ -19,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.report import Absent, Figure, Report, options, progress
+from harness.spread import Spread
 from visual_sac_overhead import interval
 
 ROOT = Path(__file__).parents[1]
@@ -47,6 +54,36 @@ class Program(NamedTuple):
     base: tuple[str, ...]
 
 
+class Turning(NamedTuple):
+    """A program whose steps take turns within one process.
+
+    Attributes:
+        name: what the figure is called.
+        key: what auto_turns.py calls it.
+        needs: what must be installed.
+        pairs: of turns.
+        target: whether it is one of those that are to be met.
+    """
+
+    name: str
+    key: str
+    needs: tuple[str, ...]
+    pairs: int
+    target: bool = True
+
+
+TURNING = (
+    Turning("an update of a tiny network", "tiny", ("torch",), 200, target=False),
+    Turning("a step of SAC in one file", "sac", ("gymnasium", "torch"), 100),
+    Turning("a round of PPO in one file, vector of envs", "ppo", ("gymnasium", "torch"), 40),
+    Turning(
+        "an update of parallel_trainer, its learner",
+        "parallel_trainer",
+        ("gymnasium", "mujoco", "torch"),
+        30,
+    ),
+    Turning("an update of visual_sac", "visual_sac", ("cv2", "gymnasium", "pygame", "torch"), 30),
+)
 PLAIN = (sys.executable,)
 MARKED = (*TICKTREE, "--no-auto")
 PROGRAMS = (
@@ -129,6 +166,40 @@ def cost(program: Program, pairs: int, share: int, folder: Path) -> Figure | Abs
     )
 
 
+def turns(turning: Turning, share: int, folder: Path) -> Figure | Absent:
+    """How much more processor time a step takes than without, told by turns within one process."""
+    missing = [name for name in turning.needs if importlib.util.find_spec(name) is None]
+    if missing:
+        return Absent(turning.name, f"not installed: {', '.join(missing)}")
+    progress(turning.name)
+    script = Path(__file__).with_name("auto_turns.py")
+    command = [sys.executable, str(script), turning.key, str(max(8, turning.pairs // share))]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TICKTREE")}
+    environment["OMP_NUM_THREADS"] = "1"
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    answer = json.loads(done.stdout)
+    without_ns = Spread.of(answer["without_ns"]).median
+    pairs = zip(answer["with_ns"], answer["without_ns"], strict=True)
+    more_ns = Spread.of([with_ns - without_ns for with_ns, without_ns in pairs])
+    more, low, high = (
+        100.0 * ns / without_ns for ns in (more_ns.median, more_ns.sure_low, more_ns.sure_high)
+    )
+    return Figure(
+        turning.name,
+        more,
+        "% more processor time",
+        repeats=more_ns.repeats,
+        also={
+            "95% from": low,
+            "to": high,
+            "us without": without_ns / 1e3,
+            "rows": answer["rows"],
+            "us a row": more_ns.median / 1e3 / answer["rows"],
+        },
+        note=certainty(low, high) if turning.target else "the worst case: no target",
+    )
+
+
 def certainty(low: float, high: float) -> str:
     """What the interval, and not its middle, says about the target."""
     if high <= TARGET_PERCENT:
@@ -139,6 +210,7 @@ def certainty(low: float, high: float) -> str:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--pairs", type=int, help="pairs of runs (default: 8, quick: 3)")
+    parser.add_argument("--turns", action="store_true", help="only the turns within one process")
     parser.add_argument("--only", metavar="WORD", default="", help="programs whose names have this in them")
     arguments = parser.parse_args()
     pairs = arguments.pairs or (3 if arguments.quick else 8)
@@ -147,11 +219,13 @@ def main() -> None:
     share = QUICK_SHARE if arguments.quick else 1
     title = f"Known libraries recorded without an edit, target {TARGET_PERCENT:g}%, {pairs} pairs of runs"
     with tempfile.TemporaryDirectory() as folder:
-        lines = [
-            cost(program, pairs, share, Path(folder))
-            for program in PROGRAMS
-            if arguments.only in program.name
-        ]
+        lines = [turns(each, share, Path(folder)) for each in TURNING if arguments.only in each.name]
+        if not arguments.turns:
+            lines += [
+                cost(program, pairs, share, Path(folder))
+                for program in PROGRAMS
+                if arguments.only in program.name
+            ]
     Report("auto_overhead", title, lines).print(as_json=arguments.json)
 
 

@@ -134,4 +134,3 @@ def test_everything_is_as_it_was_once_it_is_put_back():
     assert torch.autograd.backward.__wrapped__ is before[1]
     instrument.uninstall()
     assert (torch.compile, torch.autograd.backward, optimizers.zero_grad) == before
-    assert instrument._hooks == []

@@ -214,3 +214,18 @@ def test_everything_is_as_it_was_once_it_is_put_back():
     recorder.disable()
     assert flops.count is None
     assert [dict(vars(owner)) for owner in owners] == before
+
+
+def test_torchs_own_profiler_tells_modules_apart_as_ever(recorded):
+    recorded(
+        """
+        import torch
+
+        def main():
+            net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+            with torch.profiler.profile(with_stack=True, with_modules=True) as profiler:
+                net(torch.ones(1, 2))
+            print(any("nn.Module: Linear" in event.name for event in profiler.events()))
+        """
+    )
+    assert recorded.output == "True\n"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import weakref
 
 import pytest
 
 import ticktree
-from ticktree.recorder import Layer, OutermostFunction, end_unmarked, is_inside, tick_unmarked
+from ticktree.recorder import Detour, Layer, OutermostFunction, end_unmarked, is_inside, tick_unmarked
 
 NO_SITE = ("", 0, "")
 
@@ -100,6 +101,123 @@ def test_a_child_that_was_forked_inside_is_not_inside(recorder):
             os._exit(status)
 
     assert OutermostFunction(fork, section, layer)() == 0
+
+
+class Thing:
+    """What methods are called on."""
+
+
+def test_of_calls_on_different_objects_each_ones_outermost_is_a_row(recorder):
+    layer, section = Layer(of_each=True), recorder.timed_section("call", NO_SITE)
+
+    def inner(*things):
+        return call(*things) if things else None
+
+    call = OutermostFunction(
+        lambda me, *rest: seen.append(layer.within is me) or inner(*rest), section, layer
+    )
+    one, other, seen = Thing(), Thing(), []
+    call(one, one, other, other, one, one)
+    assert seen == [True] * 6
+    assert layer.within is None
+    assert paths(recorder) == {"call": 1, "call/call": 1, "call/call/call": 1}
+
+
+def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
+    asked = []
+
+    def sections(thing):
+        asked.append(id(thing))
+        return recorder.timed_section(thing.name, NO_SITE)
+
+    own = recorder.timed_section("nobody's", NO_SITE)
+    call = OutermostFunction(lambda *_: 5, own, Layer(), sections=sections)
+    one, other = Thing(), Thing()
+    one.name, other.name = "one", "other"
+    for _ in range(5):
+        assert call(one) == call(other) == call() == 5
+    assert len(asked) == 2
+    gone = weakref.ref(one)
+    del one
+    assert gone() is None
+    for number in range(40):
+        thing = Thing()
+        thing.name = f"new {number % 2}"
+        call(thing)
+    assert paths(recorder) == {"one": 5, "other": 5, "nobody's": 5, "new 0": 20, "new 1": 20}
+
+
+def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
+    own = recorder.timed_section("own", NO_SITE)
+    for sections in (lambda _: None, lambda _: 1 / 0, lambda: None):
+        assert OutermostFunction(len, own, Layer(), sections=sections)("abc") == 3
+    numbered = OutermostFunction(abs, own, Layer(), sections=lambda _: own)
+    assert numbered(-3) == 3  # numbers have no weak references
+    assert paths(recorder) == {"own": 4}
+
+
+def test_unless_it_is_said_so_a_call_is_recorded(recorder):
+    answers = [False, True, None, False]
+    own = recorder.timed_section("own", NO_SITE)
+    call = OutermostFunction(lambda: 1, own, Layer(), unless=answers.pop)
+    assert [call() for _ in range(5)] == [1] * 5  # the last time there is no answer left
+    assert paths(recorder) == {"own": 4}
+
+
+def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
+    detour, taken = Detour(), []
+    own = recorder.timed_section("own", NO_SITE)
+
+    def way(function, *args, **kwargs):
+        taken.append((args, kwargs))
+        return function(*args, **kwargs)
+
+    call = OutermostFunction(lambda first, last=0: first - last, own, Layer(), detour=detour)
+    assert call(3) == 3
+    detour.way, detour.after = way, 2
+    assert [call(3, last=number) for number in range(4)] == [3, 2, 1, 0]
+    assert taken == [((3,), {"last": 2}), ((3,), {"last": 3})]
+    detour.way = None
+    assert call(last=1, first=3) == 2
+    assert detour.after == 0
+    assert paths(recorder) == {"own": 4}
+
+
+def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
+    detour = Detour()
+    detour.way = lambda function: 1 / 0
+    call = OutermostFunction(lambda: 1, recorder.timed_section("own", NO_SITE), Layer(), detour=detour)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            call()
+    detour.way = None
+    assert call() == 1
+    assert paths(recorder) == {"own": 1}
+
+
+def test_others_are_told_of_calls_that_they_attend_whatever_becomes_of_them(recorder):
+    told = []
+
+    class Attendant:
+        waits = False
+
+        def begin(self):
+            told.append("begin")
+            return object()
+
+        def end(self, mark, place):
+            told.append("end")
+
+        def failed(self):
+            told.append("failed")
+
+    recorder.attended_by.append(lambda name: Attendant())
+    call = OutermostFunction(int, recorder.timed_section("own", NO_SITE), Layer())
+    assert call("7") == 7
+    with pytest.raises(ValueError, match="invalid literal"):
+        call("x")
+    assert told == ["begin", "end"] * 2
+    assert paths(recorder) == {"own": 2}
 
 
 def test_unmarked_ticks_are_where_nothing_else_is_open(recorder):

@@ -153,7 +153,8 @@ def test_runs_are_listed_oldest_first_and_what_is_none_is_passed_over(out: Path)
 
 
 def test_no_run_yet_is_one_clear_line(out: Path) -> None:
-    with pytest.raises(TicktreeError, match=r"^no run in .*runs yet, which is no directory; `ticktree run SCRIPT` makes one$"):
+    said = r"^no run in .*runs yet, which is no directory; `ticktree run SCRIPT` makes one$"
+    with pytest.raises(TicktreeError, match=said):
         RunDirectory.newest(out)
 
 

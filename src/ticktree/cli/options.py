@@ -36,12 +36,6 @@ width = click.option(
 )
 
 
-def _finite(_context: click.Context, _parameter: click.Parameter, percent: float) -> float:
-    if not math.isfinite(percent):  # Ranges take nan for a number in them.
-        raise click.BadParameter(f"{percent} is no number of percent.")
-    return percent
-
-
 def threshold(part: float) -> Callable[[_Command], _Command]:
     """Return the option `--threshold`, in percent.
 
@@ -52,7 +46,6 @@ def threshold(part: float) -> Callable[[_Command], _Command]:
         "--threshold",
         metavar="PERCENT",
         type=click.FloatRange(min=0, min_open=True),
-        callback=_finite,
         default=100 * part,
         show_default=True,
         callback=_finite,

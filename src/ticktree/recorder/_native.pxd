@@ -226,12 +226,27 @@ cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
 cdef extern from "core/outermost.h":
+    ctypedef struct tt_detour:
+        PyObject* way
+        uint32_t after
+    ctypedef struct tt_acquaintances:
+        unsigned next
     ctypedef struct tt_outermost:
         uint64_t layer
+        bint of_each
         PyObject* before
+        PyObject* unless
+        PyObject* sections
+        tt_detour* detour
+        tt_acquaintances known
+    PyTypeObject* tt_section_type
+    PyTypeObject* tt_attended_type
+    void tt_forget_acquaintances(tt_acquaintances*)
     Py_ssize_t tt_outermost_offset
     PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
     void tt_outside() noexcept
+    uint64_t tt_inside
+    PyObject** tt_within(uint64_t)
 
 cdef extern from "core/lone.h":
     bint tt_lone_tick(tt_section*)
@@ -277,6 +292,7 @@ cdef extern from "core/place.h":
     bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
     void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
     uint64_t tt_call_open_here(tt_section*, tt_spot*)
+    uint64_t tt_whence(tt_recorder*, unsigned)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "core/abroad.h":

@@ -6,15 +6,15 @@ On demand: layers.py and flops.py. compiling.py is `torch-compile`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.torch import copies, forward, loading, optimizers
+from ticktree.instrument.torch import copies, forward, loading, optimizers, sections
 from ticktree.instrument.torch.gradients import Gradients
+from ticktree.recorder import Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 COMPILED_GAUGE = "torch/compiled"
 
 _patches = Patches()
-_hooks: list[Any] = []
 
 
 def install(recorder: Recorder) -> None:
@@ -31,62 +30,43 @@ def install(recorder: Recorder) -> None:
     _patches.watch("torch", partial(_wrap, recorder))
     _patches.watch("torch.utils.data.dataloader", lambda module: loading.wrap(_patches, recorder, module))
     _patches.watch("torch.utils.data._utils.fetch", lambda module: _wrap_fetchers(recorder, module))
+    sections.leave_no_trace(__name__)
 
 
 def uninstall() -> None:
     """Puts everything back."""
-    while _hooks:
-        _hooks.pop().remove()
     _patches.undo()
+    sections.let_go(__name__)
 
 
 def _wrap(recorder: Recorder, torch: ModuleType) -> None:
-    is_compiling = torch.compiler.is_compiling
+    is_compiling = _asks(torch.compiler)
+    gradients = Gradients(recorder)
     recorder.gauge(COMPILED_GAUGE, 0)
     _patches.wrap(torch, "compile", partial(_counted, recorder))
     _patches.wrap(torch.nn.Module, "__call__", forward.recorded(recorder, is_compiling))
     copies.wrap(_patches, recorder, torch)
-    _wrap_gradients(recorder, torch, is_compiling)
-    optimizers.wrap(_patches, recorder, import_module("torch.optim.optimizer"), is_compiling)
-
-
-def _wrap_gradients(recorder: Recorder, torch: ModuleType, is_compiling: Callable[[], bool]) -> None:
-    gradients = Gradients(recorder, is_compiling)
-    module = import_module("torch.optim.optimizer")  # torch.optim hides it under its own name
-    _hooks.append(module.register_optimizer_step_post_hook(_AfterStep(gradients)))
-    _patches.wrap(module.Optimizer, "zero_grad", gradients.before_clearing)
-    _patches.wrap(torch.autograd, "backward", gradients.around_backward)
+    _patches.wrap(torch.autograd, "backward", partial(gradients.around_backward, unless=is_compiling))
     _patches.wrap(torch.autograd, "grad", partial(_plain, recorder, "autograd.grad", is_compiling))
     _patches.wrap(
         torch.nn.utils, "clip_grad_norm_", partial(_plain, recorder, "clip_grad_norm_", is_compiling)
     )
+    # torch.optim hides the module under its own name.
+    optimizers.wrap(_patches, recorder, import_module("torch.optim.optimizer"), is_compiling, gradients)
 
 
-class _AfterStep:
-    """What torch calls after every step; nothing, where a script's optimizer is pickled by value with all hooks."""
-
-    def __init__(self, gradients: Gradients) -> None:
-        self._gradients = gradients
-
-    def __call__(self, optimizer: Any, *_: Any) -> None:
-        self._gradients.after_step(optimizer)
-
-    def __reduce__(self) -> Any:
-        return getattr, (nullcontext(), "__exit__")  # takes anything and does nothing
+def _asks(compiler: ModuleType) -> Callable[[], bool]:
+    """What tells whether torch is compiling. Its own function costs a microsecond where caches are cold."""
+    if hasattr(compiler, "_is_compiling_flag"):
+        return partial(getattr, compiler, "_is_compiling_flag")
+    asks: Callable[[], bool] = compiler.is_compiling
+    return asks
 
 
-def _plain(
-    recorder: Recorder, name: str, is_compiling: Callable[[], bool], function: Callable[..., Any]
-) -> Callable[..., Any]:
-    section = recorder.section(name)
-
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
-            return function(*args, **kwargs)
-        with section:
-            return function(*args, **kwargs)
-
-    return wrapper
+def _plain(recorder: Recorder, name: str, is_compiling: Callable[[], bool], function: Any) -> Any:
+    return OutermostFunction(
+        function, recorder.timed_section(name, ("", 0, "")), Layer(), unless=is_compiling
+    )
 
 
 def _wrap_fetchers(recorder: Recorder, module: ModuleType) -> None:

@@ -27,15 +27,13 @@ _patches = Patches()
 def install(recorder: Recorder) -> None:
     """Wraps torch's compilations when the compiler is imported, which a program that compiles nothing never does."""
     _patches.watch("torch._dynamo.callback", lambda module: _wrap(recorder, module))
-    _patches.watch("torch._dynamo.variables.builder", lambda module: sections.wrap(_patches, module))
-    _patches.watch(
-        "torch._dynamo.variables.user_defined", lambda module: sections.wrap_methods(_patches, module)
-    )
+    sections.leave_no_trace(__name__)
 
 
 def uninstall() -> None:
     """Puts everything back."""
     _patches.undo()
+    sections.let_go(__name__)
 
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:

@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 count: Callable[..., Any] | None = None
 
 _patches = Patches()
+_told: list[Callable[[], None]] = []
+
+
+def tell(changed: Callable[[], None]) -> None:
+    """Calls it now, and whenever somebody asks for operations, or no more."""
+    _told.append(changed)
+    changed()
+
+
+def counted(section: Section, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function; where somebody asked for operations, add what it did to the section's work."""
+    if count is None:
+        return function(*args, **kwargs)
+    return count(section, function, *args, **kwargs)
 
 
 class _Counting(threading.local):
@@ -30,17 +44,22 @@ def install(_: Recorder) -> None:
 
 def uninstall() -> None:
     """Counts no more."""
-    global count
-    count = None
     _patches.undo()
+    _set(None)
+
+
+def _set(counting: Callable[..., Any] | None) -> None:
+    global count
+    count = counting
+    for changed in _told:
+        changed()
 
 
 def _begin(_: ModuleType) -> None:
-    global count
     counting = _Counting()
     counter: Any = None
 
-    def counted(section: Section, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def count_one(section: Section, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         nonlocal counter
         if counting.now:  # what is inside is counted with what is around
             return function(*args, **kwargs)
@@ -55,4 +74,4 @@ def _begin(_: ModuleType) -> None:
         finally:
             counting.now = False
 
-    count = counted
+    _set(count_one)

@@ -1,46 +1,44 @@
 """Forward passes: the outermost call of a module on a thread is a section.
 
 `nn.Module.__call__` itself is wrapped: torch's global hooks would have every module take its slow path, and
-torch.compile speak of them. What is being compiled sees nothing of it.
+torch.compile speak of them. What is being compiled sees nothing of it (sections.py).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import Instances
+from ticktree.recorder import Detour, Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 
-class _Inside(threading.local):
-    is_open = False
-
-
 def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
     """Returns what makes of `nn.Module.__call__` one that is a section."""
-    inside = _Inside()
     modules = Instances(lambda name, module: recorder.timed_section(f"forward {name}", site(module)))
+    detour = Detour()
 
-    def make(call: Callable[..., Any]) -> Callable[..., Any]:
-        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 (what it is)
-            if is_compiling() or inside.is_open or not recorder.recording:
-                return call(self, *args, **kwargs)
-            inside.is_open = True
-            try:
-                with modules.of(self) as section:
-                    if flops.count is None:
-                        return call(self, *args, **kwargs)
-                    return flops.count(section, call, self, *args, **kwargs)
-            finally:
-                inside.is_open = False
+    def counted(call: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+        with modules.of(module) as section:
+            return flops.counted(section, call, module, *args, **kwargs)
 
-        return __call__
+    def make(call: Any) -> Any:
+        wrapper: Any = OutermostFunction(
+            call,
+            recorder.timed_section("forward", ("", 0, "")),
+            Layer(),
+            unless=is_compiling,
+            sections=modules.of,
+            detour=detour,
+        )
+        wrapper.__code__ = call.__code__  # torch's profiler knows calls of modules by it
+        return wrapper
 
+    flops.tell(lambda: setattr(detour, "way", counted if flops.count else None))
     return make
 
 

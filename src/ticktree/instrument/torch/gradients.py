@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ticktree.instrument.torch import flops
+from ticktree.recorder import Detour, Layer, OutermostFunction
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, Section
 
 # The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
 # the gauge of what part of them. rules/unused_gradients.py looks for the latter two.
@@ -24,9 +24,10 @@ GAUGE = "torch/unused gradients"
 # Of so many parameters of an optimizer it is looked whether a pass has written their gradients: passes reach whole
 # networks, and to look at all would cost as much as clearing them.
 LOOKED_AT = 3
-# What a place does in its first calls it goes on doing: from then on it is looked at now and then.
+# What a place does in its first calls it goes on doing: from then on it is looked at now and then, once in so many of
+# its calls, or of all, which are no whole number of steps: else it would always be the same place's.
 FIRST_CALLS = 50
-THEN_EVERY = 16
+THEN_EVERY = 64
 # A pass whose gradients were thrown away so often, and in most of its calls, will do it again. A step left out because
 # a gradient overflowed throws some away too, now and then.
 LEAST_TIMES = 3
@@ -35,24 +36,19 @@ MOSTLY_SHARE = 0.5
 FRAMES = 4
 MOST_SITES = 1000
 
+# These are functions of torch and no place in the program.
+_NO_SITE = ("", 0, "")
+
 _State: TypeAlias = tuple[int, int] | None
-
-
 # Optimizers, with the states of their gradients before a pass.
 _Before: TypeAlias = "list[tuple[Any, _Watched, list[_State]]]"
-
-
-class _Inside(threading.local):
-    """Whether a pass runs on this thread: what recomputes activations starts another inside it."""
-
-    is_open = False
 
 
 @dataclass(slots=True, eq=False)
 class _Site:
     """A place in the program that calls a backward pass."""
 
-    codes: tuple[CodeType, ...]  # kept, so that no other code takes their identities
+    codes: tuple[CodeType, ...]  # kept, so that no other code takes their place in memory
     turns: int = 0
     calls: int = 0  # turns that were looked at
     wasteful: int = 0  # those some of whose gradients were thrown away
@@ -81,104 +77,72 @@ class _Watched:
     written_by: list[_Pass] = field(default_factory=list)
 
 
+# What becomes of the gradients that a pass wrote for an optimizer.
+Settle: TypeAlias = Callable[[_Pass, _Watched], None]
+
+
 class Gradients:
     """Watches backward passes and optimizers. What goes wrong while watching ends it, and nothing else.
 
+    Only passes that are to be looked at or named come here, and what optimizers do next: all others are sections of
+    their own accord.
+
     Args:
         recorder: what it records into.
-        is_compiling: tells whether the caller is being compiled and not run: then it must see nothing of this.
+
+    Attributes:
+        stepping: the layer of optimizers' calls of `step`.
     """
 
-    def __init__(self, recorder: Recorder, is_compiling: Callable[[], bool]) -> None:
+    def __init__(self, recorder: Recorder) -> None:
+        self.stepping = Layer(of_each=True)
         self._recorder = recorder
-        self._is_compiling = is_compiling
-        self._plain, self._wasteful = recorder.section(PLAIN), recorder.section(SECTION)
-        self._inside = _Inside()
+        self._plain, self._wasteful = (recorder.timed_section(name, _NO_SITE) for name in (PLAIN, SECTION))
+        self._layer = Layer()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
-        self._sites: dict[Hashable, _Site] = {}
+        self._sites: dict[int, _Site] = {}
         self._has_failed = False
+        self._passes = Detour()
+        self._acts: list[tuple[Detour, Callable[..., Any]]] = []
+        self._pauses = 0
+        flops.tell(self._look_at_next)
 
-    def around_backward(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def around_backward(self, function: Callable[..., Any], unless: Callable[[], bool] | None = None) -> Any:
         """Return `function`, a backward pass, as a section, with a look at whose gradients it writes."""
+        return OutermostFunction(function, self._plain, self._layer, unless=unless, detour=self._passes)
 
-        def backward(*args: Any, **kwargs: Any) -> Any:
-            if self._is_compiling() or self._inside.is_open or not self._recorder.recording:
-                return function(*args, **kwargs)
-            site, before = self._begin(sys._getframe(1))
-            self._inside.is_open = True
-            try:
-                with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
-                    if flops.count is None:
-                        result = function(*args, **kwargs)
-                    else:
-                        result = flops.count(section, function, *args, **kwargs)
-            finally:
-                self._inside.is_open = False
-            if site is not None and before is not None:
-                self._end(site, before)
+    def meet(self, optimizer: Any) -> None:
+        """Has it watched from now on."""
+        if self._has_failed or optimizer in self._watched:
+            return
+        try:
+            self._watched[optimizer] = _watch(optimizer)
+        except Exception:
+            self._fail()
+
+    def detour(self, settle: Settle, sections: Callable[[Any], Section]) -> Detour:
+        """Return the one that a method of optimizers takes while it is awaited what they do with gradients.
+
+        Args:
+            settle: what it does with them: `use` or `throw_away`.
+            sections: gives the section of an optimizer's call.
+        """
+
+        def way(method: Callable[..., Any], optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            with sections(optimizer):
+                result = method(optimizer, *args, **kwargs)
+            self._settle(optimizer, settle)
             return result
 
-        return backward
+        self._acts.append((Detour(), way))
+        return self._acts[-1][0]
 
-    def before_clearing(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function`, an optimizer's `zero_grad`, with a look at whose gradients it throws away."""
-
-        def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._is_compiling() and self._is_watching():
-                self._acts(optimizer, self._throw_away)
-            return function(optimizer, *args, **kwargs)
-
-        return zero_grad
-
-    def after_step(self, optimizer: Any, *_: Any) -> None:
-        """Notes that an optimizer has used its gradients; a hook that torch calls after every step."""
-        if not self._is_compiling() and self._is_watching():
-            self._acts(optimizer, self._use)
-
-    def _is_watching(self) -> bool:
-        return not self._has_failed and self._recorder.recording
-
-    def _begin(self, frame: FrameType) -> tuple[_Site | None, _Before | None]:
-        if self._has_failed:
-            return None, None
-        try:
-            site = self._site(frame)
-            site.turns += 1
-            if site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
-                return site, None
-            every = list(self._watched.items())
-            return site, [(optimizer, watched, _states(optimizer, watched)) for optimizer, watched in every]
-        except Exception:
-            self._has_failed = True
-            return None, None
-
-    def _end(self, site: _Site, before: _Before) -> None:
-        try:
-            site.calls += 1
-            this = _Pass(site)
-            for optimizer, watched, states in before:
-                if states != _states(optimizer, watched):
-                    watched.written_by.append(this)
-        except Exception:
-            self._has_failed = True
-
-    def _acts(self, optimizer: Any, settle: Callable[[_Pass, _Watched], None]) -> None:
-        """Settle what becomes of the gradients that were written since `optimizer` last acted."""
-        try:
-            watched = self._watched.get(optimizer)
-            if watched is None or watched.groups != len(optimizer.param_groups):
-                self._watched[optimizer] = _watch(optimizer)
-                return
-            for this in watched.written_by:
-                settle(this, watched)
-            watched.written_by.clear()
-        except Exception:
-            self._has_failed = True
-
-    def _use(self, this: _Pass, watched: _Watched) -> None:
+    def use(self, this: _Pass, watched: _Watched) -> None:
+        """Notes that an optimizer stepped with what a pass wrote."""
         this.site.used += watched.numbers
 
-    def _throw_away(self, this: _Pass, watched: _Watched) -> None:
+    def throw_away(self, this: _Pass, watched: _Watched) -> None:
+        """Notes that an optimizer cleared what a pass wrote."""
         site = this.site
         site.unused += watched.numbers
         if not this.is_wasteful:
@@ -187,19 +151,105 @@ class Gradients:
         if site.is_wasteful():
             self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
 
-    def _site(self, frame: FrameType | None) -> _Site:
-        # By identity and instruction: code hashes by all it holds, and a line must be looked for; each cost 10 us.
-        key: list[Hashable] = [self._recorder.address()]
+    def _backward(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        site, before = self._begin(self._recorder.whence(FRAMES))
+        with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
+            result = flops.counted(section, function, *args, **kwargs)
+        if site is not None and before is not None:
+            self._end(site, before)
+        return result
+
+    def _begin(self, whence: int) -> tuple[_Site | None, _Before | None]:
+        if self._has_failed:
+            return None, None
+        try:
+            site = self._sites.get(whence) or self._new_site(whence, sys._getframe(2))
+            site.turns += 1
+            comes_anyway = self._passes_are_named or flops.count is not None
+            if comes_anyway and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
+                return site, None
+            return site, [(each, watched, _states(each, watched)) for each, watched in self._up_to_date()]
+        except Exception:
+            self._fail()
+            return None, None
+
+    def _end(self, site: _Site, before: _Before) -> None:
+        try:
+            site.calls += 1
+            this = _Pass(site)
+            stepping = self.stepping.within
+            for optimizer, watched, states in before:
+                if states == _states(optimizer, watched):
+                    continue
+                if (
+                    optimizer is stepping
+                ):  # its closure called for the pass: what it writes is for this very step
+                    self.use(this, watched)
+                else:
+                    watched.written_by.append(this)
+            self._await()
+            if site.turns < FIRST_CALLS or self._passes_are_named:
+                self._look_at_next()
+            else:
+                self._look_later()
+        except Exception:
+            self._fail()
+
+    def _settle(self, optimizer: Any, settle: Settle) -> None:
+        """Settle what becomes of the gradients that were written since `optimizer` last acted."""
+        try:
+            watched = self._watched.get(optimizer)
+            if watched is None or not watched.written_by:
+                return
+            for this in watched.written_by:
+                settle(this, watched)
+            watched.written_by.clear()
+            self._await()
+            if self._passes_are_named:
+                self._look_at_next()
+        except Exception:
+            self._fail()
+
+    @property
+    def _passes_are_named(self) -> bool:
+        """Whether there are places known for unused gradients: then each pass is asked where it is."""
+        return any(site.is_wasteful() for site in self._sites.values())
+
+    def _look_at_next(self) -> None:
+        self._passes.way = None if self._has_failed and not flops.count else self._backward
+        self._passes.after = 0
+
+    def _look_later(self) -> None:
+        if not flops.count:
+            self._pauses += 1
+            self._passes.after = THEN_EVERY // 2 + self._pauses % THEN_EVERY
+
+    def _await(self) -> None:
+        is_awaited = any(watched.written_by for watched in self._watched.values())
+        for detour, way in self._acts:
+            detour.way = way if is_awaited else None
+
+    def _fail(self) -> None:
+        self._has_failed = True
+        for detour, _ in self._acts:
+            detour.way = None
+        self._look_at_next()
+
+    def _up_to_date(self) -> list[tuple[Any, _Watched]]:
+        """Return the optimizers that are watched; anew, where they were given more parameters."""
+        for optimizer, watched in list(self._watched.items()):
+            if watched.groups != len(optimizer.param_groups):
+                self._watched[optimizer] = _watch(optimizer)
+        return list(self._watched.items())
+
+    def _new_site(self, whence: int, frame: FrameType | None) -> _Site:
+        if len(self._sites) >= MOST_SITES:
+            raise OverflowError("a program that calls backward from everywhere")
         codes: list[CodeType] = []
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)
-            key += (id(frame.f_code), frame.f_lasti)
             frame = frame.f_back
-        site = self._sites.get(tuple(key))
-        if site is None:
-            if len(self._sites) >= MOST_SITES:
-                raise OverflowError("a program that calls backward from everywhere")
-            site = self._sites[tuple(key)] = _Site(tuple(codes))
+        site = self._sites[whence] = _Site(tuple(codes))
         return site
 
 

@@ -1,46 +1,44 @@
-"""Optimizers: `step` and `zero_grad`, each optimizer told apart, and the clipping of gradients."""
+"""Optimizers: `step` and `zero_grad`, each optimizer told apart."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.methods import Guard, Method, with_subclasses
+from ticktree.instrument.methods import with_subclasses
 from ticktree.instrument.torch.instances import Instances
+from ticktree.recorder import Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
+    from ticktree.instrument.torch.gradients import Gradients, Settle
     from ticktree.recorder import Recorder, Section
 
-_VERBS = ("step", "zero_grad")
-# Classes of a script are pickled by value, as by cloudpickle: what wraps them must not be taken along.
-_BY_VALUE = ("__main__", "__mp_main__")
+# Whose methods these are, a row says by its name; where they are defined tells nobody anything.
+_NO_SITE = ("", 0, "")
 
 
-class _Inside(threading.local):
-    optimizer: Any = None
-
-
-def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling: Callable[[], bool]) -> None:
+def wrap(
+    patches: Patches,
+    recorder: Recorder,
+    module: ModuleType,
+    is_compiling: Callable[[], bool],
+    gradients: Gradients,
+) -> None:
     """Wraps `zero_grad`, and the `step` of every class of which there is or will be an optimizer.
 
     torch does the same: the first optimizer of a class has it put a wrapper around that class's `step`.
     """
-    optimizers = Instances(
-        lambda name, _: {verb: recorder.section(f"optimizer {verb} {name}") for verb in _VERBS}
-    )
-    make_step, make_zero_grad = (_recorded(recorder, optimizers, verb, is_compiling) for verb in _VERBS)
-    make_method = partial(Method, sections=lambda self: optimizers.of(self)["step"], guard=Guard())
+    optimizers = _Optimizers(recorder, is_compiling, gradients)
+    make_step = optimizers.method("step", gradients.use, gradients.stepping)
     wrapped: set[type] = set()
 
     def wrap_step(kind: type) -> None:
         owner = next((each for each in kind.__mro__ if "step" in vars(each)), kind)
         if owner not in wrapped:
             wrapped.add(owner)
-            patches.wrap(owner, "step", make_method if owner.__module__ in _BY_VALUE else make_step)
+            patches.wrap(owner, "step", make_step)
 
     def make_patch(patch: Callable[[Any], None]) -> Callable[[Any], None]:
         def _patch_step_function(self: Any) -> None:
@@ -54,29 +52,31 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, is_compiling:
         if hasattr(vars(kind).get("step"), "hooked"):
             wrap_step(kind)
     patches.wrap(base, "_patch_step_function", make_patch)
-    patches.wrap(base, "zero_grad", make_zero_grad)
+    patches.wrap(base, "zero_grad", optimizers.method("zero_grad", gradients.throw_away, Layer(of_each=True)))
 
 
-def _recorded(
-    recorder: Recorder,
-    optimizers: Instances[dict[str, Section]],
-    verb: str,
-    is_compiling: Callable[[], bool],
-) -> Callable[[Any], Any]:
-    inside = _Inside()
+class _Optimizers:
+    """Those of the program, by the names of their rows."""
 
-    def make(method: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or inside.optimizer is self or not recorder.recording:
-                return method(self, *args, **kwargs)
-            around = inside.optimizer
-            inside.optimizer = self
-            try:
-                with optimizers.of(self)[verb]:
-                    return method(self, *args, **kwargs)
-            finally:
-                inside.optimizer = around
+    def __init__(self, recorder: Recorder, is_compiling: Callable[[], bool], gradients: Gradients) -> None:
+        self._recorder = recorder
+        self._is_compiling = is_compiling
+        self._gradients = gradients
+        self._names = Instances(lambda name, _: name)
 
-        return wrapper
+    def method(self, verb: str, settle: Settle, layer: Layer) -> Callable[[Any], Any]:
+        """Returns what makes a method a section of its optimizer, and settles what it does with gradients."""
+        anyones = self._recorder.timed_section(f"optimizer {verb}", _NO_SITE)
+        made: dict[str, Section] = {}
 
-    return make
+        def sections(optimizer: Any) -> Section:
+            self._gradients.meet(optimizer)
+            name = self._names.of(optimizer)
+            if name not in made:
+                made[name] = self._recorder.timed_section(f"optimizer {verb} {name}", _NO_SITE)
+            return made[name]
+
+        detour = self._gradients.detour(settle, sections)
+        return lambda method: OutermostFunction(
+            method, anyones, layer, unless=self._is_compiling, sections=sections, detour=detour
+        )

@@ -8,13 +8,31 @@ the graph. Time is booked where it is known: in whatever section calls the compi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ticktree.instrument.patches import Patches
 from ticktree.recorder import OWN, Recorder, Section, TimedFunction
 
-if TYPE_CHECKING:
-    from ticktree.instrument.patches import Patches
+_patches = Patches()
+_asked: set[str] = set()  # which instruments want it
+
+
+def leave_no_trace(instrument: str) -> None:
+    """From now on, has the compiler see neither sections nor what is wrapped; until all who asked have let go."""
+    is_first = not _asked
+    _asked.add(instrument)
+    if is_first:
+        _patches.watch("torch._dynamo.variables.builder", partial(wrap, _patches))
+        _patches.watch("torch._dynamo.variables.user_defined", partial(wrap_methods, _patches))
+
+
+def let_go(instrument: str) -> None:
+    """Undoes it."""
+    _asked.discard(instrument)
+    if not _asked:
+        _patches.undo()
 
 
 class _Nothing:

@@ -2,46 +2,147 @@
 #ifndef TICKTREE_OUTERMOST_H
 #define TICKTREE_OUTERMOST_H
 
-#include "builtins.h"
+#include "acquaintance.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
 
+/* Where a call goes instead of to its function and its section: at once, after so many calls more, or not at all. */
 typedef struct {
-    uint64_t layer;   /* one bit: which kind of call; 0: every one counts */
-    PyObject *before; /* called with the first argument of an outermost call, before it; or NULL */
+    PyObject *way; /* NULL: nowhere */
+    uint32_t after;
+} tt_detour;
+
+typedef struct {
+    uint64_t layer;      /* one bit: which kind of call; 0: every one counts */
+    int of_each;         /* calls on another object are not within, but calls of their own */
+    PyObject *before;    /* called with the first argument of an outermost call, before it; or NULL */
+    PyObject *unless;    /* says whether a call is to go unrecorded; or NULL */
+    PyObject *sections;  /* gives the section of a first argument; NULL: it is always the function's own */
+    tt_detour *detour;   /* or NULL */
+    tt_acquaintances known; /* the sections of first arguments */
 } tt_outermost;
 
 /* Where the Cython class keeps its tt_outermost, measured once. */
 static Py_ssize_t tt_outermost_offset;
 
-/* The kinds of call that this thread is in. */
+/* The kinds of call that this thread is in, and what the innermost of each is called on. */
 static __thread uint64_t tt_inside;
+static __thread PyObject *tt_inside_of[TT_LAYERS];
 
 /* In a forked child: whatever the thread that forked was in, the child does something else. */
 static void tt_outside(void) { tt_inside = 0; }
 
-/* What comes before a call is ours, and its mistakes are none of the program's. */
-static void tt_before_outermost(const tt_outermost *outermost, PyObject *const *args, size_t count)
+static inline PyObject **tt_within(uint64_t layer) { return &tt_inside_of[__builtin_ctzll(layer)]; }
+
+static inline int tt_is_within(const tt_outermost *outermost, const PyObject *object)
 {
-    if (!outermost->before || PyVectorcall_NARGS(count) < 1) return;
-    PyObject *done = PyObject_CallOneArg(outermost->before, args[0]);
+    if (TT_LIKELY(!(tt_inside & outermost->layer))) return 0;
+    return !outermost->of_each || *tt_within(outermost->layer) == object;
+}
+
+/* What comes before a call is ours, and its mistakes are none of the program's. */
+static void tt_before_outermost(const tt_outermost *outermost, PyObject *object)
+{
+    if (!outermost->before || !object) return;
+    PyObject *done = PyObject_CallOneArg(outermost->before, object);
     if (done) Py_DECREF(done);
     else PyErr_Clear();
+}
+
+static int tt_goes_unrecorded(const tt_outermost *outermost)
+{
+    if (!outermost->unless) return 0;
+    PyObject *answer = PyObject_CallNoArgs(outermost->unless);
+    if (!answer) PyErr_Clear();
+    Py_XDECREF(answer);
+    return answer == Py_True;
+}
+
+/* Whether this call takes the detour; one that need not yet is counted. */
+static inline int tt_is_detoured(tt_detour *detour)
+{
+    if (!detour || !detour->way) return 0;
+    return !detour->after || !detour->after--;
+}
+
+static PyObject *tt_detoured_call(PyObject *way, const tt_timed *timed, PyObject *const *args, size_t count,
+                                  PyObject *names)
+{
+    size_t positional = (size_t)PyVectorcall_NARGS(count), all = positional + (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
+    PyObject **more = PyMem_New(PyObject *, all + 1);
+    if (!more) return PyErr_NoMemory();
+    more[0] = timed->function;
+    for (size_t at = 0; at < all; at++) more[at + 1] = args[at];
+    Py_INCREF(way);
+    PyObject *result = PyObject_Vectorcall(way, more, positional + 1, names);
+    Py_DECREF(way);
+    PyMem_Free(more);
+    return result;
+}
+
+/* In a section that others are told of, as a `with` statement has it. */
+static PyObject *tt_attended_call(PyObject *section, const tt_timed *timed, PyObject *const *args, size_t count,
+                                  PyObject *names)
+{
+    PyObject *entered = PyObject_CallMethod(section, "__enter__", NULL);
+    if (!entered) return NULL;
+    Py_DECREF(entered);
+    PyObject *result = PyObject_Vectorcall(timed->function, args, count, names);
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyObject *left = PyObject_CallMethod(section, "__exit__", "OOO", Py_None, Py_None, Py_None);
+    if (!left) { /* a signal's handler raised */
+        Py_XDECREF(result);
+        Py_XDECREF(kind);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+        return NULL;
+    }
+    Py_DECREF(left);
+    PyErr_Restore(kind, error, trace);
+    return result;
+}
+
+static inline PyObject *tt_plain_call(const tt_timed *timed, PyObject *const *args, size_t count, PyObject *names)
+{
+    vectorcallfunc call = timed->call ? timed->call : PyObject_Vectorcall;
+    return call(timed->function, args, count, names);
+}
+
+static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed, PyObject *const *args,
+                                  size_t count, PyObject *names)
+{
+    PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
+    if (tt_is_detoured(outermost->detour)) return tt_detoured_call(outermost->detour->way, timed, args, count, names);
+    tt_before_outermost(outermost, object);
+    PyObject *section = NULL, *result;
+    if (outermost->sections && object) section = tt_section_of(&outermost->known, outermost->sections, object);
+    if (!section) Py_INCREF(section = timed->section->object);
+    if (TT_UNLIKELY(tt_is_attended(section))) result = tt_attended_call(section, timed, args, count, names);
+    else {
+        tt_section *core = &((tt_section_object *)section)->core;
+        tt_call timing = tt_call_begin(core);
+        result = tt_plain_call(timed, args, count, names);
+        tt_call_end(core, &timing);
+    }
+    Py_DECREF(section);
+    return result;
 }
 
 static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
-    const tt_outermost *outermost = (tt_outermost *)((char *)self + tt_outermost_offset);
-    vectorcallfunc call = timed->call ? timed->call : PyObject_Vectorcall;
-    if (tt_inside & outermost->layer || !timed->section->recorder->recording)
-        return call(timed->function, args, count, names);
-    tt_inside |= outermost->layer;
-    tt_before_outermost(outermost, args, count);
-    tt_call timing = tt_call_begin(timed->section);
-    PyObject *result = call(timed->function, args, count, names);
-    tt_call_end(timed->section, &timing);
-    tt_inside &= ~outermost->layer;
+    tt_outermost *outermost = (tt_outermost *)((char *)self + tt_outermost_offset);
+    PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
+    if (tt_is_within(outermost, object) || !timed->section->recorder->recording || tt_goes_unrecorded(outermost))
+        return tt_plain_call(timed, args, count, names);
+    uint64_t layer = outermost->layer, around = tt_inside & layer;
+    PyObject **within = layer ? tt_within(layer) : NULL, *around_object = within ? *within : NULL;
+    tt_inside |= layer;
+    if (within) *within = object;
+    PyObject *result = tt_recorded_call(outermost, timed, args, count, names);
+    if (within) *within = around_object;
+    tt_inside = (tt_inside & ~layer) | around;
     return result;
 }
 

@@ -5,18 +5,64 @@ cdef uint64_t layers = 0  # the bits that are taken
 
 @cython.no_gc_clear
 cdef class Layer:
-    """A kind of call of which, on each thread, only the outermost is recorded: `env.step` of an env in its wrappers."""
+    """A kind of call of which, on each thread, only the outermost is recorded: `env.step` of an env in its wrappers.
+
+    Args:
+        of_each: The outermost on each object: within one on another object it is recorded too.
+    """
 
     cdef uint64_t bit
+    cdef bint of_each
 
-    def __cinit__(self):
+    def __cinit__(self, *, of_each=False):
         global layers
         self.bit = ~layers & (layers + 1)  # the lowest that is free; 0 after the last: recorded at every layer
         layers |= self.bit
+        self.of_each = of_each
+
+    @property
+    def within(self):
+        """What the innermost call that this thread is in is called on; None where it is in none."""
+        if not tt_inside & self.bit:
+            return None
+        cdef PyObject* within = tt_within(self.bit)[0]
+        return <object>within if within != NULL else None
 
     def __dealloc__(self):
         global layers
         layers &= ~self.bit
+
+
+@cython.no_gc_clear
+cdef class Detour:
+    """Where calls go instead of to their function and its section: at once, after some more calls, or not at all.
+
+    So what must look at some calls in Python costs nothing at the others.
+
+    Attributes:
+        way: Called with the function and the arguments; None while there is no detour.
+        after: So many calls more go the plain way first.
+    """
+
+    cdef tt_detour core
+    cdef object kept
+
+    @property
+    def way(self):
+        return self.kept
+
+    @way.setter
+    def way(self, way):
+        self.kept = way
+        self.core.way = <PyObject*>way if way is not None else NULL
+
+    @property
+    def after(self):
+        return self.core.after
+
+    @after.setter
+    def after(self, uint32_t calls):
+        self.core.after = calls
 
 
 @cython.no_gc_clear
@@ -28,28 +74,44 @@ cdef class OutermostFunction(TimedFunction):
         section: It is in it.
         layer: Which calls wrap each other.
         before: Called with the first argument, right before an outermost call.
+        unless: Where it says True, an outermost call is not recorded, nor what is within.
+        sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
+        detour: Takes outermost calls now and then.
     """
 
     cdef tt_outermost outermost
-    cdef object layer, before
+    cdef object layer, before, unless, sections, detour
 
-    def __cinit__(self, function, Section section, Layer layer, before=None):
+    def __cinit__(self, function, Section section, Layer layer, before=None, *, unless=None, sections=None,
+                  Detour detour=None):
         self.core.vectorcall = <void*>tt_outermost_call
-        self.layer, self.before = layer, before
+        self.layer, self.before, self.unless, self.sections, self.detour = layer, before, unless, sections, detour
         self.outermost.layer = layer.bit
-        self.outermost.before = <PyObject*>before if before is not None else NULL
+        self.outermost.of_each = layer.of_each
+        self.outermost.before = or_null(before)
+        self.outermost.unless = or_null(unless)
+        self.outermost.sections = or_null(sections)
+        self.outermost.detour = &detour.core if detour is not None else NULL
+
+    def __dealloc__(self):
+        tt_forget_acquaintances(&self.outermost.known)
 
     def __reduce__(self):
         # A class that is sent to another process by its value (cloudpickle) takes its own function with it, which
         # copy.copy gives as it is; that process wraps what it wants itself.
-        if self.__module__ == "__main__" or "<locals>" in self.__qualname__:
+        if self.__module__ in ("__main__", "__mp_main__") or "<locals>" in self.__qualname__:
             return copy.copy, (self.__wrapped__,)
         return self.__qualname__
 
 
-cdef void set_outermost_offset(Py_ssize_t offset):
-    global tt_outermost_offset
+cdef PyObject* or_null(object thing):
+    return <PyObject*>thing if thing is not None else NULL
+
+
+cdef void set_outermost(Py_ssize_t offset):
+    global tt_outermost_offset, tt_section_type, tt_attended_type
     tt_outermost_offset = offset
+    tt_section_type, tt_attended_type = <PyTypeObject*>Section, <PyTypeObject*>AttendedSection
 
 
 def _prepare_outermost():
@@ -57,5 +119,5 @@ def _prepare_outermost():
     section = new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0)
     one = OutermostFunction.__new__(OutermostFunction, len, section, Layer())
     tt_timed_prepare(<PyTypeObject*>OutermostFunction, <char*>&one.core - <char*><PyObject*>one)
-    set_outermost_offset(<char*>&one.outermost - <char*><PyObject*>one)
+    set_outermost(<char*>&one.outermost - <char*><PyObject*>one)
     pthread_atfork(NULL, NULL, tt_outside)

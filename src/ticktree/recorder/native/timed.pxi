@@ -11,7 +11,7 @@ cdef class TimedFunction:
     cdef dict __dict__
     cdef object __weakref__
 
-    def __cinit__(self, function, Section section, *_of_subclasses):
+    def __cinit__(self, function, Section section, *_of_subclasses, **_named_of_subclasses):
         self.__wrapped__ = function
         self.section = section
         self.core.vectorcall = <void*>tt_timed_call

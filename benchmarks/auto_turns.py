@@ -1,0 +1,166 @@
+"""A program's own steps with known libraries recorded and without, in turn in one process; auto_overhead.py runs it.
+
+The instruments are put in and taken out at a step of the program, which knows nothing of it, and the processor time of
+some steps is counted on either side: what the machine does meanwhile is the same for two turns that follow each other.
+Not counted are the steps right after a change: the interpreter adapts itself to what it calls, and of backward passes
+the first few at a place are looked at more closely.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import ticktree
+from harness.race import settled_heap
+from harness.scratch import recording
+from ticktree import instrument
+
+ROOT = Path(__file__).parents[1]
+
+
+class Stepping(NamedTuple):
+    """How a program steps.
+
+    Attributes:
+        file: the program.
+        words: its command line.
+        step: what it calls once a step, of which of its modules: `module:Class.method`.
+        settle: steps of a turn before it counts.
+        steps: those that count.
+        names: how many of them are one step of the program's own.
+    """
+
+    file: str
+    words: tuple[str, ...]
+    step: str
+    settle: int
+    steps: int
+    names: int = 1
+
+
+OWN = "tests/instrument/programs"
+PROGRAMS = {
+    "tiny": Stepping("benchmarks/tiny_update.py", (), "program:Turn.over", 80, 150),
+    "sac": Stepping(f"{OWN}/sac.py", ("1000000000",), "program:Target.step", 60, 40),
+    "ppo": Stepping(f"{OWN}/ppo.py", ("1000000000", "sync"), "program:Corridor.step", 15 * 48, 6 * 48, 48),
+    "visual_sac": Stepping(
+        "workloads/visual_sac/train.py",
+        ("--fill", "40", "--batch", "16", "--threads", "1", "--updates", "1000000000"),
+        "visual_sac.agent:SacAgent.update",
+        *(2, 3),
+    ),
+    "parallel_trainer": Stepping(
+        "workloads/parallel_trainer/train.py",
+        ("--workers", "1", "--steps", "1000000000"),
+        "parallel_trainer.optimizer:TorchPPOOptimizer.update",
+        *(1, 2),
+    ),
+}
+
+
+class Enough(BaseException):
+    """Ends a program that goes on for ever; nothing of its own catches it."""
+
+
+class Turns:
+    """Counts a program's steps, and puts the instruments in or takes them out.
+
+    Attributes:
+        pairs: processor time of the counted steps of neighbouring turns, in nanoseconds: with, and without.
+        steps_with: how many steps were recorded.
+    """
+
+    def __init__(self, stepping: Stepping, pairs: int) -> None:
+        self.pairs: list[tuple[int, int]] = []
+        self.steps_with = 0
+        self._stepping = stepping
+        self._wanted = pairs
+        self._took: dict[bool, int] = {}
+        self._is_on = False
+        self._at = 0
+        self._began = 0
+
+    def step(self) -> None:
+        """Counts one."""
+        self._at += 1
+        self.steps_with += self._is_on
+        if self._at == self._stepping.settle:
+            self._began = time.process_time_ns()
+        elif self._at == self._stepping.settle + self._stepping.steps:
+            self._took[self._is_on] = time.process_time_ns() - self._began
+            self._turn_over()
+            self._at = 0
+
+    def _turn_over(self) -> None:
+        if len(self._took) == 2:
+            self.pairs.append((self._took[True], self._took[False]))
+            self._took = {}
+            if len(self.pairs) > self._wanted:  # the first pair warms up
+                raise Enough
+            return  # what was last is first in the next pair: so each goes first in turn
+        self._is_on = not self._is_on
+        (instrument.install if self._is_on else instrument.uninstall)()
+
+
+def run(stepping: Stepping, turns: Turns) -> None:
+    """Run a program's `main` until there were turns enough."""
+    file = ROOT / stepping.file
+    sys.argv = [str(file), *stepping.words]
+    sys.path.insert(0, str(file.parent))
+    spec = importlib.util.spec_from_file_location("program", file)
+    assert spec is not None
+    assert spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    sys.modules["program"] = program
+    spec.loader.exec_module(program)
+    count_steps(stepping.step, turns.step)
+    with settled_heap(), suppress(Enough):
+        main_of(program)()
+
+
+def main_of(program: ModuleType) -> Callable[[], Any]:
+    main: Callable[[], Any] = program.main
+    return main
+
+
+def count_steps(where: str, counted: Callable[[], None]) -> None:
+    """Have `counted` called at each call of `module:Class.method`."""
+    module, _, path = where.partition(":")
+    owner, _, name = path.partition(".")
+    kind = getattr(importlib.import_module(module), owner)
+    method = getattr(kind, name)
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        counted()
+        return method(*args, **kwargs)
+
+    setattr(kind, name, wrapper)
+
+
+def main() -> None:
+    stepping, pairs = PROGRAMS[sys.argv[1]], int(sys.argv[2])
+    out, sys.stdout = sys.stdout, sys.stderr
+    turns = Turns(stepping, pairs)
+    with recording():
+        run(stepping, turns)
+        calls = sum(node.count for _, _, node in ticktree.snapshot().root.walk())
+    one = stepping.steps / stepping.names
+    answer = {
+        "with_ns": [with_ns / one for with_ns, _ in turns.pairs[1:]],
+        "without_ns": [without_ns / one for _, without_ns in turns.pairs[1:]],
+        "rows": calls / turns.steps_with * stepping.names,
+    }
+    print(json.dumps(answer), file=out)
+
+
+if __name__ == "__main__":
+    main()
