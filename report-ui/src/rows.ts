@@ -63,7 +63,7 @@ export function matching(tree: Tree, query: string): Set<number> {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const found = new Set<number>();
   for (const place of tree.places) {
-    const path = `${place.node.path}/${place.name}`.toLowerCase();
+    const path = `${place.node.path}/${place.whole}/${place.name}`.toLowerCase();
     if (place.index && words.every((word) => path.includes(word))) {
       for (let at = place.index; at >= 0 && !found.has(at); at = tree.places[at]!.parent) found.add(at);
     }

@@ -4,7 +4,9 @@ import { visible } from "./visible";
 /** A node and its place in the tree: numbered from the top down, so that all below it are `index + 1` to `end - 1`. */
 export interface Place {
   node: TreeNode;
+  /** Of a call under focus a short one. */
   name: string;
+  whole: string;
   index: number;
   parent: number;
   depth: number;
@@ -21,7 +23,7 @@ export interface Tree {
 }
 
 /** Numbers the tree's nodes. Not recursive: trees are as deep as the program recursed. */
-export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category_of">): Tree {
+export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category_of"> & Partial<Pick<View, "short">>): Tree {
   const places: Place[] = [];
   const waiting: { node: TreeNode; parent: number; depth: number }[] = [{ node: root, parent: -1, depth: 0 }];
   let deepest = 0;
@@ -29,7 +31,8 @@ export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category
     const index = places.length;
     const { node, parent, depth } = next;
     const category = view.categories[view.category_of[index] ?? -1] ?? null;
-    places.push({ node, name: visible(node.name) || '""', index, parent, depth, end: index + 1, category });
+    const whole = visible(node.name) || '""';
+    places.push({ node, name: visible(view.short?.[index] ?? "") || whole, whole, index, parent, depth, end: index + 1, category });
     deepest = Math.max(deepest, depth);
     for (let child = node.children.length - 1; child >= 0; child -= 1) {
       waiting.push({ node: node.children[child]!, parent: index, depth: depth + 1 });
@@ -55,6 +58,14 @@ export function lineage(tree: Tree, index: number): number[] {
   const found: number[] = [];
   for (let at = index; at >= 0; at = tree.places[at]!.parent) found.unshift(at);
   return found;
+}
+
+/** A path as it is shown, perhaps from below `above` on: of short names, where any on the way has one. */
+export function shownPath(tree: Tree, path: string, above: string | null = null): string {
+  const from = above !== null && path.startsWith(`${above}/`) ? above : "";
+  const way = lineage(tree, tree.at.get(path) ?? 0).slice(from ? tree.places[tree.at.get(from)!]!.depth + 1 : 1);
+  if (way.some((at) => tree.places[at]!.name !== tree.places[at]!.whole)) return way.map((at) => tree.places[at]!.name).join("/");
+  return visible(from ? path.slice(from.length + 1) : path);
 }
 
 /** The calls of a phase; a node without phases has all its calls in its steady one. */

@@ -179,6 +179,8 @@ export interface View {
   timeline?: TimelineFacts;
   units: Partial<Record<By, Unit[]>>;
   gauges: string[];
+  /** Names of calls under focus as they are shown, where that is not all of them. */
+  short: Record<string, string>;
   notes: Record<string, string[]>;
   outlived: number[];
   itself: { total_ns: number; calls: number };

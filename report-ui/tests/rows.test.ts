@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type Asked, openAtFirst, openTo, type Row, rowsOf } from "../src/rows";
-import { childrenOf, lineage, type Tree, treeOf } from "../src/tree";
+import { type Asked, matching, openAtFirst, openTo, type Row, rowsOf } from "../src/rows";
+import { childrenOf, lineage, shownPath, type Tree, treeOf } from "../src/tree";
 import { node, tree } from "./trees";
 
 const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 } };
@@ -39,6 +39,32 @@ test("a tree as deep as a program may recurse is no problem", () => {
   const of = treeOf(node("root", 0, [deep], { path: "" }), { categories: [], category_of: [] });
   expect(of.deepest).toBe(20_001);
   expect(rowsOf(of, FACTS, asked(of)).length).toBe(40_001);
+});
+
+const ACT = "self._act(action) | Env._act : drive.py @ L35";
+const FOCUSED = () => {
+  const act = node(ACT, 3, [], { path: `Env.step : drive.py @ L31/${ACT}` });
+  const step = node("Env.step : drive.py @ L31", 1, [act]);
+  const short = { 1: "Env.step", 2: "Env._act @ L9" };
+  return treeOf(node("root", 0, [step], { path: "" }), { categories: [], category_of: [], short });
+};
+
+test("a call under focus has a short name and a whole one, and is found by both", () => {
+  const focused = FOCUSED();
+  expect(said(focused, rowsOf(focused, FACTS, asked(focused)))).toEqual(["Env.step", " Env._act @ L9", " unaccounted"]);
+  expect(focused.places[2]!.whole).toBe(ACT);
+  expect(matching(focused, "_act(action)")).toEqual(new Set([0, 1, 2]));
+  expect(matching(focused, "@ l9")).toEqual(new Set([0, 1, 2]));
+});
+
+test("a path is shown by short names where there are any, and from the loop on where one is meant", () => {
+  const focused = FOCUSED();
+  const { path } = focused.places[2]!.node;
+  expect(shownPath(focused, path)).toBe("Env.step/Env._act @ L9");
+  expect(shownPath(focused, path, focused.places[1]!.node.path)).toBe("Env._act @ L9");
+  const train = TRAIN();
+  expect(shownPath(train, "train/update/backward")).toBe("train/update/backward");
+  expect(shownPath(train, "train/update/backward", "train")).toBe("update/backward");
 });
 
 test("siblings stand the longest first, and a section's own time last", () => {

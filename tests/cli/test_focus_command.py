@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
+import pytest
 from commandline import CommandLine, assert_one_clear_line
 
 DRIVE = """
@@ -167,3 +169,48 @@ def test_what_is_no_name_is_refused_before_the_program_runs(here: CommandLine) -
     done = here.ticktree("run", "--focus", "no name", "drive.py")
     assert_one_clear_line(done, "--focus 'no name' names no function")
     assert done.stdout == ""
+
+
+TAKEN = """
+import sys
+import ticktree
+
+ticktree.focus()  # what the command line asked for ends, and somebody else is faster
+if sys.version_info >= (3, 12):
+    for identifier in (3, 4, 5):
+        sys.monitoring.use_tool_id(identifier, "theirs")
+else:
+    sys.setprofile(lambda *_: None)
+def step(): return 1
+try:
+    ticktree.focus("step")
+except ticktree.TicktreeError as error:
+    print(error)
+step()
+"""
+PROFILED = """
+import cProfile
+profiler = cProfile.Profile()
+profiler.enable()
+def step(): return 1
+step()
+profiler.disable()
+"""
+
+
+def test_where_focus_could_not_begin_nothing_is_said_to_be_never_called(here: CommandLine) -> None:
+    here.write("taken.py", TAKEN)
+    done = here.ticktree("run", "--no-auto", "--focus", "step", "taken.py")
+    assert "for --focus" in done.stdout or "--focus needs" in done.stdout
+    said = done.stderr + here.ticktree("doctor").stdout
+    assert "another profiler had the place that --focus looks from" in said
+    assert "never called" not in said
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="cProfile and focus do not share a place")
+def test_a_profiler_that_was_on_when_the_function_was_called_is_said_once(here: CommandLine) -> None:
+    here.write("profiled.py", PROFILED)
+    said = here.ticktree("run", "--no-auto", "--focus", "step", "profiled.py").stderr
+    assert said.count("another profiler") == 1
+    assert "ticktree: another profiler is on: --focus records nothing while it is\n" in said
+    assert "never called" not in said

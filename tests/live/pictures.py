@@ -114,6 +114,7 @@ CASES: dict[str, tuple[Callable[[], list[Reading]], Size, int, Sequence[str]]] =
     "nothing-recorded": (lambda: empty("finished"), (80, 10), 0, ()),
     "hostile": (scenes.hostile, (90, 56), 1, ()),
     "many": (lambda: scenes.many(4000), (80, 24), 1, ("end",)),
+    "focused": (scenes.focused, (100, 16), 1, ("down", "down", "down")),
     "processes-160": (scenes.trainer, (160, 16), 1, ()),
     "processes-80": (scenes.trainer, (80, 16), 1, ("w", "right_square_bracket")),
     "processes-many": (lambda: scenes.trainer(12), (120, 16), 1, ("w",)),

@@ -178,3 +178,20 @@ def _act(recorder: ticktree.Recorder, rounds: int, place: int, actors: int) -> P
         id=f"{20 + place}-1/0", process_name=name, role="actor", is_main=True, started_ns=5, last_ns=6
     )
     return attributed(recorder.snapshot(), actor, beside=True)
+
+
+def focused() -> list[Reading]:
+    """A run whose calls are in focus: long names, two calls of one function among them."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    act = ("self._act(action)", "self._act(action / 2)")
+
+    def played(ticks: int) -> Profile:
+        for _ in recorder.loop("Driver.step : drive.py @ L50", range(ticks), warmup=0):
+            with recorder.section("self._env.step(action) | Environment.step : drive.py @ L31"):
+                for calls, expression in enumerate(act, 2):
+                    with recorder.section(f"{expression} | Environment._act : drive.py @ L35"):
+                        recorder.advance(calls * MS)
+                recorder.advance(MS)
+        return recorder.snapshot()
+
+    return [running(played(100), 0), running(played(200), 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import scenes
 
@@ -142,6 +144,23 @@ def test_the_cursor_stays_on_its_row_or_goes_to_its_nearest_ancestor(robot):
     folded = rows_of(profile, span, View(folded=frozenset({"control/plan"})))
     assert folded[place_in(folded, solve)].name == "plan"
     assert place_in(folded, ("gone", "section")) == 0
+
+
+def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
+    profile = scenes.focused()[-1].profile
+    rows = {row.name: row for row in rows_of(profile, None, View()) if row.is_section}
+    first, second, *acts = rows
+    assert (first, second) == ("Driver.step", "Environment.step")
+    assert [re.sub(r" @ L\d+", "", act) for act in acts] == [
+        "Environment._act …(action / 2)",
+        "Environment._act …(action)",
+    ]
+    assert rows["Environment.step"].whole == "self._env.step(action) | Environment.step : drive.py @ L31"
+    for letters in ("drive.py @ l31", "environment.step"):
+        matched = [row.name for row in rows_of(profile, None, View(filter=letters)) if row.matched]
+        assert "Environment.step" in matched
+    assert names(profile, None, filter="action / 2")[-1].endswith("action / 2)")
+    assert all(not row.whole for row in rows_of(scenes.robot()[-1].profile, None, View()))
 
 
 def test_the_programs_own_gauges_come_before_the_machines():

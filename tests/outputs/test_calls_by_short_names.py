@@ -6,7 +6,9 @@ import pytest
 
 import ticktree
 from ticktree.analysis import findings
+from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.html.facts import facts
 from ticktree.profile import Profile
 
 MS = 1_000_000
@@ -56,3 +58,12 @@ def test_bottlenecks_and_worst_ticks_name_functions(name):
     below = text[text.casefold().index("bottlenecks of driver.step") :]
     assert " | " not in below
     assert ".py" not in below
+
+
+def test_the_page_has_a_short_name_of_each_call_and_of_nothing_else():
+    profile = focused()
+    short = facts(Survey(profile, ViewOptions().settings), [], ViewOptions())["short"]
+    assert list(short) == [1, 2, 3, 4]  # the root is in no focus
+    assert (short[1], short[2]) == ("Driver.step", "Agent.update")
+    assert short[3].startswith("Net.forward @ L")
+    assert short[3] != short[4]

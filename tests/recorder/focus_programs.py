@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import sys
 
 # What a coroutine that awaits the outside gives to whoever drives it.
 PAUSE = "pause"
 
 _HEAD = """
+import contextlib
+import functools
 import types
 
 @types.coroutine
@@ -28,7 +31,189 @@ def passed_on(items):
     for item in items:
         yield item
 
+def counting(n):
+    try:
+        for item in range(n):
+            advance(2)
+            yield item
+    finally:
+        advance(7)
+
+def relayed(n):
+    advance(1)
+    found = yield from counting(n)
+    advance(2)
+
+def sulking(n):
+    while True:
+        try:
+            advance(3)
+            yield n
+        except KeyError:
+            advance(n)
+
+@contextlib.contextmanager
+def managed():
+    advance(4)
+    try:
+        yield
+    finally:
+        advance(5)
+
+async def spoken(n):
+    try:
+        for item in range(n):
+            advance(2)
+            await hold()
+            yield item
+    finally:
+        advance(6)
+
+class AsyncHeld:
+    async def __aenter__(self):
+        advance(3)
+        await hold()
+
+    async def __aexit__(self, *_):
+        advance(1)
+
+class Described:
+    def __get__(self, instance, owner):
+        advance(5)
+        return 3
+
+class Meta(type):
+    def __call__(cls, *args):
+        advance(2)
+        return super().__call__(*args)
+
+class Odd(metaclass=Meta):
+    described = Described()
+
+    def __init__(self, left=0):
+        self.left = left
+
+    @property
+    def value(self):
+        advance(4)
+        return self.left and Odd(self.left - 1).value
+
+    @functools.cached_property
+    def kept(self):
+        advance(6)
+        return 1
+
+    def __getattr__(self, name):
+        advance(2)
+        if len(name) > 3:
+            return getattr(self, name[:-1])
+        raise AttributeError(name)
+
+    def __add__(self, other):
+        advance(3)
+        return NotImplemented
+
+    def __radd__(self, other):
+        advance(4)
+        return self
+
+    def __lt__(self, other):
+        advance(2)
+        return True
+
+    def __iter__(self):
+        advance(1)
+        return self
+
+    def __next__(self):
+        advance(2)
+        if self.left <= 0:
+            raise StopIteration
+        self.left -= 1
+        return self.left
+
+    def __call__(self, *_):
+        advance(3)
+
+    def __int__(self):
+        advance(2)
+        raise KeyError("no number")
+
+    @classmethod
+    def made(cls):
+        advance(1)
+        return cls()
+
+    @staticmethod
+    def apart():
+        advance(1)
+
+    @functools.lru_cache(maxsize=None)
+    def cached(self):
+        advance(8)
+
+class Dying:
+    def __del__(self):
+        advance(6)
+
+def deeper(n):
+    advance(1)
+    return n and deeper(n - 1)
+
 """
+
+# What a function may do that is called by nobody's name, or left in an odd way; `{}` is a call.
+_ODDITIES = (
+    "g = counting(3); next(g); g.close()",
+    "counting(3).__next__()",
+    "g = relayed(3); next(g); next(g); {}; g.close()",
+    "g = relayed(2); next(g); g.throw(KeyError)",
+    "g = sulking(4); next(g); g.throw(KeyError); {}; g.close()",
+    "g = sulking(4); g.close()",
+    "for item in counting(3): break",
+    "for item in relayed(3): {}; break",
+    "a, *b = relayed(2)",
+    "zip(counting(2), relayed(3)).__next__()",
+    "[*zip(counting(2), relayed(3))]",
+    "next(counting(0), None)",
+    "with managed(): {}",
+    "with contextlib.suppress(KeyError): {}",
+    "with contextlib.ExitStack() as stack: stack.enter_context(managed()); {}",
+    "Odd(2).value",
+    "Odd().kept; Odd().described",
+    "Odd().unknown",
+    "hasattr(Odd(), 'missing')",
+    "1 + Odd() + 2",
+    "sorted([Odd(), Odd(), Odd()]); min(Odd(), Odd())",
+    "[*Odd(2)]",
+    "for item in Odd(3): {}",
+    "list(map(Odd(), [1, 2]))",
+    "int(Odd())",
+    "max([3, 1], key=lambda one: int(Odd()))",
+    "Odd.made().apart()",
+    "odd = Odd(); odd.cached(); odd.cached()",
+    "Dying(); {}",
+    "[Dying(), Dying()]; {}",
+    "functools.partial(deeper, 3)()",
+    "functools.reduce(lambda a, b: deeper(b), [1, 2, 3])",
+    "(lambda: [deeper(1) for one in counting(2)])()",
+    "eval('deeper(2)')",
+    "getattr(Odd, 'made')().__call__()",
+    "sum(one for one in relayed(2) if {} or one)",
+    "any(deeper(one) for one in counting(3))",
+)
+if sys.version_info >= (3, 11):  # before, a profile function in Python keeps alive what is in a local name
+    _ODDITIES += ("g = counting(3); next(g); {}; del g", "dying = [Dying(), Dying()]; del dying; {}")
+_ASYNC_ODDITIES = (
+    "[item async for item in spoken(2)]",
+    "[deeper(item) async for item in spoken(2) if deeper(1)]",
+    "s = spoken(3); await s.__anext__(); {}; await s.aclose()",
+    "s = spoken(2); await anext(s); await anext(s)\ntry: await anext(s)\nexcept StopAsyncIteration: advance(2)",
+    "s = spoken(2); await anext(s); await s.athrow(KeyError)",
+    "async for item in spoken(2): {}",
+    "async with AsyncHeld(): {}",
+    "async with AsyncHeld(): await hold()",
+)
 
 
 class _Writer:
@@ -65,7 +250,7 @@ class _Writer:
         return "\n".join(lines)
 
     def statement(self, at: int) -> list[str]:
-        kind = self.random.randrange(13)
+        kind = self.random.randrange(16)
         call = self.call(at)
         if call is None or kind == 0:
             return [f"advance({self.amount()})"]
@@ -84,6 +269,8 @@ class _Writer:
         if kind == 6:
             self.site += 1
             return ["if n > 0:", *self.guarded(self.again(at))]
+        if kind > 12:
+            return self.odd(at)
         if kind > 8 and (plain := self.plain(at)):
             return self.guarded(self.part(at, kind, plain), "")
         return self.guarded(call, "")
@@ -105,6 +292,17 @@ class _Writer:
                 f"list(map(lambda one: next({plain} for two in [1]), [1, 2]))",
             ]
         )
+
+    def odd(self, at: int) -> list[str]:
+        oddities = _ODDITIES + _ASYNC_ODDITIES * (self.kinds[at] == "coroutine")
+        lines = self.random.choice(oddities).replace("{}", self.plain(at) or "advance(1)").split("\n")
+        indented = [f"    {line}" for line in lines]
+        return [
+            "try:",
+            *indented,
+            "except (AttributeError, KeyError, TypeError):",
+            f"    advance({self.amount()})",
+        ]
 
     def guarded(self, call: str, indent: str = "    ") -> list[str]:
         lines = ["try:", f"    {call}", "except KeyError:", f"    advance({self.amount()})"]

@@ -22,7 +22,8 @@ import ticktree
 SITES = sys.version_info >= (3, 11)
 _PARTS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _OWN = f"{Path(ticktree.__file__).resolve().parent}{os.sep}"
-_SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
+_SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_SUSPENDS = _SLEEPS | inspect.CO_GENERATOR
 
 
 @dataclass
@@ -52,6 +53,7 @@ class Reference:
     def __init__(self, root: CodeType, depth: int, now: Callable[[], int], pause: object) -> None:
         self.tree = Call("")
         self._root, self._depth, self._now, self._pause = root, depth, now, pause
+        self._running: list[FrameType] = []
         self._open: dict[FrameType, tuple[Call, int, int]] = {}
 
     def run(self, program: Callable[[], Any]) -> None:
@@ -65,7 +67,10 @@ class Reference:
     def _told(self, frame: FrameType, event: str, arg: Any) -> None:
         if event == "call":
             self._begin(frame)
-        elif event == "return" and not (frame.f_code.co_flags & _SLEEPS and arg is self._pause):
+            self._running.append(frame)
+        elif event == "return" and frame in self._running:
+            self._running.remove(frame)
+        if event == "return" and not (frame.f_code.co_flags & _SLEEPS and arg is self._pause):
             self._end(frame)
 
     def _begin(self, frame: FrameType) -> None:
@@ -75,8 +80,8 @@ class Reference:
         if code.co_filename.startswith(_OWN) or code.co_name in _PARTS:
             return
         caller = frame.f_back
-        while caller is not None and caller.f_code.co_name in _PARTS:
-            caller = caller.f_back
+        while caller is not None and (caller.f_code.co_name in _PARTS or self._lends(caller)):
+            caller = self._running[-1] if self._lends(caller) else caller.f_back
         around = self._open.get(caller) if caller is not None else None
         if around is None:
             if code is not self._root:
@@ -86,8 +91,13 @@ class Reference:
             call, _, left = around
         if not left:
             return
-        name = f"{code.co_name}({frame.f_locals.get('site', '') if SITES else ''}"
+        name = f"{code.co_name}({frame.f_locals['site'] if SITES and 'site' in code.co_varnames else ''}"
         self._open[frame] = (call.below.setdefault(name, Call(name)), self._now(), left - 1)
+
+    def _lends(self, frame: FrameType) -> bool:
+        """Whether it is a generator that does not run: what is thrown into it goes to what it yields from, past it."""
+        sleeps = frame.f_code.co_flags & _SUSPENDS and frame not in self._running
+        return bool(sleeps and self._running)
 
     def _end(self, frame: FrameType) -> None:
         call, began, _ = self._open.pop(frame, (None, 0, 0))

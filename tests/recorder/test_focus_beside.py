@@ -137,7 +137,9 @@ def test_a_profiler_that_is_started_later_has_all_and_focus_goes_on_after_it(
 
 
 @pytest.mark.skipif(MONITORING, reason="there is sys.monitoring")
-def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there() -> None:
+def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def started_inside() -> None:
         leaf(1)
         profiler.enable()
@@ -152,7 +154,9 @@ def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there() -> N
         globals()["started_inside"]()
     end_focus()
     recorder.snapshot().check()
-    assert len(recorder.snapshot().root.children) == 1
+    (node,) = recorder.snapshot().root.children.values()
+    assert [child.partition(" : ")[0] for child in node.children] == ["leaf(1) | leaf"]
+    assert capsys.readouterr().err.count("another profiler is on") == 1
 
 
 @pytest.mark.skipif(not MONITORING, reason="there is no sys.monitoring")

@@ -6,7 +6,7 @@ import gc
 import inspect
 import linecache
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,18 +44,18 @@ def driven(names: dict[str, Any], advance: Callable[[int], None]) -> None:
             advance(3)
 
 
-def shape(node: Node) -> dict[str, Any]:
-    """As the reference has it: by the callee's name and the first argument of the call."""
+def shape(node: Node, names: Collection[str]) -> dict[str, Any]:
+    """As the reference has it: by the callee's name and, of these functions, the first argument of the call."""
     found: dict[str, Any] = {}
     for name, child in node.children.items():
         expression, _, callee = name.rpartition(" : ")[0].rpartition(" | ")
         last = callee.split(".")[-1]
-        site = re.search(rf"\b{re.escape(last)}\((\d+)", expression)
+        site = re.search(rf"\b{last}\((\d+)", expression) if last in names else None
         init = re.search(r"\bHeld\((\d+)", expression) if last == "__init__" else None
         key = f"{last}({(init or site).group(1) if SITES and (init or site) else ''}"
         assert not SITES or key not in found or not site, f"two nodes are one call site: {name}"
         count, total_ns, below = found.get(key, (0, 0, {}))
-        found[key] = (count + child.count, total_ns + child.total_ns, merged(below, shape(child)))
+        found[key] = (count + child.count, total_ns + child.total_ns, merged(below, shape(child, names)))
     return dict(sorted(found.items()))
 
 
@@ -93,11 +93,14 @@ def referred(source: str, path: Path, depth: int, collects: bool) -> dict[str, A
     return reference.tree.shape()
 
 
-def focused(source: str, path: Path, depth: int, before: int, collects: bool) -> dict[str, Any]:
-    """The tree that focus has of it, whose functions are called `before` times outside first."""
+def focused(source: str, path: Path, depth: int, before: int, collects: bool) -> dict[str, Any] | None:
+    """The tree that focus has of it, whose functions are called `before` times outside first; None: too large."""
     recorder = Recorder(virtual_clock=True)
     names = loaded(source, path, advancing(recorder, collects))
     functions = [names[name] for name in names if re.fullmatch("f[1-9]", name)]
+    told_apart = [
+        name for name in names if "site" in getattr(getattr(names[name], "__code__", None), "co_varnames", ())
+    ]
     begin_focus(recorder, ["focus_program.f0"], depth)
     try:
         with no_collections():
@@ -110,8 +113,12 @@ def focused(source: str, path: Path, depth: int, before: int, collects: bool) ->
     profile = recorder.snapshot()
     profile.check()
     recorder.disable()
+    if profile.losses.get("calls_over_node_cap"):
+        return None
     roots = [child for name, child in profile.root.children.items() if name.startswith("f0 : ")]
-    return {f"f0({0 if SITES else ''}": (node.count, node.total_ns, shape(node)) for node in roots}
+    return {
+        f"f0({0 if SITES else ''}": (node.count, node.total_ns, shape(node, told_apart)) for node in roots
+    }
 
 
 def advancing(recorder: Recorder, collects: bool) -> Callable[[int], None]:
@@ -127,11 +134,13 @@ def advancing(recorder: Recorder, collects: bool) -> Callable[[int], None]:
     return collect
 
 
-def compared(seed: int, depth: int, path: Path, before: int = 0, collects: bool = False) -> None:
-    """Runs the same program twice, looked at by one and by the other."""
+def compared(seed: int, depth: int, path: Path, before: int = 0, collects: bool = False) -> bool:
+    """Runs the same program twice, looked at by one and by the other; False where one has not kept all of it."""
     source = random_program(seed)
     expected = referred(source, path, depth, collects)
-    assert focused(source, path, depth, before, collects) == expected, source
+    found = focused(source, path, depth, before, collects)
+    assert found in (None, expected), source
+    return found is not None
 
 
 def outside(function: Callable[[int, int], Any]) -> None:
@@ -147,23 +156,23 @@ def outside(function: Callable[[int, int], Any]) -> None:
 
 @pytest.mark.parametrize("seed", range(120))
 def test_a_random_program_s_calls_are_those_of_the_reference(seed: int, tmp_path: Path) -> None:
-    compared(seed, 1 + seed % 7, tmp_path / "focus_program.py")
+    assert compared(seed, 1 + seed % 7, tmp_path / "focus_program.py")
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 10))
 def test_what_was_called_outside_a_hundred_times_is_seen_inside(seed: int, tmp_path: Path) -> None:
-    compared(seed, 6, tmp_path / "focus_program.py", before=100)
+    assert compared(seed, 6, tmp_path / "focus_program.py", before=100)
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 20))
 def test_what_ticktree_does_at_a_garbage_collection_is_no_call_of_the_program(
     seed: int, tmp_path: Path
 ) -> None:
-    compared(seed, 6, tmp_path / "focus_program.py", collects=True)
+    assert compared(seed, 6, tmp_path / "focus_program.py", collects=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(1000, 5000, 500))
 def test_four_thousand_random_programs(start: int, tmp_path: Path) -> None:
-    for seed in range(start, start + 500):
-        compared(seed, 1 + seed % 7, tmp_path / f"focus_program_{seed}.py")
+    programs = ((seed, tmp_path / f"focus_program_{seed}.py") for seed in range(start, start + 500))
+    assert sum(compared(seed, 1 + seed % 7, path) for seed, path in programs) > 490

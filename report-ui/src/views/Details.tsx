@@ -41,7 +41,7 @@ export function Details({ state }: { state: State }) {
           ))}
       </p>
       <h2>
-        <bdi>{place.name}</bdi>
+        <bdi>{place.whole}</bdi>
       </h2>
       <p class="pieces">
         {place.category && <span>{place.category}</span>}

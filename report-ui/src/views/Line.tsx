@@ -57,7 +57,7 @@ function Times({ row }: { row: Row }) {
 
 function Name({ state, row }: { state: State; row: Row }) {
   if (row.kind !== "section") return <span class="own">{row.kind === "itself" ? "ticktree itself" : "unaccounted"}</span>;
-  const { node, name } = state.tree.places[row.index]!;
+  const { node, name, whole } = state.tree.places[row.index]!;
   const fold = (event: Event) => {
     event.stopPropagation();
     state.toggle(row.index);
@@ -73,7 +73,7 @@ function Name({ state, row }: { state: State; row: Row }) {
       ) : (
         <span class="fold" />
       )}
-      <bdi>{name}</bdi>
+      <bdi title={whole === name ? undefined : whole}>{name}</bdi>
       {mark && <em>{mark}</em>}
       {notes && <span class="notes">{notes.join(" · ")}</span>}
     </>

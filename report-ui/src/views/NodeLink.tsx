@@ -1,4 +1,5 @@
 import type { State } from "../state";
+import { shownPath } from "../tree";
 import { visible } from "../visible";
 
 interface Props {
@@ -11,10 +12,10 @@ interface Props {
 export function NodeLink({ state, path, name }: Props) {
   const place = state.tree.places[state.tree.at.get(path) ?? 0]!;
   // Where there is nothing above it, its path is its name with what a path escapes.
-  const text = visible(name ?? (place.depth === 1 ? place.node.name : path)) || "outside all sections";
+  const text = visible(name ?? (place.depth === 1 ? place.name : shownPath(state.tree, path))) || "outside all sections";
   if (!place.depth) return <bdi class="node">{text}</bdi>;
   return (
-    <button type="button" class="node" title={text.length < 300 ? text : ""} onClick={() => state.show(path)}>
+    <button type="button" class="node" title={path.length < 300 ? visible(path) : ""} onClick={() => state.show(path)}>
       <bdi>{text}</bdi>
     </button>
   );

@@ -4,8 +4,8 @@ import { Distribution } from "../charts/Distribution";
 import { First } from "../charts/First";
 import * as format from "../format";
 import type { State } from "../state";
+import { shownPath } from "../tree";
 import type { Loop } from "../types";
-import { visible } from "../visible";
 import { Worst } from "./Worst";
 
 /** A loop's ticks: over the run, the first ones, how they spread, and the worst one by one. */
@@ -23,7 +23,7 @@ export function Ticks({ state }: { state: State }) {
           >
             {loops.map((one, at) => (
               <option key={one.path} value={at}>
-                {visible(one.path)}
+                {shownPath(state.tree, one.path)}
               </option>
             ))}
           </select>

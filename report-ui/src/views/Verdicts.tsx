@@ -2,6 +2,7 @@ import * as format from "../format";
 import { colorOf } from "../palette";
 import type { State } from "../state";
 import { theme } from "../theme";
+import { shownPath } from "../tree";
 import type { Frame, Loop, Section, TreeNode } from "../types";
 import { NodeLink } from "./NodeLink";
 import { TickBar } from "./TickBar";
@@ -152,7 +153,7 @@ function hasSections(node: TreeNode): boolean {
 
 /** Seen from the loop; of a section that others are in, only its own time is meant. */
 function called(state: State, path: string, above: string | null): string {
-  const tail = above !== null && path.startsWith(`${above}/`) ? path.slice(above.length + 1) : path;
+  const tail = shownPath(state.tree, path, above);
   const { node } = state.tree.places[state.tree.at.get(path) ?? 0]!;
   return path && hasSections(node) ? `${tail} (own)` : tail;
 }

@@ -104,7 +104,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
                   <NodeLink
                     state={state}
                     path={part.path}
-                    name={place === undefined ? part.path : state.tree.places[place]!.node.name}
+                    name={place === undefined ? part.path : state.tree.places[place]!.name}
                   />
                 </td>
                 <td class="pair">

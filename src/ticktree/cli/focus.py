@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.cli.screen import complain
 from ticktree.profile import Profile
+from ticktree.profile.machine import FOCUS_UNSEEN
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -34,7 +35,9 @@ def never_called_of(profile: Profile) -> list[str]:
 
 
 def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
-    """The names of functions that no process of the run called."""
+    """The names of functions that no process of the run called; none where one may have called them unseen."""
+    if FOCUS_UNSEEN in profile.gauges:
+        return []
     from ticktree.outputs.report.call_tree import focus_roots
 
     called = {root.function for root, _ in focus_roots(profile)}

@@ -40,8 +40,15 @@ class Now:
     reason: str = ""
 
 
-def header(now: Now, view: View, width: int) -> Iterator[Text]:
-    """Yield what is watched and what has become of it, and on further lines how, and what is wrong."""
+def header(now: Now, view: View, width: int, chosen: str = "") -> Iterator[Text]:
+    """Yield what is watched and what has become of it, and on further lines how, and what is wrong.
+
+    Args:
+        now: what is known.
+        view: how it is looked at.
+        width: of the terminal.
+        chosen: what the row that keys act on is called in full, where it is shown by less; safe to show.
+    """
     state = _state(now.state)
     room = max(0, width - cell_len(state.plain) - len(GAP))
     name = visible(now.state.name) if now.state else "ticktree"
@@ -52,6 +59,8 @@ def header(now: Now, view: View, width: int) -> Iterator[Text]:
     title.truncate(room, pad=True)
     yield Text.assemble(title, GAP, state) if room else state
     how = Text.assemble(*_pieces(now, view))
+    if chosen:
+        how.append(SEPARATOR, "dim").append(chosen)
     how.truncate(width, overflow="ellipsis")
     yield how
     wrong = [now.state.trouble] if now.state and now.state.trouble else []

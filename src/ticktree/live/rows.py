@@ -14,6 +14,7 @@ from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 NOTHING = Node(name="")
 
@@ -25,7 +26,7 @@ class Row:
     Attributes:
         kind: a section, one that waits, a section's own time, or ticktree itself.
         path: of the section; of the one whose own time it is.
-        name: safe to show.
+        name: safe to show; of a call under focus a short one.
         mark: what sort of section it is, or how long it has been open; "" where there is nothing to say.
         guide: the lines that lead to it from its ancestors.
         node: what is known of the whole run.
@@ -36,6 +37,7 @@ class Row:
         recent_parent_ns: time in its parent, over the last seconds.
         folded: how many nodes below it are not shown.
         matched: whether it is what the filter asks for, and not what leads there.
+        whole: the name of a call under focus in full, safe to show; "" where `name` is all of it.
     """
 
     kind: Kind
@@ -51,6 +53,7 @@ class Row:
     recent_parent_ns: int
     folded: int = 0
     matched: bool = True
+    whole: str = ""
 
     @property
     def place(self) -> Place:
@@ -78,7 +81,8 @@ class _Tree:
         self._recent = None if span is None else span.profile.root
         self._length_ns = 0 if span is None else span.length_ns
         self._view = view
-        self._shown, self._matching = _filtered(profile.root, view.filter)
+        self._names = ShortNames(profile.root)
+        self._shown, self._matching = _filtered(profile.root, view.filter, self._names)
 
     def rows(self) -> list[Row]:
         # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
@@ -101,7 +105,7 @@ class _Tree:
             for name, child in node.children.items()
             if (child_path := paths.child(path, name)) in self._shown
         ]
-        children.sort(key=_sorting(self._view.order))
+        children.sort(key=_sorting(self._view.order, self._names))
         # Where something is filtered out, what is left over is not what nobody accounts for.
         has_rest = bool(children) and not self._view.filter and (not is_top or node.own_ns > 0)
         result: list[tuple[Row, str]] = []
@@ -117,10 +121,11 @@ class _Tree:
     def _section(self, node: Node, recent: Node | None, path: str, parent: Below, guide: str) -> Row:
         parent_ns = _whole_for(parent[0], node, node)
         recent_parent_ns = _whole_for(parent[1], node, recent or NOTHING)
+        name = self._names.of(node.name)
         return Row(
             kind="wait" if node.wait else "section",
             path=path,
-            name=visible(node.name) or '""',
+            name=visible(name) or '""',
             mark=self._mark(node),
             guide=guide,
             node=node,
@@ -131,6 +136,7 @@ class _Tree:
             recent_parent_ns=recent_parent_ns,
             folded=len(node.children) and self._hidden_below(node, path),
             matched=path in self._matching,
+            whole=visible(node.name) if name != node.name else "",
         )
 
     def _hidden_below(self, node: Node, path: str) -> int:
@@ -154,14 +160,18 @@ class _Tree:
         return [(_with_times(row, cost_ns, recent_ns), "")]
 
 
-def _filtered(root: Node, letters: str) -> tuple[set[str], set[str]]:
-    """Return the paths to show and those of them that match: all, or what holds the letters in its name."""
+def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], set[str]]:
+    """Return the paths to show and those of them that match: all, or what holds the letters in a name."""
     every = [(path, node) for path, depth, node in root.walk() if depth]
     if not letters:
         known = {path for path, _ in every}
         return known, known
     wanted = letters.casefold()
-    matching = {path for path, node in every if wanted in visible(node.name).casefold()}
+    matching = {
+        path
+        for path, node in every
+        if any(wanted in visible(name).casefold() for name in {node.name, names.of(node.name)})
+    }
     shown = set(matching)
     for path, _ in reversed(every):  # children come after their parents
         if path in shown:
@@ -182,10 +192,12 @@ def _recent_child(recent: Node | None, name: str) -> Node | None:
     return None if recent is None else recent.children.get(name, NOTHING)
 
 
-def _sorting(order: Order) -> Callable[[tuple[Node, Node | None, str]], tuple[float, float, str]]:
+def _sorting(
+    order: Order, names: ShortNames
+) -> Callable[[tuple[Node, Node | None, str]], tuple[float, float, str]]:
     """Return the key that sorts siblings: by the last seconds, where they say nothing by the whole run."""
     if order == "name":
-        return lambda entry: (0, 0, visible(entry[0].name).casefold())
+        return lambda entry: (0, 0, visible(names.of(entry[0].name)).casefold())
     measure: Mapping[Order, Callable[[Node], float]] = {
         "share": lambda node: node.total_ns,
         "rate": lambda node: node.count,

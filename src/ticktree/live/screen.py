@@ -21,6 +21,8 @@ from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
+from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
 
 NAME_CELLS = 24  # columns are given up before names have less room than this
 LEAST_ROWS = 4  # of the tree, before loops and gauges get any
@@ -77,8 +79,8 @@ class _Board:
         self._profile, self._span, self._view = profile, now.span, view
         self._width, self._height = width, height
         self._gap = [Text()] if height >= ROOMY_LINES else []
-        self._header = list(header(now, view, width))
         self._rows = rows_of(profile, now.span, view)
+        self._header = list(header(now, view, width, self._whole_name()))
         # All of them, in sight or not: columns are to stay where they are when somebody scrolls.
         self._needed = max(
             (cell_len(row.guide + row.name + _mark(row)) for row in self._rows), default=NAME_CELLS
@@ -103,6 +105,12 @@ class _Board:
             room,
             view,
         )
+
+    def _whole_name(self) -> str:
+        """Return what the row that keys act on is called in full; "" where it is, or there is none."""
+        if self._view.cursor is None or not self._rows:
+            return ""
+        return self._rows[place_in(self._rows, self._view.cursor)].whole
 
     def _followed(self, room: int) -> View:
         """Return the view with its cursor on a row, and scrolled so that it is in sight."""
@@ -149,7 +157,10 @@ class _Board:
 
     def _loops(self, room: int) -> list[Text]:
         loops = columns.loops_of(self._profile, self._span)
-        return self._panel("loops", columns.of_loops(self._span), loops, room, _loop_name)
+        names = ShortNames(self._profile.root)
+        return self._panel(
+            "loops", columns.of_loops(self._span), loops, room, lambda now: _loop_name(now, names)
+        )
 
     def _gauges(self, room: int) -> list[Text]:
         gauges = columns.gauges_of(self._profile, self._span)
@@ -196,9 +207,9 @@ def _mark(row: Row) -> str:
     return mark + (f" +{formatting.count(row.folded)}" if row.folded else "")
 
 
-def _loop_name(now: columns.LoopNow) -> Text:
+def _loop_name(now: columns.LoopNow, names: ShortNames) -> Text:
     recent = now.recent or now.whole
-    return Text(visible(now.whole.path), "red" if recent.missed else "")
+    return Text(visible(names.joined(paths.split(now.whole.path))), "red" if recent.missed else "")
 
 
 def _gauge_name(now: columns.GaugeNow) -> Text:

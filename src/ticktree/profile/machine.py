@@ -26,6 +26,9 @@ THROTTLED = "machine/throttled"
 # How many threads a library of the program has for one operation, by its name, as they were at the program's end.
 THREADS_PREFIX = "machine/threads/"
 
+# There where a process of the run could not look at its functions in focus, or not all the time: another profiler did.
+FOCUS_UNSEEN = "machine/focus/unseen"
+
 MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED)
 
 # Of each NVIDIA GPU, by the driver's number for it: the share of time in which it had anything to do, bytes of its
@@ -61,7 +64,7 @@ def programs_own(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
     return {
         name: gauge
         for name, gauge in gauges.items()
-        if not is_of_machine(name) and not name.startswith(THREADS_PREFIX)
+        if not is_of_machine(name) and name != FOCUS_UNSEEN and not name.startswith(THREADS_PREFIX)
     }
 
 

@@ -319,7 +319,7 @@ cdef extern from "core/focus_events.h":
         int c_functions, root_count, unfound, keeps_looking
         uint64_t warmup
         tt_section* roots[32]
-    PyMethodDef tt_focus_callbacks[7]
+    PyMethodDef tt_focus_callbacks[8]
     enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY
     tt_focus_state tt_focus
     Py_ssize_t tt_code_extra_index
@@ -337,6 +337,7 @@ cdef extern from "core/focus_events.h":
     bint (*tt_focus_wrap)(PyObject*, int) noexcept
     void (*tt_focus_alone)() noexcept
     int tt_profile_on(int)
+    int tt_profile_is_gone()
     void tt_profile_off_here()
     ctypedef struct tt_opening:
         void* vectorcall

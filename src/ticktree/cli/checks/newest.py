@@ -9,7 +9,7 @@ from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.focus import never_called_of
 from ticktree.errors import TicktreeError
 from ticktree.outputs.writing import formatting
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import FOCUS_UNSEEN, programs_own
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.loading import load
 
@@ -32,6 +32,8 @@ def check(path: Path | None) -> Iterator[str]:
             yield f"{error}."
             return
         raise
+    if FOCUS_UNSEEN in profile.gauges:
+        yield f"{path.name}: another profiler had the place that --focus looks from: calls may be missing."
     for name in never_called_of(profile):
         yield f"{path.name}: --focus {name} was never called."
     reason = why_empty(profile)

@@ -23,6 +23,7 @@ from ticktree.outputs.variants.chief import chief
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile.machine import programs_own
+from ticktree.profile.short_names import ShortNames
 
 
 def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
@@ -51,6 +52,7 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
         "losses": losses(profile),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
+        "short": _short(seen.short_names, nodes),
         "notes": _notes(profile, nodes),
         "outlived": [place for place, node in enumerate(nodes) if outlived(node)],
         "itself": {
@@ -78,6 +80,11 @@ def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
     ticks = max(1, loop.stats.count)
     nodes = {path: profile.root.find(path) for path in sorted(named)}
     return {path: node.steady.sum_ns // ticks for path, node in nodes.items() if node is not None}
+
+
+def _short(names: ShortNames, nodes: Sequence[Node]) -> Mapping[int, str]:
+    every = ((place, names.of(node.name), node.name) for place, node in enumerate(nodes))
+    return {place: short for place, short, name in every if short != name}
 
 
 def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:

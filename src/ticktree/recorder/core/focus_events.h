@@ -24,8 +24,8 @@ static void tt_focus_part_begins(PyObject *code, tt_code_info *info)
     tt_focus_meet(code);
 }
 
-/* A function begins that does not yet tell of its calls by itself. A root does so from now on. */
-static int tt_focus_first_calls(PyObject *code, tt_code_info *info)
+/* A function begins, or goes on, that does not yet tell of its calls by itself. A root does so from now on. */
+static int tt_focus_first_calls(PyObject *code, tt_code_info *info, enum tt_focus_kind kind)
 {
     if (!(info->state & TT_CODE_CHECKED) && tt_code_check(code, info)) {
         info->state |= TT_CODE_MET;
@@ -33,7 +33,7 @@ static int tt_focus_first_calls(PyObject *code, tt_code_info *info)
     }
     if (info->state & TT_CODE_PART) tt_focus_part_begins(code, info);
     if (info->state & TT_CODE_NO_CALL) return 0;
-    int recorded = tt_focus_begin(code, info, TT_FOCUS_START);
+    int recorded = tt_focus_begin(code, info, kind);
     if (recorded && !(info->state & TT_CODE_MET)) {
         info->state |= TT_CODE_MET;
         tt_focus_meet(code);
@@ -41,24 +41,35 @@ static int tt_focus_first_calls(PyObject *code, tt_code_info *info)
     return recorded;
 }
 
-/* PY_START, of every function until it is known: a function that is never called under focus is told of a few times,
- * one that is tells by itself from then on. */
-static PyObject *tt_on_any_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+/* Of every function until it is known: a function that is never called under focus is told of a few times, one that is
+ * tells by itself from then on. */
+static PyObject *tt_on_any(PyObject *const *args, Py_ssize_t count, enum tt_focus_kind kind)
 {
     tt_code_info *info = count ? tt_code_info_of(args[0], 1) : NULL;
     if (!info || !tt_focus.recorder) return tt_again();
     if (info->state & (TT_CODE_MET | TT_CODE_OWN) && !tt_focus.keeps_looking) return tt_never_again();
     if ((info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET) {
-        tt_focus_begin(args[0], info, TT_FOCUS_START);
+        tt_focus_begin(args[0], info, kind);
         return tt_again();
     }
-    tt_focus_first_calls(args[0], info);
+    tt_focus_first_calls(args[0], info, kind);
     if (tt_focus.keeps_looking) return info->state & TT_CODE_OWN ? tt_never_again() : tt_again();
-    if (info->state & (TT_CODE_MET | TT_CODE_OWN | TT_CODE_SLEEPY)) return tt_never_again();
+    if (info->state & (TT_CODE_MET | TT_CODE_OWN | TT_CODE_SLEEPY | TT_CODE_ASLEEP)) return tt_never_again();
     if (++info->outside < TT_FOCUS_OUTSIDE_CAP) return tt_again();
     info->state |= TT_CODE_ASLEEP;
     tt_focus_sleep(args[0]);
     return tt_never_again();
+}
+
+static PyObject *tt_on_any_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    return tt_on_any(args, count, TT_FOCUS_START);
+}
+
+/* A generator that was begun where nobody looked may go on under focus. */
+static PyObject *tt_on_any_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    return tt_on_any(args, count, TT_FOCUS_RESUME);
 }
 
 static PyObject *tt_on_start(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
@@ -67,15 +78,18 @@ static PyObject *tt_on_start(PyObject *Py_UNUSED(self), PyObject *const *args, P
     if (!info) return tt_again();
     if (TT_LIKELY((info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET))
         tt_focus_begin(args[0], info, TT_FOCUS_START);
-    else tt_focus_first_calls(args[0], info);
+    else tt_focus_first_calls(args[0], info, TT_FOCUS_START);
     return tt_again();
 }
 
+/* PY_RESUME of what tells of it by itself, and every PY_THROW there is. */
 static PyObject *tt_on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
-    tt_code_info *info = count ? tt_code_info_of(args[0], 0) : NULL;
-    if (info && (info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET)
+    tt_code_info *info = count ? tt_code_info_of(args[0], tt_focus.open != 0) : NULL;
+    if (!info) return tt_again();
+    if (TT_LIKELY((info->state & (TT_CODE_MET | TT_CODE_PART)) == TT_CODE_MET))
         tt_focus_begin(args[0], info, TT_FOCUS_RESUME);
+    else tt_focus_first_calls(args[0], info, TT_FOCUS_RESUME);
     return tt_again();
 }
 
@@ -91,6 +105,26 @@ static PyObject *tt_on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, P
     return tt_again();
 }
 
+static void tt_focus_wake(PyObject *code)
+{
+    tt_code_info *info = tt_code_info_of(code, 0);
+    if (!info || !(info->state & TT_CODE_ASLEEP)) return;
+    info->state = (info->state & ~(uint32_t)TT_CODE_ASLEEP) | TT_CODE_SLEEPY;
+    tt_focus_meet(code);
+}
+
+/* `next(generator)` and the like, whose code no name leads to. */
+static void tt_focus_wake_generator(PyObject *generator)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyObject *code = (PyObject *)PyGen_GetCode((PyGenObject *)generator);
+    tt_focus_wake(code);
+    Py_DECREF(code);
+#else
+    (void)generator; /* nobody tells of CALL there */
+#endif
+}
+
 /* CALL: what is called under another name than its own is woken here; and C functions begin, where they are asked for. */
 static PyObject *tt_on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
@@ -98,14 +132,10 @@ static PyObject *tt_on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py
     PyObject *callable = args[2];
     if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
     if (PyFunction_Check(callable)) {
-        PyObject *code = PyFunction_GET_CODE(callable);
-        tt_code_info *info = tt_code_info_of(code, 0);
-        if (info && info->state & TT_CODE_ASLEEP) {
-            info->state = (info->state & ~(uint32_t)TT_CODE_ASLEEP) | TT_CODE_SLEEPY;
-            tt_focus_meet(code);
-        }
-    } else if (tt_focus.c_functions) {
-        tt_focus_c_begin(callable);
+        tt_focus_wake(PyFunction_GET_CODE(callable));
+    } else {
+        if (count > 3 && PyGen_CheckExact(args[3])) tt_focus_wake_generator(args[3]);
+        if (tt_focus.c_functions) tt_focus_c_begin(callable);
     }
     return tt_focus.c_functions ? tt_again() : tt_never_again();
 }
@@ -118,7 +148,8 @@ static PyObject *tt_on_c_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUS
 
 #define TT_CALLBACK(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
 static PyMethodDef tt_focus_callbacks[] = {
-    TT_CALLBACK("any_start", tt_on_any_start), TT_CALLBACK("start", tt_on_start), TT_CALLBACK("resume", tt_on_resume),
+    TT_CALLBACK("any_start", tt_on_any_start), TT_CALLBACK("any_resume", tt_on_any_resume),
+    TT_CALLBACK("start", tt_on_start),         TT_CALLBACK("resume", tt_on_resume),
     TT_CALLBACK("end", tt_on_end),             TT_CALLBACK("yielded", tt_on_yield), TT_CALLBACK("call", tt_on_call),
     TT_CALLBACK("c_end", tt_on_c_end),
 };
@@ -233,16 +264,35 @@ static int tt_profile_on(int displace)
     return 1;
 }
 
+/* Displaced by another, which may have gone again meanwhile: what was called since was not seen. */
+static int tt_profile_is_gone(void)
+{
+    return tt_focus.recorder && tt_profile_looks() && tt_thread_state()->c_profilefunc != tt_profile;
+}
+
 static void tt_profile_off_here(void) { tt_profile_off(tt_thread_state()); }
 
 #else /* there is sys.monitoring */
 static int (*tt_focus_wrap)(PyObject *code, int root);
 static int tt_profile_on(int Py_UNUSED(displace)) { return 0; }
+static int tt_profile_is_gone(void) { return 0; }
 static void tt_profile_off_here(void) {}
 #endif
 
 /* Set by the Cython side: a wrapped root was called in a thread that has a profile function of its own. */
 static void (*tt_focus_alone)(void);
+
+#if PY_VERSION_HEX < 0x030C0000
+/* Another profiler was started while a wrapped root ran. */
+static __attribute__((noinline)) void tt_opening_was_displaced(tt_recorder *recorder)
+{
+    PyObject *type, *value, *trace;
+    tt_focus_settle(recorder);
+    PyErr_Fetch(&type, &value, &trace);
+    tt_focus_alone();
+    PyErr_Restore(type, value, trace);
+}
+#endif
 
 /* A root that is wrapped: while it runs, the calls of its thread are seen. */
 typedef struct {
@@ -261,11 +311,12 @@ static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t c
     if (recorder && recorder->recording && state->c_profilefunc != tt_profile) {
         if (state->c_profilefunc) tt_focus_alone();
         else {
+            if (tt_focus.open) tt_focus_settle(recorder);
             PyEval_SetProfile(tt_profile, NULL);
             tt_profile_extents++;
             PyObject *result = PyObject_Vectorcall(function, args, count, names);
             tt_profile_extents--;
-            if (state->c_profilefunc != tt_profile) tt_focus_settle(recorder);
+            if (state->c_profilefunc != tt_profile && tt_focus.recorder == recorder) tt_opening_was_displaced(recorder);
             if (!tt_profile_looks()) tt_profile_off(state); /* PyEval_SetProfile keeps the exception */
             return result;
         }

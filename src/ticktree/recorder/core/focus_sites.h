@@ -137,8 +137,16 @@ static __attribute__((noinline)) tt_frame *tt_focus_beneath(const tt_stack *stac
     return frame;
 }
 
+/* Whether a call sleeps, or one that it is in, whatever contexts they were entered in. */
+static int tt_focus_sleeps(const tt_recorder *recorder, const tt_frame *frame, tt_pyframe *now)
+{
+    for (; frame; frame = tt_parent_frame(recorder, frame))
+        if (tt_asleep(frame, now)) return 1;
+    return 0;
+}
+
 /* The call under focus that is open around a call entered here; NULL: none is. What a sleeping coroutine has started
- * runs beside it, not in it. */
+ * runs beside it, not in it; so does what an event loop calls back in a copy of its context. */
 static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_stack *stack, tt_frame *around,
                                         tt_pyframe *now)
 {
@@ -146,7 +154,7 @@ static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_st
     while (frame && !(frame->flags & TT_FRAME_FOCUS))
         frame = frame->flags & TT_FRAME_LOST ? tt_below(frame) : tt_parent_frame(recorder, frame);
     if (TT_LIKELY(stack == &stack->thread->base)) return frame;
-    if (frame && !tt_sleeps(recorder, stack, frame, now)) return frame;
+    if (frame && !tt_focus_sleeps(recorder, frame, now)) return frame;
     return tt_focus_beneath(stack, now);
 }
 

@@ -71,7 +71,11 @@ def begin_focus(
         from ticktree.recorder.focus.profiling import Profiling
 
         eye = Profiling(recorder, names, depth, c_functions, warmup)
-    eye.begin()
+    try:
+        eye.begin()
+    except TicktreeError:
+        eye.note_unseen()
+        raise
     _eyes.append(eye)
 
 

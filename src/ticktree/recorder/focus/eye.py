@@ -22,6 +22,9 @@ from ticktree.recorder.focus.naming import (
 from ticktree.recorder.focus.parts import holder_of, is_part
 from ticktree.recorder.focus.roots import Root, found_root
 
+# As the profile has it: where nothing was seen, "was never called" would be another statement.
+_UNSEEN = "machine/focus/unseen"
+
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH120, PTH100
 
 # What the native side takes from `which`.
@@ -74,6 +77,10 @@ class Eye(ABC):
         focus_begin(
             self.recorder, self, self.depth, len(self.roots), self.c_functions, keeps_looking, self.warmup
         )
+
+    def note_unseen(self) -> None:
+        """Notes in what is recorded that functions in focus may have been called where nobody looked."""
+        self.recorder.gauge(_UNSEEN, 1)
 
     # -- asked by the native side ---------------------------------------------------------------------------------
 

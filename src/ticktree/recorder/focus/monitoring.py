@@ -104,7 +104,9 @@ class Monitoring(Eye):
         """Its beginning is heard of, and the rest once it begins under focus: another may merely bear its name."""
         self._met.append(weakref.ref(code))
         monitoring = _monitoring()
-        monitoring.set_local_events(self._teller, code, monitoring.events.PY_START)
+        monitoring.set_local_events(
+            self._teller, code, monitoring.events.PY_START | monitoring.events.PY_RESUME
+        )
 
     def _is_wanted(self, name: str) -> bool:
         return name in self._wanted or (name.startswith("__") and name.endswith("__"))
@@ -114,9 +116,9 @@ class Monitoring(Eye):
         call: Callable[..., Any]
         self._met: list[weakref.ref[CodeType]] = []
         tell = focus_callbacks(monitoring.DISABLE)
-        start = "any_start" if self._alone else "start"
+        begins = {events.PY_START: tell["any_start"], events.PY_RESUME: tell["any_resume"]}
         heard = {
-            events.PY_START: tell[start],
+            events.PY_START: tell["start"],
             events.PY_RESUME: tell["resume"],
             events.PY_THROW: tell["resume"],
             events.PY_RETURN: tell["end"],
@@ -124,17 +126,20 @@ class Monitoring(Eye):
             events.PY_UNWIND: tell["end"],
             events.CALL: tell["call"],
         }
+        if self._alone:
+            heard |= begins
         if self.c_functions:
             heard |= {events.C_RETURN: tell["c_end"], events.C_RAISE: tell["c_end"]}
         self._heard = tuple(heard)
         self._local = events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD | events.CALL
         for event, call in heard.items():
             monitoring.register_callback(self._teller, event, call)
-        everywhere = events.PY_UNWIND | events.PY_THROW
+        for event, call in begins.items():
+            monitoring.register_callback(self._finder, event, call)
+        looks, everywhere = events.PY_START | events.PY_RESUME, events.PY_UNWIND | events.PY_THROW
         if not self._alone:
-            monitoring.register_callback(self._finder, events.PY_START, tell["any_start"])
-            monitoring.set_events(self._finder, events.PY_START)
-        monitoring.set_events(self._teller, everywhere | (events.PY_START if self._alone else 0))
+            monitoring.set_events(self._finder, looks)
+        monitoring.set_events(self._teller, everywhere | (looks if self._alone else 0))
         monitoring.restart_events()  # an earlier focus may have turned them off
 
 

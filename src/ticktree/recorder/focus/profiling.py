@@ -21,7 +21,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, cast
 
 from ticktree.errors import TicktreeError
-from ticktree.recorder._native import Opening, focus_profile_off, focus_profile_on
+from ticktree.recorder._native import Opening, focus_profile_is_gone, focus_profile_off, focus_profile_on
 from ticktree.recorder.focus.eye import Eye
 from ticktree.recorder.focus.roots import place_of
 
@@ -42,6 +42,7 @@ class Profiling(Eye):
         if sys.getprofile() is not None:
             raise TicktreeError(_TAKEN)
         self._wrapped: list[tuple[Any, str, Any, Any]] = []
+        self._thread = threading.get_ident()
         self.watch(keeps_looking=False)
         if not focus_profile_on():
             super().end()
@@ -52,6 +53,8 @@ class Profiling(Eye):
 
     def end(self) -> None:
         """Takes it back, and unwraps what is still wrapped as it was."""
+        if threading.get_ident() == self._thread and focus_profile_is_gone():
+            self.alone()
         super().end()
         focus_profile_off()
         if self._in_threads and threading._profile_hook is _begin_in_thread:
@@ -66,9 +69,10 @@ class Profiling(Eye):
     want = sleep = meet
 
     def alone(self) -> None:
-        """A root runs where another profiler looks."""
+        """A root runs where another profiler looks, or may have run where one did."""
         if not self._said:
             self._said = True
+            self.note_unseen()
             print("ticktree: another profiler is on: --focus records nothing while it is", file=sys.stderr)
 
     def wrap(self, code: CodeType, at: int) -> bool:

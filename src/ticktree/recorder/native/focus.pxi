@@ -159,6 +159,11 @@ def focus_profile_on(bint displace=False):
     return bool(tt_profile_on(displace))
 
 
+def focus_profile_is_gone():
+    """Whether the calling thread was to be told of all its calls, and another profiler has ended that."""
+    return bool(tt_profile_is_gone())
+
+
 def focus_profile_off():
     """Takes the calling thread's profile function back, if it is ours."""
     tt_profile_off_here()
