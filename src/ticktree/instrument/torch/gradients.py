@@ -181,9 +181,8 @@ class Gradients:
             for optimizer, watched, states in before:
                 if states == _states(optimizer, watched):
                     continue
-                if (
-                    optimizer is stepping
-                ):  # its closure called for the pass: what it writes is for this very step
+                # A step's closure called for the pass: what it writes is for this very step.
+                if optimizer is stepping:
                     self.use(this, watched)
                 else:
                     watched.written_by.append(this)
