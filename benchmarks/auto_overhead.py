@@ -73,16 +73,16 @@ class Turning(NamedTuple):
 
 
 TURNING = (
-    Turning("an update of a tiny network", "tiny", ("torch",), 200, target=False),
-    Turning("a step of SAC in one file", "sac", ("gymnasium", "torch"), 100),
-    Turning("a round of PPO in one file, vector of envs", "ppo", ("gymnasium", "torch"), 40),
+    Turning("an update of a tiny network", "tiny", ("torch",), 5000, target=False),
+    Turning("a step of SAC in one file", "sac", ("gymnasium", "torch"), 3000),
+    Turning("a round of PPO in one file, vector of envs", "ppo", ("gymnasium", "torch"), 1000),
     Turning(
         "an update of parallel_trainer, its learner",
         "parallel_trainer",
         ("gymnasium", "mujoco", "torch"),
-        30,
+        1000,
     ),
-    Turning("an update of visual_sac", "visual_sac", ("cv2", "gymnasium", "pygame", "torch"), 30),
+    Turning("an update of visual_sac", "visual_sac", ("cv2", "gymnasium", "pygame", "torch"), 150),
 )
 PLAIN = (sys.executable,)
 MARKED = (*TICKTREE, "--no-auto")
