@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from focus_samples import Sample, below, samples
+from focus_samples import Sample, below, fixtures
 
-from ticktree.recorder.focus import begin_focus, end_focus
+from ticktree.recorder.focus import begin_focus
 from ticktree.session import Recorder
 
-
-@pytest.fixture(name="recorder")
-def _recorder() -> Iterator[Recorder]:
-    yield Recorder(virtual_clock=True)
-    end_focus()
-
-
-@pytest.fixture(name="sample")
-def _sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> Iterator[Sample]:
-    """Imports a module of the given source, called `focus_generators`, in which `advance(ns)` moves the clock."""
-    yield from samples("focus_generators", "", tmp_path, monkeypatch, recorder)
+_recorder, _sample = fixtures("focus_generators")
 
 
 def told(recorder: Recorder) -> dict[str, Any]:

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from focus_samples import Sample, below, samples
+from focus_samples import Sample, below, fixtures
 
-from ticktree.recorder.focus import begin_focus, end_focus
+from ticktree.recorder.focus import begin_focus
 from ticktree.session import Recorder
 
 F = "f : parts_sample.py @ L3"
 
 
-@pytest.fixture(name="recorder")
-def _recorder() -> Iterator[Recorder]:
-    yield Recorder(virtual_clock=True)
-    end_focus()
-
-
-@pytest.fixture(name="sample")
-def _sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> Iterator[Sample]:
-    head = "\ndef f(x): advance(1); return x\n"
-    yield from samples("parts_sample", head, tmp_path, monkeypatch, recorder)
+_recorder, _sample = fixtures("parts_sample", "\ndef f(x): advance(1); return x\n")
 
 
 def below_root(recorder: Recorder) -> dict[str, Any]:

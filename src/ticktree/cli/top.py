@@ -16,14 +16,13 @@ from ticktree.cli.screen import is_terminal
 from ticktree.errors import TicktreeError
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.loading import find_run
+from ticktree.run.niceness import ONLOOKER
 
 if TYPE_CHECKING:
     from ticktree.live.source import Source
 
 _LEAST_S = 0.1
 _LONGEST_S = 3600.0
-# Below everything else on this machine: it is there to look on.
-_NICENESS = 10
 
 
 def seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
@@ -74,7 +73,7 @@ def command(run: Path | None, every: float, last: float) -> None:
     finish_abandoned()
     source = _source(run)
     with suppress(OSError):
-        os.nice(_NICENESS)
+        os.nice(ONLOOKER)
     Top(source, every, last, why_empty).run()
 
 

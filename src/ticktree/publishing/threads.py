@@ -9,8 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-# On top of the supervisor's own: together that of `ticktree top`.
-_NICENESS = 5
+from ticktree.run.niceness import ONLOOKER, SUPERVISOR
 
 
 def started(work: Callable[[], None], name: str) -> threading.Thread:
@@ -30,5 +29,5 @@ def started(work: Callable[[], None], name: str) -> threading.Thread:
 def _step_back_and(work: Callable[[], None]) -> None:
     if sys.platform == "linux":  # elsewhere it would be all of the process
         with suppress(OSError):
-            os.nice(_NICENESS)
+            os.nice(ONLOOKER - SUPERVISOR)
     work()

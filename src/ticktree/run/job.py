@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.run.atomic import write_atomically
+from ticktree.run.naming import clean_name
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -162,7 +162,7 @@ def _write(run: RunDirectory, name: str, content: bytes) -> None:
 
 def _file_name(run_id: str) -> str:
     """An id as a file may be called: it is another machine's word."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_id).strip("-.") or "run"
+    name = clean_name(run_id, longest=None)
     if len(name) <= _LONGEST:
         return name
     return f"{name[:_LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"

@@ -13,9 +13,9 @@ MACHINE = "machine.json"
 RANK = r"rank-\d+\.json"
 
 
-def clean_name(name: str) -> str:
-    """`name` with what is a nuisance in file names replaced; never empty, never long."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:64] or "run"
+def clean_name(name: str, longest: int | None = 64) -> str:
+    """`name` with what is a nuisance in file names replaced; never empty, never longer than `longest`."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:longest] or "run"
 
 
 def make_unique(out: Path, name: str) -> Path:

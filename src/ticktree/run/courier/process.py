@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.recorder import OFF_VARIABLE
+from ticktree.run.niceness import ONLOOKER, SUPERVISOR
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -20,8 +21,6 @@ EVERY_S = 1.0
 _REST = 19
 _LONGEST_REST_S = 60.0
 _PATIENCE_S = 1.0
-# On top of the supervisor's own: together that of `ticktree top`.
-_NICENESS = 5
 
 
 class CourierProcess:
@@ -70,7 +69,7 @@ def main(path: str, every: str) -> None:
     from ticktree.run.courier.courier import Courier
     from ticktree.run.directory import RunDirectory
 
-    os.nice(_NICENESS)
+    os.nice(ONLOOKER - SUPERVISOR)
     run = RunDirectory.join(Path(path))
     courier = Courier(run, int(every))
     rest_s = EVERY_S

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from typing import NoReturn
 
 from ticktree.errors import TicktreeError
+from ticktree.run.niceness import SUPERVISOR
 from ticktree.run.supervision.signals import SignalInbox
 from ticktree.run.supervision.terminal import Terminal, in_a_pipeline
 
@@ -130,7 +131,7 @@ def _keep_standard_streams_free() -> None:
 
 def _step_back() -> None:
     """Leave the stage to the program."""
-    os.nice(5)  # We share the cores with what is being measured.
+    os.nice(SUPERVISOR)  # We share the cores with what is being measured.
     # Whoever reads the program's output waits for its end, not for ours.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
