@@ -135,7 +135,9 @@ class Answering:
 
 
 def names_in(context):
-    return " ".join(sorted(name for name, _ in context.invocation_metadata() if name != "user-agent")).encode()
+    return " ".join(
+        sorted(name for name, _ in context.invocation_metadata() if name != "user-agent")
+    ).encode()
 
 
 @pytest.fixture
