@@ -18,8 +18,8 @@ def mark_by_hand(Recorder recorder):
     """From now on: the program has sections of its own. Instruments' sections are none."""
     if not recorder.by_hand:
         recorder.by_hand = True
-        if recorder.lone is not None:
-            tt_lone_end(&recorder.lone.core)
+        if recorder.lone:
+            tt_lone_end(&(<Section>recorder.lone[0]).core)
 
 
 def tick_unmarked(Section section):
@@ -32,7 +32,8 @@ def tick_unmarked(Section section):
     if recorder.by_hand:
         tt_lone_end(&section.core)
         return False
-    recorder.lone = section
+    if not recorder.lone or recorder.lone[0] is not section:
+        recorder.lone = [section]
     return bool(tt_lone_tick(&section.core))
 
 
