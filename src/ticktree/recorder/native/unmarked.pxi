@@ -7,8 +7,7 @@ cdef void notice_hand(Recorder recorder) noexcept:
         return
     try:
         frame = tt_calling_frame()
-        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
-        if not module.startswith("ticktree.instrument"):
+        if frame == NULL or not is_instruments(<object>frame):
             mark_by_hand(recorder)
     except Exception:
         pass
