@@ -3,6 +3,7 @@ from __future__ import annotations
 import abc
 import copy
 import functools
+import gc
 import inspect
 import pickle
 import threading
@@ -307,3 +308,21 @@ def test_off_for_good_gives_the_function_back_unchanged(run_python):
         """,
         TICKTREE_OFF="1",
     )
+
+
+def test_a_timed_function_that_is_made_to_look_like_another_calls_its_own(recorder):
+    def other(number):
+        return number
+
+    def make():
+        @functools.wraps(other)
+        @recorder.timed
+        def around(number):
+            return "around", other(number)
+
+        return around
+
+    around = make()
+    gc.collect()
+    assert around.__wrapped__ is other
+    assert [around(number) for number in range(3)] == [("around", 0), ("around", 1), ("around", 2)]

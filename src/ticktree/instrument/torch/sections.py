@@ -75,8 +75,8 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
     def make(build: Callable[..., Any]) -> Callable[..., Any]:
         def _wrap(self: Any, value: Any) -> Any:
             if isinstance(value, TimedFunction):
-                source = builder.AttrSource(self.source, "__wrapped__")
-                return builder.VariableBuilder(self.tx, source)(value.__wrapped__)
+                source = builder.AttrSource(self.source, "_function")
+                return builder.VariableBuilder(self.tx, source)(value._function)
             if isinstance(value, Section):
                 made = builder.SourcelessBuilder.create(self.tx, _section)
                 return made.call_function(self.tx, [], {})
@@ -97,7 +97,7 @@ def wrap_methods(patches: Patches, objects: ModuleType) -> None:
     def make(look_up: Callable[..., Any]) -> Callable[..., Any]:
         def lookup_class_mro_attr(self: Any, name: str) -> Any:
             found = look_up(self, name)
-            return found.__wrapped__ if isinstance(found, TimedFunction) else found
+            return found._function if isinstance(found, TimedFunction) else found
 
         return lookup_class_mro_attr
 

@@ -169,12 +169,13 @@ cdef class Opening:
     """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring."""
 
     cdef tt_opening core
+    cdef object function  # as in TimedFunction
     cdef public object __wrapped__
     cdef dict __dict__
     cdef object __weakref__
 
     def __cinit__(self, function):
-        self.__wrapped__ = function
+        self.function = self.__wrapped__ = function
         self.core.vectorcall = <void*>tt_opening_call
         self.core.function = <PyObject*>function
 

@@ -6,13 +6,14 @@ cdef class TimedFunction:
     """A function that is a section whenever it is called. Binds as a method, keeps name, signature and docstring."""
 
     cdef tt_timed core
+    cdef readonly object _function  # what is called: `functools.wraps` around this sets `__wrapped__` to another
     cdef public object __wrapped__
     cdef readonly Section section
     cdef dict __dict__
     cdef object __weakref__
 
     def __cinit__(self, function, Section section, *_of_subclasses, **_named_of_subclasses):
-        self.__wrapped__ = function
+        self._function = self.__wrapped__ = function
         self.section = section
         self.core.vectorcall = <void*>tt_timed_call
         self.core.call = PyVectorcall_Function(<PyObject*>function)
