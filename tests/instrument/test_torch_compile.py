@@ -141,15 +141,21 @@ def test_sections_leave_no_trace_in_a_graph_which_stays_whole(recorded):
                 with made:
                     return x * x
 
+        class Whole(torch.nn.Module):
+            @ticktree.timed
+            def forward(self, x):
+                return x + 5
+
         def main():
             net, x = Net(), torch.arange(3.0)
             want = net(x)
             compiled = torch.compile(net, backend="eager", fullgraph=True)
             with ticktree.section("compiled"):
                 print(all(torch.equal(compiled(x), want) for _ in range(5)))
+            print(torch.compile(Whole(), backend="eager", fullgraph=True)(x).tolist())
         """
     )
-    assert recorded.output == "True\n"
+    assert recorded.output == "True\n[5.0, 6.0, 7.0]\n"
     plain = profile.root.at("forward Net")
     assert plain.count == 1
     assert "named" in {node.name for _, _, node in plain.walk()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 from ticktree.instrument.patches import Patches
@@ -26,6 +26,7 @@ def leave_no_trace(instrument: str) -> None:
     if is_first:
         _patches.watch("torch._dynamo.variables.builder", partial(wrap, _patches))
         _patches.watch("torch._dynamo.variables.user_defined", partial(wrap_methods, _patches))
+        _patches.watch("torch._dynamo.trace_rules", partial(wrap_rules, _patches))
 
 
 def let_go(instrument: str) -> None:
@@ -102,3 +103,17 @@ def wrap_methods(patches: Patches, objects: ModuleType) -> None:
         return lookup_class_mro_attr
 
     patches.wrap(objects.UserDefinedObjectVariable, "lookup_class_mro_attr", make)
+
+
+def wrap_rules(patches: Patches, rules: ModuleType) -> None:
+    """Wraps where it looks which file a method is in, and stops where it is in none (torch._dynamo.trace_rules)."""
+
+    def make(check: Callable[..., Any]) -> Callable[..., Any]:
+        def check_verbose(obj: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(obj, MethodType) and isinstance(obj.__func__, TimedFunction):
+                obj = MethodType(obj.__func__._function, obj.__self__)
+            return check(obj, *args, **kwargs)
+
+        return check_verbose
+
+    patches.wrap(rules, "check_verbose", make)
