@@ -4,8 +4,10 @@
 
 #include "builtins.h"
 
-#define TT_ACQUAINTANCES 128 /* most that are kept; of more, and seldom of fewer, some are asked about again */
+#define TT_ACQUAINTANCES_HASH_BITS 5
 #define TT_ACQUAINTANCES_ALIKE 4 /* of one hash */
+/* Most that are kept; of more, and seldom of fewer, some are asked about again. */
+#define TT_ACQUAINTANCES (TT_ACQUAINTANCES_ALIKE << TT_ACQUAINTANCES_HASH_BITS)
 
 typedef struct {
     PyObject *object; /* where it is, or was: only the reference tells */
@@ -25,8 +27,10 @@ static inline int tt_is_attended(PyObject *section) { return Py_TYPE(section)->t
 /* The places, TT_ACQUAINTANCES_ALIKE of them, of which one is an object's if it is known; the latest is the first. */
 static inline tt_acquaintance *tt_acquaintances_of(tt_acquaintances *known, const PyObject *object)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u; /* Fibonacci hashing: Knuth, TAOCP 6.4 */
-    return &known->met[(hash >> 32) * TT_ACQUAINTANCES_ALIKE % TT_ACQUAINTANCES];
+    /* Fibonacci hashing: Knuth, TAOCP 6.4. Of the product the highest bits: they spread what lies in a row, as objects
+     * made one after the other do, where those in the middle bring most of it together. */
+    uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
+    return &known->met[(hash >> (64 - TT_ACQUAINTANCES_HASH_BITS)) * TT_ACQUAINTANCES_ALIKE];
 }
 
 static inline int tt_is_acquaintance(const tt_acquaintance *met, const PyObject *object)
