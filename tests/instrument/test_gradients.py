@@ -9,7 +9,7 @@ import pytest
 import ticktree
 from ticktree.analysis.rules import no_compilation, unused_gradients
 from ticktree.instrument import torch
-from ticktree.instrument.torch import gradients
+from ticktree.instrument.torch import flops, gradients
 from ticktree.instrument.torch.gradients import FIRST_CALLS, Gradients
 from ticktree.recorder import Layer, OutermostFunction
 
@@ -109,6 +109,13 @@ class Training:
         node = profile.root.children.get(gradients.SECTION)
         gauge = profile.gauges.get(gradients.GAUGE)
         return (node.count if node else 0), (gauge.last if gauge else None)
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """Those that are made here are let go of, as uninstalling does: there are 64 layers in a process."""
+    yield
+    flops.tell_nobody()
 
 
 @pytest.fixture
