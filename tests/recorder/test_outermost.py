@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import weakref
 
 import pytest
@@ -71,6 +72,30 @@ def test_what_comes_before_is_called_once_and_its_mistakes_are_nobodys(recorder)
     recorder.disable()
     assert outer("b") == "b"
     assert seen == ["a"]
+
+
+@pytest.mark.parametrize("asked", ["before", "unless", "sections"])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError, SystemExit])
+def test_what_a_signals_handler_raises_while_we_are_asked_is_the_programs(recorder, asked, raised):
+    def handler(*_):
+        raise raised
+
+    def interrupted(*_):
+        signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        section, called = recorder.timed_section("call", NO_SITE), []
+        layer = Layer()
+        call = OutermostFunction(called.append, section, layer, **{asked: interrupted})
+        with pytest.raises(raised):
+            call("a")
+        assert (called, layer.within, is_inside(recorder)) == ([], None, False)
+        OutermostFunction(called.append, section, layer)("b")
+        assert called == ["b"]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert paths(recorder) == {"call": 1}
 
 
 def test_an_exception_leaves_the_layer(recorder):

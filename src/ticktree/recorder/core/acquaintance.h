@@ -53,7 +53,23 @@ static void tt_get_acquainted(tt_acquaintances *known, PyObject *object, PyObjec
     Py_XDECREF(oldest.section);
 }
 
-/* The section of an object: known, or what `sections` gives. New reference, or NULL without an exception. */
+/* What we call before a program's own call may go wrong, and that is none of the program's affair; what a signal's
+ * handler raises meanwhile is: Ctrl-C, a time that is up. So mistakes of the usual kinds are forgotten, and no others.
+ * Whether there is no exception any more. */
+static int tt_forget_mistake(void)
+{
+    PyObject *kinds[] = {PyExc_TypeError,   PyExc_ValueError,      PyExc_AttributeError,
+                         PyExc_LookupError, PyExc_ArithmeticError, PyExc_RuntimeError};
+    PyObject *raised = PyErr_Occurred();
+    unsigned at = 0;
+    while (raised && at < sizeof kinds / sizeof *kinds && !PyErr_GivenExceptionMatches(raised, kinds[at])) at++;
+    if (raised && at == sizeof kinds / sizeof *kinds) return 0;
+    PyErr_Clear();
+    return 1;
+}
+
+/* The section of an object: known, or what `sections` gives. New reference, or NULL: there is none, or what was raised
+ * meanwhile is the program's. */
 static inline PyObject *tt_section_of(tt_acquaintances *known, PyObject *sections, PyObject *object)
 {
     const tt_acquaintance *alike = tt_acquaintances_of(known, object);
@@ -67,7 +83,7 @@ static inline PyObject *tt_section_of(tt_acquaintances *known, PyObject *section
         tt_get_acquainted(known, object, section);
         return section;
     }
-    PyErr_Clear();
+    if (!section) tt_forget_mistake();
     Py_XDECREF(section);
     return NULL;
 }

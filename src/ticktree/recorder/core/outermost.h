@@ -42,22 +42,22 @@ static inline int tt_is_within(const tt_outermost *outermost, const PyObject *ob
     return !outermost->of_each || *tt_within(outermost->layer) == object;
 }
 
-/* What comes before a call is ours, and its mistakes are none of the program's. */
-static void tt_before_outermost(const tt_outermost *outermost, PyObject *object)
+/* False where what was raised meanwhile is the program's. */
+static int tt_before_outermost(const tt_outermost *outermost, PyObject *object)
 {
-    if (!outermost->before || !object) return;
+    if (!outermost->before || !object) return 1;
     PyObject *done = PyObject_CallOneArg(outermost->before, object);
-    if (done) Py_DECREF(done);
-    else PyErr_Clear();
+    Py_XDECREF(done);
+    return done || tt_forget_mistake();
 }
 
+/* Negative where what was raised meanwhile is the program's. */
 static int tt_goes_unrecorded(const tt_outermost *outermost)
 {
     if (!outermost->unless) return 0;
     PyObject *answer = PyObject_CallNoArgs(outermost->unless);
-    if (!answer) PyErr_Clear();
     Py_XDECREF(answer);
-    return answer == Py_True;
+    return answer || tt_forget_mistake() ? answer == Py_True : -1;
 }
 
 /* Whether this call takes the detour; one that need not yet is counted. */
@@ -111,12 +111,12 @@ static inline PyObject *tt_plain_call(const tt_timed *timed, PyObject *const *ar
     return call(timed->function, args, count, names);
 }
 
-/* New reference. */
+/* New reference; NULL where what was raised meanwhile is the program's. */
 static PyObject *tt_section_of_call(tt_outermost *outermost, const tt_timed *timed, PyObject *object)
 {
     PyObject *section = NULL;
     if (outermost->sections && object) section = tt_section_of(&outermost->known, outermost->sections, object);
-    if (section) return section;
+    if (section || PyErr_Occurred()) return section;
     section = tt_whence_section(outermost->whence);
     if (!section) section = timed->section->object;
     Py_INCREF(section);
@@ -128,8 +128,9 @@ static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed
 {
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
     if (tt_is_detoured(outermost->detour)) return tt_detoured_call(outermost->detour->way, timed, args, count, names);
-    tt_before_outermost(outermost, object);
+    if (!tt_before_outermost(outermost, object)) return NULL;
     PyObject *section = tt_section_of_call(outermost, timed, object), *result;
+    if (TT_UNLIKELY(!section)) return NULL;
     if (TT_UNLIKELY(tt_is_attended(section))) result = tt_attended_call(section, timed, args, count, names);
     else {
         tt_section *core = &((tt_section_object *)section)->core;
@@ -146,8 +147,10 @@ static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
     tt_outermost *outermost = (tt_outermost *)((char *)self + tt_outermost_offset);
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    if (tt_is_within(outermost, object) || !timed->section->recorder->recording || tt_goes_unrecorded(outermost))
+    if (tt_is_within(outermost, object) || !timed->section->recorder->recording)
         return tt_plain_call(timed, args, count, names);
+    int unrecorded = tt_goes_unrecorded(outermost);
+    if (TT_UNLIKELY(unrecorded)) return unrecorded < 0 ? NULL : tt_plain_call(timed, args, count, names);
     uint64_t layer = outermost->layer, around = tt_inside & layer;
     PyObject **within = layer ? tt_within(layer) : NULL, *around_object = within ? *within : NULL;
     tt_inside |= layer;
