@@ -222,6 +222,23 @@ def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
     assert paths(recorder) == {"own": 4}
 
 
+def test_a_way_that_is_given_up_is_not_taken_by_what_goes_with_it(recorder):
+    detour, said = Detour(), []
+    call = OutermostFunction(lambda: "plain", recorder.timed_section("own", NO_SITE), Layer(), detour=detour)
+
+    class Way:
+        def take(self, function):
+            return "detour"
+
+        def __del__(self):
+            said.append(call())
+
+    detour.way = Way().take
+    assert call() == "detour"
+    detour.way = None
+    assert said == ["plain"]
+
+
 def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
     detour = Detour()
     detour.way = lambda function: 1 / 0

@@ -53,8 +53,8 @@ cdef class Detour:
 
     @way.setter
     def way(self, way):
-        self.kept = way
-        self.core.way = <PyObject*>way if way is not None else NULL
+        self.core.way = or_null(way)
+        self.kept = way  # the last: what goes with the way before may make a call
 
     @property
     def after(self):
