@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.notes import recursion_notes
 from ticktree.outputs.report.rows import Row, tree_rows
 from ticktree.outputs.writing.formatting import count, counted, time
 from ticktree.profile import Node, Profile
@@ -65,12 +66,14 @@ def _title(row: Row) -> str:
 
 def _figures(row: Row) -> str:
     figures = [time(row.mean_ns)] if row.mean_ns is not None else []
-    if row.stats.count:
+    if row.stats.count and row.stats.is_known:
         figures += [f"p50 {time(row.stats.p50_ns)}", f"p99 {time(row.stats.p99_ns)}"]
     if row.calls is not None:
         figures.append(counted(row.calls, "call") if row.calls == 1 else f"{count(row.calls)} calls")
     if row.share is not None:
         figures.append(f"{100 * row.share:.3g}%")
+    for node in row.nodes if row.kind in ("section", "wait") else ():
+        figures += recursion_notes(node)
     return ", ".join(figures)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ticktree.analysis.machine.ceilings import Ceilings
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.shapes.recursion import Recursion
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
@@ -27,6 +28,7 @@ def notes_of(node: Node, options: ViewOptions, here: Ceilings | None = None) -> 
 def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
+    yield from recursion_notes(node)
     if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:
@@ -41,6 +43,16 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
         yield f"device time unsupported: {visible(node.device)}"
     if options.call_sites:
         yield from _call_sites(node)
+
+
+def recursion_notes(node: Node) -> Iterator[str]:
+    """Yield how deep a recursion went, as far as it was recorded, and whether its time is without what recurses."""
+    if not isinstance(node, Recursion):
+        return
+    if node.levels > 1:
+        yield f"recursive: {formatting.count(node.levels)} levels, {formatting.counted(node.entered, 'call')}"
+    if node.is_part:
+        yield "without what recurses"
 
 
 def _on_the_host(node: Node) -> list[Node]:
