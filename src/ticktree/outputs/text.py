@@ -67,7 +67,7 @@ def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
 
 
 def _operation(path: str, names: ShortNames) -> str:
-    whole = visible(path)
+    whole = visible(paths.plain(path))
     return whole if _name(whole) == whole else visible(names.joined(paths.split(path)))
 
 

@@ -25,6 +25,11 @@ def join(names: Iterable[str]) -> str:
     return "/".join(element(name) for name in names)
 
 
+def plain(path: str) -> str:
+    """Return `path` with its names as somebody wrote them, to be read: it may stand for several paths, and is none."""
+    return "/".join(name or '""' for name in split(path))
+
+
 def child(parent: str, name: str) -> str:
     """Return the path of the child called `name` of the node at `parent`."""
     return f"{parent}/{element(name)}" if parent else element(name)

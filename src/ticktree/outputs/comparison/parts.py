@@ -134,7 +134,7 @@ def _loop(entry: Entry) -> document.Entry:
         _side("base", entry.base, entry.rates[0]),
         _side("new", entry.new, entry.rates[1]),
     ]
-    return document.Entry(visible(entry.path), cells, _TONES[entry.verdict], about=about)
+    return document.Entry(visible(paths.plain(entry.path)), cells, _TONES[entry.verdict], about=about)
 
 
 def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
@@ -163,7 +163,7 @@ def _node(entry: Entry, levels: int) -> document.Entry:
     if levels:
         notes.append(f"and {formatting.counted(levels, 'level')} of recursion in it")
     if entry.renamed:
-        notes.append(f"like {visible(entry.renamed)}: renamed?")
+        notes.append(f"like {visible(paths.plain(entry.renamed))}: renamed?")
     return document.Entry(
         visible(names[-1]) or '""', cells, _TONES[entry.verdict], notes=notes, guide=guide, trunk=guide
     )

@@ -81,7 +81,7 @@ def _run(run: Variant) -> Entry:
     return Entry(
         run.label,
         [
-            visible(loop.path) if loop else "the run",
+            visible(paths.plain(loop.path)) if loop else "the run",
             formatting.time(round(found.frame.tick_ns)),
             formatting.hertz(loop.achieved_hz) if loop else formatting.ABSENT,
             visible(found.name or "") or formatting.ABSENT,
@@ -97,7 +97,7 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
         loop = run.profile.loops.get(path)
         cells = [formatting.ABSENT if loop is None else column.text(loop) for column in columns.LOOPS]
         entries.append(Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain"))
-    title = f"loop {visible(path)}"
+    title = f"loop {visible(paths.plain(path))}"
     return Table(title, title, [column.head for column in columns.LOOPS], entries)
 
 
