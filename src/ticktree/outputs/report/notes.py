@@ -28,7 +28,7 @@ def notes_of(node: Node, options: ViewOptions, here: Ceilings | None = None) -> 
 def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
-    yield from recursion_notes(node)
+    yield from notes_on_calls(node, options)
     if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:
@@ -45,14 +45,17 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
         yield from _call_sites(node)
 
 
-def recursion_notes(node: Node) -> Iterator[str]:
-    """Yield how deep a recursion went, as far as it was recorded, and whether its time is without what recurses."""
-    if not isinstance(node, Recursion):
-        return
-    if node.levels > 1:
-        yield f"recursive: {formatting.count(node.levels)} levels, {formatting.counted(node.entered, 'call')}"
-    if node.is_part:
-        yield "without what recurses"
+def notes_on_calls(node: Node, options: ViewOptions) -> Iterator[str]:
+    """Yield what must be known of the calls that a row is of, where they are not what its time is of."""
+    if options.phase == "steady" and node.warmup is not None and node.warmup.count and not node.steady.count:
+        each = " each" if node.warmup.count > 1 else ""
+        calls = formatting.counted(node.warmup.count, "call")
+        yield f"{calls} in the warm-up, {formatting.time(node.warmup.mean_ns)}{each}"
+    if isinstance(node, Recursion):
+        if node.levels > 1:
+            yield f"recursive: {formatting.count(node.levels)} levels, {formatting.counted(node.entered, 'call')}"
+        if node.is_part:
+            yield "without what recurses"
 
 
 def _on_the_host(node: Node) -> list[Node]:
