@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 
 ROOT = ""
+# Of one name, so many are counted where people read a path.
+LEAST_IN_A_ROW = 3
 
 _ELEMENT = re.compile(r"(?:[^/\\]|\\.)+", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -26,8 +29,14 @@ def join(names: Iterable[str]) -> str:
 
 
 def plain(path: str) -> str:
-    """Return `path` with its names as somebody wrote them, to be read: it may stand for several paths, and is none."""
-    return "/".join(name or '""' for name in split(path))
+    """Return `path` with its names as somebody wrote them, to be read: it may stand for several paths, and is none.
+
+    A name that follows itself three times or more, as in a recursion, is there once: "98 x search/expand".
+    """
+    rows = ((name or '""', len([*same])) for name, same in groupby(split(path)))
+    return "/".join(
+        f"{count} x {name}" if count >= LEAST_IN_A_ROW else "/".join([name] * count) for name, count in rows
+    )
 
 
 def child(parent: str, name: str) -> str:
