@@ -71,7 +71,10 @@ export function matching(tree: Tree, query: string): Set<number> {
   return found;
 }
 
-/** The places to open at first: the largest nodes', as long as all lines still fit on a screen or so. */
+/**
+ * The places to open at first: the largest nodes', as long as all lines still fit on a screen or so. A recursion would
+ * fill it with lines that say the same: its third level stays closed.
+ */
 export function openAtFirst(tree: Tree, lines: number): Set<number> {
   const open = new Set<number>();
   const candidates = childrenOf(tree, 0);
@@ -83,12 +86,17 @@ export function openAtFirst(tree: Tree, lines: number): Set<number> {
     }
     const [index] = candidates.splice(best, 1) as [number];
     const children = childrenOf(tree, index);
-    if (!children.length || used + children.length + 1 > lines) continue;
+    if (!children.length || used + children.length + 1 > lines || levelOf(tree, index) > 2) continue;
     used += children.length + 1;
     open.add(index);
     candidates.push(...children);
   }
   return open;
+}
+
+/** How many of its own name a place lies in, itself included. */
+function levelOf(tree: Tree, index: number): number {
+  return lineage(tree, index).filter((at) => tree.places[at]!.whole === tree.places[index]!.whole).length;
 }
 
 /** Those that must be open for a place to be seen. */

@@ -60,12 +60,11 @@ export function lineage(tree: Tree, index: number): number[] {
   return found;
 }
 
-/** A path as it is shown, perhaps from below `above` on: of short names, where any on the way has one. */
+/** A path as people read it, perhaps from below `above` on: of short names, where there are any. */
 export function shownPath(tree: Tree, path: string, above: string | null = null): string {
   const from = above !== null && path.startsWith(`${above}/`) ? above : "";
   const way = lineage(tree, tree.at.get(path) ?? 0).slice(from ? tree.places[tree.at.get(from)!]!.depth + 1 : 1);
-  if (way.some((at) => tree.places[at]!.name !== tree.places[at]!.whole)) return way.map((at) => tree.places[at]!.name).join("/");
-  return visible(from ? path.slice(from.length + 1) : path);
+  return way.length ? way.map((at) => tree.places[at]!.name).join("/") : visible(path);
 }
 
 /** The calls of a phase; a node without phases has all its calls in its steady one. */

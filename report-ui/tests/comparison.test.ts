@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { colorOfChange } from "../src/comparison/colors";
 import { scaleOf } from "../src/comparison/scale";
-import { linesOf, partsOf, treeFrom } from "../src/comparison/state";
+import { linesOf, treeFrom } from "../src/comparison/state";
 import type { Entry, Verdict } from "../src/comparison/types";
 import { interval, rates, shift, signed } from "../src/comparison/words";
 import { boxesOf } from "../src/icicle";
+import { partsOf, shown } from "../src/path";
 import { treeOf } from "../src/tree";
 
 const SIDE = { count: 10, min_ns: 1, max_ns: 9, units: 5 };
@@ -24,6 +25,7 @@ const ENTRIES = [
 
 test("a path is taken apart at the slashes between names only", () => {
   expect(partsOf("train/update/a\\/b")).toEqual(["train", "update", "a\\/b"]);
+  expect(shown("train/a\\/b/win\\\\dir/\\e")).toBe('train/a/b/win\\dir/""');
 });
 
 test("what differs is shown with what it lies in", () => {

@@ -152,6 +152,23 @@ test("what is opened at first is what is long, and no more than fits", () => {
   expect(openAtFirst(of, 50)).toEqual(new Set([1, 4]));
 });
 
+test("a recursion is opened at first as far as its second level, and what else there is as well", () => {
+  let search = node("search", 1, [node("expand", 1)]);
+  for (let level = 0; level < 100; level += 1) search = node("search", 1, [node("expand", 1), search]);
+  const of = tree(search, node("other", 0, [node("a", 1), node("b", 1)]));
+  const rows = rowsOf(of, FACTS, asked(of, { open: openAtFirst(of, 50) }));
+  expect(said(of, rows).slice(0, 6)).toEqual(["search", " search", "  search", "  expand", "  unaccounted", " expand"]);
+  expect(rows[2]!.isOpen).toBe(false);
+  expect(said(of, rows)).toContain(" a");
+});
+
+test("a path is read with its names as they were written", () => {
+  const of = tree(node("api/step", 1, [node("a/b", 1)]));
+  of.places.forEach((place, at) => of.at.set(["", "api\\/step", "api\\/step/a\\/b"][at]!, place.index));
+  expect(shownPath(of, "api\\/step/a\\/b")).toBe("api/step/a/b");
+  expect(shownPath(of, "api\\/step/a\\/b", "api\\/step")).toBe("a/b");
+});
+
 test("a node that is asked for has all above it opened, and stays as it was", () => {
   const train = TRAIN();
   expect(openTo(train, new Set(), 4)).toEqual(new Set([1, 3]));

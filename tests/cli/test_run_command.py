@@ -85,6 +85,14 @@ def test_the_interpreters_own_flags_reach_the_program(here: CommandLine) -> None
     assert (ours.stdout, ours.stderr, ours.returncode) == (plain.stdout, plain.stderr, 0)
 
 
+@pytest.mark.parametrize("name", ["sysconfig", "shutil", "bz2"])
+def test_a_program_finds_its_own_module_of_a_name_that_python_has_too(here: CommandLine, name: str) -> None:
+    here.write("main.py", f"import {name}\nprint({name}.whose)")
+    here.write(f"{name}.py", "whose = 'my own'")
+    assert here.python("main.py").stdout == "my own\n"
+    assert here.ticktree("run", "--quiet", "main.py").stdout == "my own\n"
+
+
 def test_a_module_runs_as_python_runs_it(here: CommandLine) -> None:
     here.write("package/__init__.py", "")
     here.write("package/other.py", "VALUE = 5")

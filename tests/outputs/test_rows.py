@@ -123,6 +123,18 @@ def test_numbers_are_of_the_phase_asked_for_and_shares_of_the_whole_run():
     assert {rows[phase][1].share for phase in rows} == {700 / 1100}
 
 
+def test_a_section_that_only_the_warm_up_called_says_so_beside_its_0_steady_calls():
+    compiling = node("compile", [600, 300], warmup=2)
+    train = node("train", [900, 400, 100, 100], compiling, warmup=2)
+    row = tree_rows(profile_of(train), ViewOptions())[1]
+    assert (row.name, row.calls, row.share) == ("compile", 0, 0.6)
+    assert row.notes == ("2 calls in the warm-up, 450 ns each",)
+    for phase in ("warmup", "all"):
+        assert tree_rows(profile_of(train), ViewOptions(phase=phase))[1].notes == ()
+    once = node("train", [900, 100], node("compile", [600], warmup=1), warmup=1)
+    assert tree_rows(profile_of(once), ViewOptions())[1].notes == ("1 call in the warm-up, 600 ns",)
+
+
 def test_a_section_that_runs_beside_others_is_marked_and_its_parent_says_how_many_ran_at_once():
     workers = [replace(node(f"w{n}", [100]), concurrent_ns=75) for n in range(4)]
     rows = tree_rows(profile_of(node("gather", [100], *workers)), ALL)

@@ -52,3 +52,17 @@ def test_the_root_has_the_empty_path():
 def test_what_join_cannot_return_is_no_path(text):
     with pytest.raises(ValueError, match="not a path"):
         path.split(text)
+
+
+@pytest.mark.parametrize(
+    ("names", "read"),
+    [
+        (("train", "update"), "train/update"),
+        (("api/step", "win\\dir", ""), 'api/step/win\\dir/""'),
+        (("search",) * 2 + ("expand",), "search/search/expand"),
+        (("plan", *["search"] * 98, "expand"), "plan/98 x search/expand"),
+        ((), ""),
+    ],
+)
+def test_a_path_is_read_with_the_names_that_somebody_wrote_and_recursion_once(names, read):
+    assert path.plain(path.join(names)) == read

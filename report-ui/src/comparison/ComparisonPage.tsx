@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import * as format from "../format";
 import { Facts } from "../parts/Facts";
 import { Parts } from "../parts/Part";
+import { shown } from "../path";
 import { reportIn } from "../payload";
 import { Masthead } from "../views/Masthead";
 import { visible } from "../visible";
@@ -36,7 +37,7 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
           <article class="verdict loop" key={entry.path}>
             <div>
               <h2 class="label">
-                {entry.kind === "loop" ? "Loop" : "Section"} <b>{visible(entry.path)}</b>
+                {entry.kind === "loop" ? "Loop" : "Section"} <b>{shown(entry.path)}</b>
               </h2>
               <p class={`figure ${classOf(entry.verdict)}`}>
                 {entry.verdict} <small>{shift(entry)}</small>

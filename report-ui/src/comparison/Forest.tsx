@@ -4,7 +4,7 @@ import { Choice } from "../parts/Choice";
 import { indented } from "../parts/lines";
 import { Rows } from "../parts/Rows";
 import { Search } from "../parts/Search";
-import { visible } from "../visible";
+import { shown } from "../path";
 import { Interval } from "./Interval";
 import { type Scale, scaleOf } from "./scale";
 import { Sides } from "./Sides";
@@ -101,7 +101,7 @@ function OfEntry({ state, line, place, scale, threshold }: Props) {
     >
       <div class="name" role="cell" style={indented(depth, DEEPEST)}>
         <bdi>{name}</bdi>
-        {entry.renamed && <span class="notes">like {visible(entry.renamed)}: renamed?</span>}
+        {entry.renamed && <span class="notes">like {shown(entry.renamed)}: renamed?</span>}
       </div>
       <div class={`verdict-word ${classOf(entry.verdict)}`} role="cell">{entry.verdict}</div>
       <div class="plot-cell" role="cell">
@@ -140,7 +140,7 @@ function Opened({ state }: { state: ComparisonState }) {
         ✕
       </button>
       <h2>
-        <bdi>{visible(entry.path)}</bdi>
+        <bdi>{shown(entry.path)}</bdi>
       </h2>
       <p class={`opened ${classOf(entry.verdict)}`}>
         <b>{entry.verdict}</b> {shift(entry)}
@@ -157,7 +157,7 @@ function Numbers({ entry }: { entry: Entry }) {
   return (
     <div class="scroll">
       <Sides entry={entry} />
-      {entry.renamed && <p class="hint">Like {visible(entry.renamed)}, which only the other side has: renamed?</p>}
+      {entry.renamed && <p class="hint">Like {shown(entry.renamed)}, which only the other side has: renamed?</p>}
     </div>
   );
 }

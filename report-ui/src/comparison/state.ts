@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
+import { partsOf, shown, unescaped } from "../path";
 import { type Tree, treeOf } from "../tree";
 import type { TreeNode } from "../types";
-import { visible } from "../visible";
 import type { ComparisonPayload, Entry } from "./types";
 
 export type Which = "base" | "new";
@@ -45,11 +45,6 @@ export function isTelling(entry: Entry): boolean {
   return entry.verdict !== "no difference" && entry.verdict !== "cannot tell";
 }
 
-/** A path's parts; a `/` of a name is escaped in it as `\/`: docs/file-format.md. */
-export function partsOf(path: string): string[] {
-  return path.match(/(?:\\.|[^/\\])+/gsu) ?? [path];
-}
-
 interface Asked {
   query: string;
   all: boolean;
@@ -59,26 +54,26 @@ interface Asked {
 /** The lines to show: in the order of the tree those that say something with what they lie in, else by their paths. */
 export function linesOf(nodes: readonly Entry[], { query, all, order }: Asked): Line[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = nodes.filter((entry) => words.every((word) => entry.path.toLowerCase().includes(word)));
+  const wanted = nodes.filter((entry) => words.every((word) => shown(entry.path).toLowerCase().includes(word)));
   if (order !== "tree" || words.length) {
     const lines = (all || words.length ? wanted : wanted.filter(isTelling)).map((entry) => ({
       entry,
-      name: visible(entry.path),
+      name: shown(entry.path),
       depth: 0,
     }));
     if (order === "tree") return lines;
     return lines.sort((left, right) => weight(right.entry, order) - weight(left.entry, order));
   }
-  const shown = new Set<string>();
+  const telling = new Set<string>();
   for (const entry of nodes) {
     const parts = partsOf(entry.path);
-    if (all || parts.length === 1 || isTelling(entry)) parts.forEach((_, at) => shown.add(parts.slice(0, at + 1).join("/")));
+    if (all || parts.length === 1 || isTelling(entry)) parts.forEach((_, at) => telling.add(parts.slice(0, at + 1).join("/")));
   }
   return nodes
-    .filter((entry) => shown.has(entry.path))
+    .filter((entry) => telling.has(entry.path))
     .map((entry) => {
       const parts = partsOf(entry.path);
-      return { entry, name: visible(unescaped(parts[parts.length - 1]!)) || '""', depth: parts.length - 1 };
+      return { entry, name: shown(parts[parts.length - 1]!), depth: parts.length - 1 };
     });
 }
 
@@ -105,10 +100,6 @@ export function treeFrom(nodes: readonly Entry[], side: Which): TreeNode {
     known.set(entry.path, node);
   }
   return root;
-}
-
-function unescaped(part: string): string {
-  return part.replace(/\\(.)/gsu, (_, character: string) => (character === "e" ? "" : character));
 }
 
 function made(name: string, path: string, totalNs: number): TreeNode {

@@ -3,6 +3,7 @@ import { Choice } from "../parts/Choice";
 import { indented } from "../parts/lines";
 import { Rows } from "../parts/Rows";
 import { Search } from "../parts/Search";
+import { shown } from "../path";
 import { visible } from "../visible";
 import { type Measure, MEASURES } from "./measures";
 import type { VariantRow, VariantsPayload } from "./types";
@@ -15,8 +16,8 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
   const measure = useSignal<Measure>("mean");
   const { rows, runs } = payload.variants;
   const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = words.length
-    ? rows.filter((row) => row.kind === "section" && words.every((word) => row.path.toLowerCase().includes(word)))
+  const found = words.length
+    ? rows.filter((row) => row.kind === "section" && words.every((word) => shown(row.path).toLowerCase().includes(word)))
     : rows;
   return (
     <>
@@ -26,14 +27,14 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
         <span class="hint">Of steady calls; shares and totals of the whole run. What of it is chance: ticktree compare.</span>
       </div>
       <div class="scroll">
-        <div class="side-by-side" role="table" aria-label="Sections" aria-rowcount={shown.length + 1} style={{ "--runs": runs.length }}>
+        <div class="side-by-side" role="table" aria-label="Sections" aria-rowcount={found.length + 1} style={{ "--runs": runs.length }}>
           <div class="heads" role="row">
             <div class="name" role="columnheader">section</div>
             {runs.map((run, at) => (
               <div key={at} role="columnheader" title={run.label}>{run.label}</div>
             ))}
           </div>
-          <Rows rows={shown}>
+          <Rows rows={found}>
             {(row, place) => (
               <Line key={`${row.kind} ${row.path}`} row={row} place={place} measure={measure.value} isFlat={words.length > 0} />
             )}
@@ -59,7 +60,7 @@ function Line({ row, place, measure, isFlat }: Props) {
   return (
     <div class={`line ${row.kind}`} role="row" aria-rowindex={place + 2}>
       <div class="name" role="cell" style={indented(isFlat ? 0 : row.depth, DEEPEST)}>
-        <bdi>{visible(isFlat ? row.path : row.name) || '""'}</bdi>
+        <bdi>{isFlat ? shown(row.path) : visible(row.name) || '""'}</bdi>
         {row.wait && row.kind === "section" && <em>wait</em>}
         {site && (
           <span class="notes" title={site}>

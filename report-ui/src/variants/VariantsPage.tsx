@@ -3,6 +3,7 @@ import * as format from "../format";
 import { Facts } from "../parts/Facts";
 import { Parts } from "../parts/Part";
 import { Pieces } from "../parts/Pieces";
+import { shown } from "../path";
 import { Masthead } from "../views/Masthead";
 import { visible } from "../visible";
 import { Sections } from "./Sections";
@@ -94,7 +95,7 @@ function LoopsTable({ loops, labels }: { loops: Loops; labels: string[] }) {
             <table class="numbers loops">
               <thead>
                 <tr>
-                  <th class="words">{visible(loop.path)}</th>
+                  <th class="words">{shown(loop.path)}</th>
                   {["ticks", "asked", "achieved", "mean", "p50", "p90", "p99", "max", "missed"].map((head) => (
                     <th key={head}>{head}</th>
                   ))}

@@ -17,6 +17,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.advice import said
 from ticktree.outputs.report.bottlenecks import of
 from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.shapes.recursion import flattened
 from ticktree.outputs.writing.formatting import ABSENT
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.plain import OPERATIONS, number, operation, table
@@ -57,7 +58,8 @@ def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
 
 def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
     names = ShortNames(profile.root)
-    nodes = [(_operation(path, names), node) for path, _, node in profile.root.walk() if path]
+    root = profile.root if options.all else flattened(profile.root)
+    nodes = [(_operation(path, names), node) for path, _, node in root.walk() if path]
     nodes.sort(key=lambda pair: (-pair[1].total_ns, pair[0]))
     shown = nodes if options.all else nodes[:SUMMARY_SHOWN]
     yield from table(OPERATIONS, [_summary_row(path, node) for path, node in shown])
@@ -65,7 +67,7 @@ def _summary(profile: Profile, options: ViewOptions) -> Iterator[str]:
 
 
 def _operation(path: str, names: ShortNames) -> str:
-    whole = visible(path)
+    whole = visible(paths.plain(path))
     return whole if _name(whole) == whole else visible(names.joined(paths.split(path)))
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 
 ROOT = ""
+# Of one name, so many are counted where people read a path.
+LEAST_IN_A_ROW = 3
 
 _ELEMENT = re.compile(r"(?:[^/\\]|\\.)+", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -23,6 +26,17 @@ def element(name: str) -> str:
 def join(names: Iterable[str]) -> str:
     """Return the path of the node reached from the root by `names`."""
     return "/".join(element(name) for name in names)
+
+
+def plain(path: str) -> str:
+    """Return `path` with its names as somebody wrote them, to be read: it may stand for several paths, and is none.
+
+    A name that follows itself three times or more, as in a recursion, is there once: "98 x search/expand".
+    """
+    rows = ((name or '""', len([*same])) for name, same in groupby(split(path)))
+    return "/".join(
+        f"{count} x {name}" if count >= LEAST_IN_A_ROW else "/".join([name] * count) for name, count in rows
+    )
 
 
 def child(parent: str, name: str) -> str:

@@ -56,8 +56,8 @@ class ShortNames:
         return self.of(paths.name_of(path))
 
     def joined(self, names: Iterable[str]) -> str:
-        """Return the path of short names that stands for one of full ones."""
-        return paths.join(map(self.of, names))
+        """Return the short names that stand for full ones, as people read a path: it is none."""
+        return paths.plain(paths.join(map(self.of, names)))
 
     def within(self, text: str) -> str:
         """Return a sentence with the short names in it, whichever names are."""

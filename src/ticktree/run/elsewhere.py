@@ -7,7 +7,7 @@ Each is replaced as a whole, so that nothing counts twice, and deleted once it i
 
 from __future__ import annotations
 
-import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ticktree.run.atomic import write_atomically
@@ -54,4 +54,8 @@ def read_elsewhere(run: RunDirectory) -> Profile:
 
 def forget_elsewhere(run: RunDirectory) -> None:
     """Deletes the parts."""
-    shutil.rmtree(run.path / FOLDER, ignore_errors=True)
+    folder = run.path / FOLDER
+    with suppress(OSError):  # another may finish the run at the same time
+        for file in folder.iterdir():
+            file.unlink(missing_ok=True)
+        folder.rmdir()

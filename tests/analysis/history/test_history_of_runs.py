@@ -110,6 +110,18 @@ def test_runs_without_a_section_leave_no_gap_in_its_trend():
     assert not trend.is_loop
 
 
+def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
+    runs = [run(at, {"train": 1e6, r"api\/step": 2e6}) for at in range(10)]
+    (trend,) = history(runs, nodes=["api/step"]).told[0].trends
+    assert trend.path == r"api\/step"
+    both = [run(at, {"train": 1e6, r"api\/step": 2e6, "api/step": 3e6}) for at in range(10)]
+    (trend,) = history(both, nodes=["api/step"]).told[0].trends
+    assert trend.path == "api/step"
+    several = [run(at, {r"a\/b/c": 1e6, r"a/b\/c": 2e6}) for at in range(10)]
+    with pytest.raises(TicktreeError, match="a/b/c stands for several sections; say which: "):
+        history(several, nodes=["a/b/c"])
+
+
 def test_a_section_that_never_was_is_said_to_be_none_with_the_one_that_was_probably_meant():
     with pytest.raises(TicktreeError, match="no run has a section tarin; did you mean train"):
         history(days(noisy(1)), nodes=["tarin"])

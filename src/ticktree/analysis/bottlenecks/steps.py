@@ -113,7 +113,7 @@ class Frame:
         return sum(step.recorder_ns for step in self.steps)
 
     def name_of(self, step: Step) -> str:
-        """Return the short names that lead to `step` from the first step, as a path; the first one's own name."""
+        """Return the short names that lead to `step` from the first step, to be read; the first one's own name."""
         names = paths.split(step.path)
         return self.names.joined(names[len(paths.split(self.path)) :]) or self.names.joined(names[-1:])
 

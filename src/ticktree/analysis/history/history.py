@@ -104,7 +104,8 @@ def history(
 
     Args:
         runs: in any order.
-        nodes: paths of the sections to look at; none for loops and whatever takes a hundredth of a run.
+        nodes: paths of the sections to look at, or what a report shows of one; none for loops and whatever takes a
+            hundredth of a run.
         statistic: which of `STATISTICS` of a section's calls is a run's value.
         threshold: the least shift that matters, as a part of 1.
         accepted: beginnings of commits whose changes were meant.
@@ -113,13 +114,12 @@ def history(
         last: how many runs of each series to look at, the newest; None for all.
 
     Raises:
-        TicktreeError: A section was asked for that no run has.
+        TicktreeError: A section was asked for that no run has, or by what stands for several.
     """
     series = grouped(runs, any_arguments=any_arguments)
     if last is not None:
         series = [replace(one, runs=one.runs[-last:]) for one in series]
-    if nodes:
-        _require(nodes, series)
+    nodes = _required(nodes, series)
     told = []
     for one in series:
         wanted = _wanted(one, nodes, statistic, everything)
@@ -144,12 +144,22 @@ def _wanted(series: Series, nodes: Sequence[str], statistic: str, everything: bo
     return sorted((path for path, large in found.items() if large), key=paths.split)
 
 
-def _require(nodes: Sequence[str], series: Sequence[Series]) -> None:
+def _required(nodes: Sequence[str], series: Sequence[Series]) -> list[str]:
+    """Return the paths of the sections that were asked for."""
+    if not nodes:
+        return []
     known = {path for one in series for run in one.runs for path in run.measures}
+    found = []
     for node in nodes:
-        if node not in known:
+        # A name with a slash is escaped in a path, and as it is where somebody has read it.
+        likely = [node] if node in known else sorted(path for path in known if paths.plain(path) == node)
+        if len(likely) > 1:
+            raise TicktreeError(f"{node} stands for several sections; say which: {', '.join(likely)}")
+        if not likely:
             near = get_close_matches(node, known, n=1) or get_close_matches(
                 node, [path for path in known if path.endswith(node)], n=1, cutoff=0
             )
             hint = f"; did you mean {near[0]}?" if near else ""
             raise TicktreeError(f"no run has a section {node}{hint}")
+        found += likely
+    return found

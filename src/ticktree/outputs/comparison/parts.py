@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ticktree.analysis.comparison import Comparison, Difference, Entry, Verdict
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.shapes.recursion import deeper_levels
 from ticktree.outputs.writing import document, formatting
 from ticktree.outputs.writing.columns import Head
 from ticktree.outputs.writing.document import Part, Table, Tone
@@ -67,11 +68,12 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
     if loops:
         yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
     nodes = [entry for entry in comparison.entries if entry.kind == "node"]
-    shown = nodes if options.all else _telling(nodes)
-    hidden = len(nodes) - len(shown)
-    folded = [f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."]
-    remark = " ".join([*remarks(comparison), *(folded if hidden else [])])
-    yield Table("sections", "section", _OF_NODES, [_node(entry) for entry in shown], remark=remark)
+    second, deeper = deeper_levels(paths.split(entry.path) for entry in _in_order(nodes))
+    on_top = [entry for entry in nodes if paths.split(entry.path) not in deeper]
+    shown = nodes if options.all else _telling(on_top)
+    remark = " ".join([*remarks(comparison), *([] if options.all else _not_shown(nodes, on_top, shown))])
+    entries = [_node(entry, 0 if options.all else second.get(paths.split(entry.path), 0)) for entry in shown]
+    yield Table("sections", "section", _OF_NODES, entries, remark=remark)
 
 
 def different(apart: Sequence[Difference]) -> Table:
@@ -108,13 +110,31 @@ def _telling(nodes: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in nodes if entry.path in shown]
 
 
+def _not_shown(nodes: Sequence[Entry], on_top: Sequence[Entry], shown: Sequence[Entry]) -> Iterator[str]:
+    """Yield what was left out of the table: of a recursion what lies below its second level, and what says nothing."""
+    deeper = len(nodes) - len(on_top)
+    if deeper:
+        telling = sum(entry.verdict in _TELLING for entry in nodes) - sum(
+            entry.verdict in _TELLING for entry in on_top
+        )
+        of_them = f", {formatting.count(telling)} of them with a clear difference," if telling else ""
+        yield f"{formatting.counted(deeper, 'section')} deeper in a recursion{of_them} not shown (--all)."
+    hidden = len(on_top) - len(shown)
+    if hidden:
+        yield f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."
+
+
+def _in_order(nodes: Sequence[Entry]) -> list[Entry]:
+    return sorted(nodes, key=lambda entry: paths.split(entry.path))
+
+
 def _loop(entry: Entry) -> document.Entry:
     cells = (entry.verdict, *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
     about = [
         _side("base", entry.base, entry.rates[0]),
         _side("new", entry.new, entry.rates[1]),
     ]
-    return document.Entry(visible(entry.path), cells, _TONES[entry.verdict], about=about)
+    return document.Entry(visible(paths.plain(entry.path)), cells, _TONES[entry.verdict], about=about)
 
 
 def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
@@ -134,14 +154,16 @@ def _done(rates: Mapping[str, float]) -> Iterator[str]:
             yield formatting.scaled(rate, _UNITS_OF_WORK[what])
 
 
-def _node(entry: Entry) -> document.Entry:
+def _node(entry: Entry, levels: int) -> document.Entry:
     names = paths.split(entry.path)
     guide = "  " * (len(names) - 1)
     cells = (entry.verdict, *_shift(entry), *_times(entry, "mean_ns", "min_ns", "max_ns"), _calls(entry))
     done = [", ".join(_done(rates)) or formatting.ABSENT for rates in entry.rates]
     notes = [f"{done[0]} -> {done[1]}"] if any(entry.rates) else []
+    if levels:
+        notes.append(f"and {formatting.counted(levels, 'level')} of recursion in it")
     if entry.renamed:
-        notes.append(f"like {visible(entry.renamed)}: renamed?")
+        notes.append(f"like {visible(paths.plain(entry.renamed))}: renamed?")
     return document.Entry(
         visible(names[-1]) or '""', cells, _TONES[entry.verdict], notes=notes, guide=guide, trunk=guide
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.report.notes import notes_on_calls
 from ticktree.outputs.report.rows import Row, tree_rows
 from ticktree.outputs.writing.formatting import count, counted, time
 from ticktree.profile import Node, Profile
@@ -28,7 +29,7 @@ def call_trees(profile: Profile, options: ViewOptions) -> Iterator[str]:
         if called is None or called.expression:
             continue
         yield from ("", f"## Call tree of {_code(called.function)}", "")
-        yield from _list(_with_all_below(rows[at:]))
+        yield from _list(_with_all_below(rows[at:]), options)
 
 
 def _with_all_below(rows: list[Row]) -> Iterable[Row]:
@@ -39,12 +40,12 @@ def _with_all_below(rows: list[Row]) -> Iterable[Row]:
         yield row
 
 
-def _list(rows: Iterable[Row]) -> Iterator[str]:
+def _list(rows: Iterable[Row], options: ViewOptions) -> Iterator[str]:
     top: int | None = None
     for row in rows:
         # Three characters of lines lead one level down.
         top = len(row.guide) if top is None else top
-        yield f"{'  ' * ((len(row.guide) - top) // 3)}- {_title(row)} ({_figures(row)})"
+        yield f"{'  ' * ((len(row.guide) - top) // 3)}- {_title(row)} ({_figures(row, options)})"
 
 
 def _called(row: Row) -> Called | None:
@@ -63,14 +64,16 @@ def _title(row: Row) -> str:
     return f"{title} @ L{called.line}"
 
 
-def _figures(row: Row) -> str:
+def _figures(row: Row, options: ViewOptions) -> str:
     figures = [time(row.mean_ns)] if row.mean_ns is not None else []
-    if row.stats.count:
+    if row.stats.count and row.stats.is_known:
         figures += [f"p50 {time(row.stats.p50_ns)}", f"p99 {time(row.stats.p99_ns)}"]
     if row.calls is not None:
         figures.append(counted(row.calls, "call") if row.calls == 1 else f"{count(row.calls)} calls")
     if row.share is not None:
         figures.append(f"{100 * row.share:.3g}%")
+    for node in row.nodes if row.kind in ("section", "wait") else ():
+        figures += notes_on_calls(node, options)
     return ", ".join(figures)
 
 

@@ -24,7 +24,7 @@ def loops(profile: Profile, options: ViewOptions) -> Table:
 def _entry(profile: Profile, loop: Loop, options: ViewOptions, names: ShortNames) -> Entry:
     said = (*pace(profile, loop), *worst_ticks(profile, loop, options, names))
     return Entry(
-        name=visible(loop.path),
+        name=visible(paths.plain(loop.path)),
         short=visible(names.joined(paths.split(loop.path))),
         cells=[column.text(loop) for column in columns.LOOPS],
         tone="alarm" if loop.missed else "plain",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ticktree.analysis.machine.ceilings import Ceilings
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.shapes.recursion import Recursion
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
@@ -27,6 +28,7 @@ def notes_of(node: Node, options: ViewOptions, here: Ceilings | None = None) -> 
 def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
+    yield from notes_on_calls(node, options)
     if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:
@@ -41,6 +43,19 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
         yield f"device time unsupported: {visible(node.device)}"
     if options.call_sites:
         yield from _call_sites(node)
+
+
+def notes_on_calls(node: Node, options: ViewOptions) -> Iterator[str]:
+    """Yield what must be known of the calls that a row is of, where they are not what its time is of."""
+    if options.phase == "steady" and node.warmup is not None and node.warmup.count and not node.steady.count:
+        each = " each" if node.warmup.count > 1 else ""
+        calls = formatting.counted(node.warmup.count, "call")
+        yield f"{calls} in the warm-up, {formatting.time(node.warmup.mean_ns)}{each}"
+    if isinstance(node, Recursion):
+        if node.levels > 1:
+            yield f"recursive: {formatting.count(node.levels)} levels, {formatting.counted(node.entered, 'call')}"
+        if node.is_part:
+            yield "without what recurses"
 
 
 def _on_the_host(node: Node) -> list[Node]:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from ticktree.analysis.machine.ceilings import Ceilings, fastest_machine
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.report.notes import notes_of, outlived
+from ticktree.outputs.shapes.recursion import flattened
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile, Stats
 from ticktree.profile.clock import HOST
@@ -53,12 +54,16 @@ class Row:
 
 
 def tree_rows(profile: Profile, options: ViewOptions) -> list[Row]:
-    """Return the rows of the whole tree, top to bottom; none when nothing was recorded."""
+    """Return the rows of the whole tree, top to bottom; none when nothing was recorded.
+
+    A recursion is one row however deep it went, unless all rows are asked for.
+    """
     rows: list[Row] = []
     here = fastest_machine(profile)
+    root = profile.root if options.all else flattened(profile.root)
     # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
-    top = _below(profile.root, options, here)
-    if not profile.root.own_ns:  # nobody measured what went on outside all sections
+    top = _below(root, options, here)
+    if not root.own_ns:  # nobody measured what went on outside all sections
         top = [(row, node) for row, node in top if row.kind != "unaccounted"]
     waiting = [*_itself(profile.root), *reversed(top)]
     while waiting:

@@ -70,9 +70,7 @@ class _Part:
     def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames) -> None:
         self.path = path
         self.took_ns = tick.breakdown[path]
-        self.name = "/".join(
-            visible(names.of(name)) for name in paths.split(path)[len(paths.split(loop.path)) :]
-        )
+        self.name = visible(names.joined(paths.split(path)[len(paths.split(loop.path)) :]))
         node = profile.root.find(path)
         self.usual_ns = 0 if node is None else node.steady.sum_ns // max(1, loop.stats.count)
         self.excess_ns = self.took_ns - self.usual_ns

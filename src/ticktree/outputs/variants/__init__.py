@@ -12,11 +12,11 @@ from ticktree.outputs.variants.variant import Variant, variants
 
 
 def _terminal(runs: Sequence[Variant], options: ViewOptions) -> bytes:
-    return terminal.draw(parts(runs), options)
+    return terminal.draw(parts(runs, options), options)
 
 
-def _markdown(runs: Sequence[Variant], _options: ViewOptions) -> bytes:
-    return markdown.draw(parts(runs))
+def _markdown(runs: Sequence[Variant], options: ViewOptions) -> bytes:
+    return markdown.draw(parts(runs, options))
 
 
 VARIANTS: dict[str, Callable[[Sequence[Variant], ViewOptions], bytes]] = {

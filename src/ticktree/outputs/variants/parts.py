@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.headline import losses
+from ticktree.outputs.shapes.recursion import deeper_levels
 from ticktree.outputs.variants.chief import chief_of_all
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
@@ -13,6 +15,7 @@ from ticktree.outputs.writing import columns, formatting
 from ticktree.outputs.writing.columns import Head
 from ticktree.outputs.writing.document import Entry, Heading, Losses, Part, Table, Tone
 from ticktree.outputs.writing.visible import visible
+from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 
 _RUNS = (
@@ -28,7 +31,7 @@ _REMARK = (
 )
 
 
-def parts(runs: Sequence[Variant]) -> Iterator[Part]:
+def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
     """Yield what there is to show, top to bottom."""
     yield Heading(f"{formatting.counted(len(runs), 'run')} side by side", [run.label for run in runs])
     yield Table("runs", "run", _RUNS, [_run(run) for run in runs])
@@ -45,13 +48,14 @@ def parts(runs: Sequence[Variant]) -> Iterator[Part]:
     for path in sorted({path for run in runs for path in run.profile.loops}):
         yield _loop(path, runs)
     found = rows([run.profile for run in runs])
-    yield Table(
-        "sections",
-        "section",
-        [Head(run.label, 0) for run in runs],
-        [_section(row) for row in found],
-        remark=_REMARK,
-    )
+    names = [paths.split(row.path) for row in found]
+    second, deeper = ({}, set()) if options.all else deeper_levels(names)
+    entries = [
+        _section(row, second.get(path, 0))
+        for row, path in zip(found, names, strict=True)
+        if path not in deeper and (row.kind == "section" or path not in second)
+    ]
+    yield Table("sections", "section", [Head(run.label, 0) for run in runs], entries, remark=_REMARK)
     for run in runs:
         lost = losses(run.profile)
         if lost:
@@ -77,7 +81,7 @@ def _run(run: Variant) -> Entry:
     return Entry(
         run.label,
         [
-            visible(loop.path) if loop else "the run",
+            visible(paths.plain(loop.path)) if loop else "the run",
             formatting.time(round(found.frame.tick_ns)),
             formatting.hertz(loop.achieved_hz) if loop else formatting.ABSENT,
             visible(found.name or "") or formatting.ABSENT,
@@ -93,13 +97,14 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
         loop = run.profile.loops.get(path)
         cells = [formatting.ABSENT if loop is None else column.text(loop) for column in columns.LOOPS]
         entries.append(Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain"))
-    title = f"loop {visible(path)}"
+    title = f"loop {visible(paths.plain(path))}"
     return Table(title, title, [column.head for column in columns.LOOPS], entries)
 
 
-def _section(row: Row) -> Entry:
+def _section(row: Row, levels: int) -> Entry:
     guide = "  " * row.depth
     cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
     waits = any(node and node.wait for node in row.nodes)
     tone: Tone = "quiet" if row.kind == "unaccounted" else "wait" if waits else "plain"
-    return Entry(visible(row.name) or '""', cells, tone, guide=guide, trunk=guide)
+    notes = [f"and {formatting.counted(levels, 'level')} of recursion in it"] if levels else []
+    return Entry(visible(row.name) or '""', cells, tone, notes=notes, guide=guide, trunk=guide)

@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import sys
-import sysconfig
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -35,6 +34,8 @@ class Program(NamedTuple):
         Commands of other environments are not looked for: this interpreter lacks what they import.
         """
         if not is_module and target != "-" and not os.path.lexists(target):
+            import sysconfig  # not in a profiled program, which may have a module of that name
+
             command = Path(sysconfig.get_path("scripts"), target)
             if os.sep not in target and _is_python(command):
                 target = str(command)
