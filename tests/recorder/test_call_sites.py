@@ -99,3 +99,8 @@ def test_a_file_of_any_name_is_told(recorder):
 def test_a_section_entered_by_c_code_has_a_site_all_the_same(recorder):
     list(map(recorder.stage, ["a", "b"]))
     assert node(recorder, "a").call_site.file == __file__
+
+
+def test_what_is_timed_and_has_no_line_has_no_call_site(recorder):
+    recorder.timed("x")(len)([])
+    assert node(recorder, "x").call_sites == {}

@@ -20,7 +20,7 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
 
 
 cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
-    """Where a section is entered from: file, line and function, once a node."""
+    """Where a section is entered from: file, line and function, once a node. None where no code of the program does."""
     cdef Recorder recorder
     cdef PyObject* frame
     try:
@@ -28,10 +28,12 @@ cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexc
         site = (<Section>section.object).site
         if site is None:
             frame = tt_calling_frame()
-            if frame == NULL:
+            if frame == NULL or is_instrument(frame):
                 return
             code = (<object>frame).f_code
             site = (code.co_filename, (<object>frame).f_lineno, getattr(code, "co_qualname", code.co_name))
+        if not site[0]:
+            return
         node.site_file = store_text(core, recorder.texts, site[0])
         node.site_function = store_text(core, recorder.texts, site[2])
         node.site_line = site[1] or 0

@@ -7,11 +7,15 @@ cdef void notice_hand(Recorder recorder) noexcept:
         return
     try:
         frame = tt_calling_frame()
-        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
-        if not module.startswith("ticktree.instrument"):
+        if frame == NULL or not is_instrument(frame):
             mark_by_hand(recorder)
     except Exception:
         pass
+
+
+cdef bint is_instrument(PyObject* frame) except -1:
+    """Whether it is code of ticktree's that stands in for a library's."""
+    return str((<object>frame).f_globals.get("__name__")).startswith("ticktree.instrument")
 
 
 def mark_by_hand(Recorder recorder):
