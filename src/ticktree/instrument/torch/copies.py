@@ -63,6 +63,9 @@ class Copying:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._method, name)  # whatever else is asked of a method
 
+    def __repr__(self) -> str:
+        return repr(self._method)
+
     def __reduce__(self) -> Any:
         return getattr, (self._method.__objclass__, self.__name__)
 
@@ -101,7 +104,7 @@ class _Targets:
         if device is not None:
             kind = (device if isinstance(device, str) else device.type).partition(":")[0]
             if kind != tensor.device.type:
-                return f"copy to {kind}"
+                return None if kind == "meta" else f"copy to {kind}"  # a tensor there has no data
         if dtype is not None and dtype != tensor.dtype and tensor.nbytes >= LEAST_BYTES:
             return f"convert to {str(dtype).removeprefix('torch.')}"
         return None

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.recorder import OWN, Recorder, Section, TimedFunction
+
+# The instruments' files.
+_OURS = f"{Path(__file__).parents[1]}/"
 
 _patches = Patches()
 _asked: set[str] = set()  # which instruments want it
@@ -26,6 +30,8 @@ def leave_no_trace(instrument: str) -> None:
     if is_first:
         _patches.watch("torch._dynamo.variables.builder", partial(wrap, _patches))
         _patches.watch("torch._dynamo.variables.user_defined", partial(wrap_methods, _patches))
+        _patches.watch("torch._dynamo.variables.misc", partial(wrap_super, _patches))
+        _patches.watch("torch._dynamo.trace_rules", partial(wrap_rules, _patches))
 
 
 def let_go(instrument: str) -> None:
@@ -88,7 +94,15 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
 
         return _wrap
 
+    def make_sourceless(create: Callable[..., Any]) -> Callable[..., Any]:
+        def create_unwrapped(tx: Any, value: Any) -> Any:
+            return create(tx, value.__wrapped__ if isinstance(value, TimedFunction) else value)
+
+        return create_unwrapped
+
     patches.wrap(builder.VariableBuilder, "_wrap", make)
+    # What the compiler itself calls, as `autograd.grad` for a backward pass.
+    patches.wrap(builder.SourcelessBuilder, "create", make_sourceless)
 
 
 def wrap_methods(patches: Patches, objects: ModuleType) -> None:
@@ -102,3 +116,38 @@ def wrap_methods(patches: Patches, objects: ModuleType) -> None:
         return lookup_class_mro_attr
 
     patches.wrap(objects.UserDefinedObjectVariable, "lookup_class_mro_attr", make)
+
+
+def wrap_super(patches: Patches, others: ModuleType) -> None:
+    """Wraps where it looks for what `super()` calls (torch._dynamo.variables.misc)."""
+
+    def make(resolve: Callable[..., Any]) -> Callable[..., Any]:
+        def _resolved_getattr_and_source(self: Any, tx: Any, name: str) -> Any:
+            found, source = resolve(self, tx, name)
+            if not isinstance(found, TimedFunction):
+                return found, source
+            return found.__wrapped__, source and others.AttrSource(source, "__wrapped__")
+
+        return _resolved_getattr_and_source
+
+    if hasattr(others, "AttrSource"):
+        patches.wrap_at(others, "SuperVariable._resolved_getattr_and_source", make)
+
+
+def wrap_rules(patches: Patches, rules: ModuleType) -> None:
+    """Wraps what says whether a function is compiled that is called where the graph broke (torch._dynamo.trace_rules).
+
+    Those of the instruments are called there too, of a backward pass for one: they run as they are.
+    """
+    if not hasattr(rules, "SkipResult"):
+        return
+
+    def make(check: Callable[..., Any]) -> Callable[..., Any]:
+        def check_file(filename: str | None, is_inlined_call: bool = False) -> Any:
+            if not is_inlined_call and filename is not None and filename.startswith(_OURS):
+                return rules.SkipResult(True, "an instrument of ticktree's")
+            return check(filename, is_inlined_call)
+
+        return check_file
+
+    patches.wrap(rules, "check_file", make)
