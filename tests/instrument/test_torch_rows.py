@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
+
+from ticktree.instrument.torch.copies import Targets
 
 pytestmark = [
     pytest.mark.slow,  # importing torch alone takes seconds, so it is only looked for here
@@ -133,7 +136,7 @@ def test_a_module_of_torchs_own_compiler_or_pickler_is_as_ever(recorded):
 def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(recorded):
     profile = recorded(
         """
-        import torch
+        import pickle, torch
 
         class Mine(torch.Tensor):
             MOVES = {torch.Tensor.to}
@@ -148,7 +151,9 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
             x = torch.ones(100_000)
             x.to("cpu"), x.cpu(), x.to(torch.float32), x.to(x), x.numpy(), torch.from_numpy(x.numpy())
             x.to("meta"), x.to(device=torch.device("meta")), x.to(torch.ones(1, device="meta"))
-            x.to(torch.float64), x.to("cpu", torch.float64), x[:5].to(torch.float64)
+            double = x.to(torch.float64)
+            double.to(torch.float64), double.to(torch.float64)  # nothing, twice: which is remembered
+            x.to("cpu", torch.float64), x[:5].to(torch.float64), x.to(torch.float64)
             Mine([1.0]).to(torch.float64)
             print(torch.eye(300).to_sparse().to(torch.float64).dtype)
             try:
@@ -160,13 +165,25 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
                     copy()
                 except (RuntimeError, AssertionError):  # there is none here
                     pass
-            print(Mine.moved, torch.Tensor.to.__name__)
+            method = torch.Tensor.to
+            same = pickle.loads(pickle.dumps(method)) == method == torch._C.TensorBase.to
+            print(Mine.moved, method.__name__, same, method in {torch._C.TensorBase.to})
         """
     )
-    assert recorded.output == "torch.float64\nTrue\n1 to\n"
+    assert recorded.output == "torch.float64\nTrue\n1 to True True\n"
     rows = {name: (node.count, node.work.bytes) for name, node in profile.root.children.items()}
     assert rows.pop("copy to no such device") == (1, 400_000)  # tried, and refused
-    assert rows == {"copy to cuda": (3, 1_200_000), "convert to float64": (2, 800_000)}
+    assert rows == {"copy to cuda": (3, 1_200_000), "convert to float64": (3, 1_200_000)}
+
+
+def test_a_device_that_is_given_by_its_number_is_of_the_machines_accelerator():
+    class Device:
+        def __init__(self, number):
+            self.type = "xpu"
+
+    tensor = SimpleNamespace(device=SimpleNamespace(type="cpu"))
+    targets = Targets(SimpleNamespace(device=Device, dtype=str, Tensor=SimpleNamespace))
+    assert targets.of(tensor, (0,), {}) == targets.of(tensor, (), {"device": 1}) == "copy to xpu"
 
 
 def test_an_optimizer_of_the_scripts_own_is_recorded_and_pickled_by_value_as_ever(recorded):

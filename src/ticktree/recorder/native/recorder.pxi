@@ -323,15 +323,6 @@ cdef class Recorder:
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
         return place_here(self)
 
-    def whence(self, unsigned calls):
-        """A number for where the calling function was called from: the section open here, and `calls` calls around.
-
-        It is another place's once the code of those calls is gone: who keeps the number keeps that.
-        """
-        if self.core.forked or not self.core.recording:
-            return 0
-        return tt_whence(self.core, calls)
-
     def child_of(self, text):
         """Says what this process hangs under: an `address()` of the process that started it.
 

@@ -30,13 +30,6 @@ cdef class TimedFunction:
     def __getattr__(self, name):
         return getattr(self.__wrapped__, name)  # `__code__`, `__defaults__` and whatever else is asked of a function
 
-    def __eq__(self, other):
-        # As the function is: torch's compiler, for one, looks in tables for the functions that it knows.
-        return self.__wrapped__ == (other.__wrapped__ if isinstance(other, TimedFunction) else other)
-
-    def __hash__(self):
-        return hash(self.__wrapped__)
-
     def __repr__(self):
         return f"<ticktree timed {self.__wrapped__!r}>"
 
