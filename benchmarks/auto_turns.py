@@ -28,6 +28,7 @@ import ticktree
 from harness.race import settled_heap
 from harness.scratch import recording
 from ticktree import instrument
+from ticktree.compat.profiling import get_profiler
 
 ROOT = Path(__file__).parents[1]
 
@@ -75,6 +76,22 @@ PROGRAMS = {
         "parallel_trainer.optimizer:TorchPPOOptimizer.update",
         *(60, 3),
         main="parallel_trainer.program",
+    ),
+    "rest_racing": Stepping(
+        "workloads/rest_racing/eval.py",
+        ("--draw", "last", "--lesson", "4", "--epochs", "1", "--steps", "1000000000"),
+        "rest_racing.driver:Driver.step",
+        *(60, 2),
+    ),
+    "rgb_convlstm": Stepping(
+        "workloads/rgb_convlstm/train.py",
+        (
+            *("--convlstm", "--envs", "2", "--rollout-steps", "16", "--batch", "16", "--epochs", "1"),
+            *("--timesteps", "1000000000"),
+        ),
+        "rgb_convlstm.environment:RicochetEnv.step",
+        *(60 * 32, 32, 32),
+        main="rgb_convlstm.program",
     ),
 }
 
@@ -130,13 +147,19 @@ def run(stepping: Stepping, turns: Turns) -> None:
     file = ROOT / stepping.file
     sys.argv = [str(file), *stepping.words]
     sys.path.insert(0, str(file.parent))
-    nobody = ticktree.Recorder()
-    for mark in MARKS:
-        setattr(ticktree, mark, getattr(nobody, mark))
+    silence_marks()
     program: Any = importlib.import_module(stepping.main) if stepping.main else loaded(file)
     count_steps(stepping.step, turns.step)
     with settled_heap(), suppress(Enough):
         program.main()
+
+
+def silence_marks() -> None:
+    """Have what the program marks itself go to nobody."""
+    nobody = ticktree.Recorder()
+    for mark in MARKS:
+        setattr(ticktree, mark, getattr(nobody, mark))
+    get_profiler().disable()
 
 
 def loaded(file: Path) -> ModuleType:

@@ -238,6 +238,46 @@ def test_everything_is_as_it_was_once_it_is_put_back():
     assert [dict(vars(owner)) for owner in owners] == before
 
 
+def test_nothing_is_held_of_an_installation_that_was_taken_back():
+    import gc
+    import weakref
+
+    import torch
+
+    import ticktree
+    from ticktree.instrument import torch as instrument
+    from ticktree.instrument.torch.gradients import Gradients
+
+    recorder = ticktree.Recorder()
+    instrument.install(recorder)
+    watching = [weakref.ref(each) for each in gc.get_objects() if type(each) is Gradients]
+    assert watching
+    assert torch.nn.Linear(1, 1)(torch.ones(1, 1)).requires_grad
+    instrument.uninstall()
+    recorder.disable()
+    gc.collect()
+    assert [each() for each in watching] == [None] * len(watching)
+
+
+def test_operations_are_counted_of_a_module_whatever_its_arguments_are_called(recorded):
+    profile = recorded(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, call, module, section, function):
+                return call @ module + section + function
+
+        def main():
+            ones = torch.ones(4, 4)
+            Net()(call=ones, module=ones, section=1, function=2)
+        """,
+        "--auto",
+        "default,torch-flops",
+    )
+    assert profile.root.at("forward Net").work.flops == 2 * 4 * 4 * 4
+
+
 def test_torchs_own_profiler_tells_modules_apart_as_ever(recorded):
     recorded(
         """

@@ -101,6 +101,14 @@ def test_a_section_entered_by_c_code_has_a_site_all_the_same(recorder):
     assert node(recorder, "a").call_site.file == __file__
 
 
-def test_what_is_timed_and_has_no_line_has_no_call_site(recorder):
-    recorder.timed("x")(len)([])
-    assert node(recorder, "x").call_sites == {}
+def test_a_section_that_is_nowhere_in_the_program_has_no_site(recorder):
+    with recorder.timed_section("x", ("", 0, "")):
+        pass
+    told = node(recorder, "x")
+    assert (told.call_site, told.call_sites) == (None, {})
+
+
+def test_a_section_that_ticktree_enters_for_a_library_has_no_site(recorder):
+    exec("with recorder.section('x'): pass", {"recorder": recorder, "__name__": "ticktree.instrument.any"})
+    told = node(recorder, "x")
+    assert (told.call_site, told.call_sites) == (None, {})

@@ -147,6 +147,20 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
     assert paths(recorder) == {"one": 5, "other": 5, "nobody's": 5, "new 0": 20, "new 1": 20}
 
 
+def test_the_parts_of_a_large_model_are_asked_about_now_and_then_at_most(recorder):
+    asked, section = [], recorder.timed_section("part", NO_SITE)
+    call = OutermostFunction(
+        lambda _: 5, section, Layer(), sections=lambda thing: asked.append(thing) or section
+    )
+    parts = [Thing() for _ in range(40)]
+    for _ in range(50):
+        for part in parts:
+            call(part)
+    assert len(asked) < 50 * 40 / 4
+    parts += [Thing() for _ in range(400)]
+    assert {call(part) for part in parts} == {5}
+
+
 def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
     own = recorder.timed_section("own", NO_SITE)
     for sections in (lambda _: None, lambda _: 1 / 0, lambda: None):

@@ -239,7 +239,7 @@ cdef extern from "core/outermost.h":
         PyObject* way
         uint32_t after
     ctypedef struct tt_acquaintances:
-        unsigned next
+        pass
     ctypedef struct tt_outermost:
         uint64_t layer
         bint of_each

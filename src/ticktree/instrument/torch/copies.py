@@ -56,7 +56,7 @@ class _Copies:
         self._values = values
         self._nothing: set[Any] = set()  # requests that copy nothing
 
-    def call(self, method: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the method, in a section where it copies."""
         if not args or type(args[0]) not in self._kinds:
             return method(*args, **kwargs)

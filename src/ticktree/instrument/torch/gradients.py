@@ -134,7 +134,7 @@ class Gradients:
             sections: gives the section of an optimizer's call.
         """
 
-        def way(method: Callable[..., Any], optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def way(method: Callable[..., Any], optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             with sections(optimizer):
                 result = method(optimizer, *args, **kwargs)
             self._settle(optimizer, settle)
@@ -158,7 +158,7 @@ class Gradients:
         if site.is_wasteful():
             self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
 
-    def _backward(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _backward(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         site, before = self._begin(self._whence.number())
         with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
             result = flops.counted(section, function, *args, **kwargs)

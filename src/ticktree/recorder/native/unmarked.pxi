@@ -7,23 +7,18 @@ cdef void notice_hand(Recorder recorder) noexcept:
         return
     try:
         frame = tt_calling_frame()
-        if frame == NULL or not is_instrument(frame):
+        if frame == NULL or not is_instruments(<object>frame):
             mark_by_hand(recorder)
     except Exception:
         pass
-
-
-cdef bint is_instrument(PyObject* frame) except -1:
-    """Whether it is code of ticktree's that stands in for a library's."""
-    return str((<object>frame).f_globals.get("__name__")).startswith("ticktree.instrument")
 
 
 def mark_by_hand(Recorder recorder):
     """From now on: the program has sections of its own. Instruments' sections are none."""
     if not recorder.by_hand:
         recorder.by_hand = True
-        if recorder.lone is not None:
-            tt_lone_end(&recorder.lone.core)
+        if recorder.lone:
+            tt_lone_end(&(<Section>recorder.lone[0]).core)
 
 
 def tick_unmarked(Section section):
@@ -36,7 +31,8 @@ def tick_unmarked(Section section):
     if recorder.by_hand:
         tt_lone_end(&section.core)
         return False
-    recorder.lone = section
+    if not recorder.lone or recorder.lone[0] is not section:
+        recorder.lone = [section]
     return bool(tt_lone_tick(&section.core))
 
 
