@@ -155,6 +155,22 @@ def test_gradients_that_are_used_are_nothing_to_speak_of(training):
     assert training.seen() == (0, None)
 
 
+def test_what_lightning_clears_in_an_optimizers_stead_and_the_optimizer_steps_with_is_used(training):
+    class LightningOptimizer(Optimizer):
+        def __init__(self, optimizer):
+            self._optimizer, self.param_groups = optimizer, optimizer.param_groups
+
+    optimizer = Optimizer(3)
+    around = LightningOptimizer(optimizer)
+    for _ in range(20):
+        training.descend(around, step=False)
+        training.step(optimizer)
+    assert training.seen() == (0, None)
+    for _ in range(20):
+        training.descend(around, step=False)
+    assert training.seen()[0] > 0
+
+
 def test_gradients_that_add_up_over_several_passes_are_used(training):
     optimizer = Optimizer(3)
     for _ in range(20):

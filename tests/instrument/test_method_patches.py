@@ -89,6 +89,17 @@ def test_abstract_methods_stay_abstract_and_signatures_stay(robots):
     assert Early.observe.__qualname__ == "Early.observe"
 
 
+def test_what_else_is_asked_of_a_method_is_the_functions(robots):
+    assert Early.observe.__code__.co_name == "observe"
+    assert Early.observe.__defaults__ == ("front",)
+    assert not hasattr(Early.observe, "nothing_of_the_kind")
+
+
+def test_a_row_has_no_place_of_ours(robots):
+    Early().observe()
+    assert robots.snapshot().root.at("robot observe").call_sites == {}
+
+
 def test_a_class_with_a_say_in_its_subclasses_keeps_it():
     made = []
 

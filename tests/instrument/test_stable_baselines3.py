@@ -135,6 +135,27 @@ def test_contrib_has_the_same_rows(recorded):
     assert recorded.output == output
 
 
+def test_a_program_that_takes_a_part_of_it_has_ticks_of_its_envs_steps(recorded):
+    profile = recorded(
+        """
+        import gymnasium, numpy
+        from stable_baselines3.common.buffers import ReplayBuffer
+        from stable_baselines3.common.utils import polyak_update
+
+        def main():
+            env = gymnasium.make("CartPole-v1")
+            buffer = ReplayBuffer(9, env.observation_space, env.action_space)
+            env.reset(seed=1)
+            for _ in range(5):
+                seen, reward, done, _, info = env.step(1)
+                buffer.add(seen, seen, numpy.array(1), numpy.array(reward), numpy.array(done), [info])
+            polyak_update([], [], 0.5)
+        """
+    )
+    assert profile.loops["env"].ticks == 4
+    assert profile.root.at("env/buffer add").count == 5
+
+
 def test_everything_is_as_it_was_once_it_is_put_back():
     from stable_baselines3 import PPO
     from stable_baselines3.common.base_class import BaseAlgorithm

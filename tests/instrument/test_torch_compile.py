@@ -166,6 +166,84 @@ def test_sections_leave_no_trace_in_a_graph_which_stays_whole(recorded):
     assert profile.gauges["gauge"].count == 1
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_methods_that_call_those_of_the_class_above_and_gradients_are_compiled_whole(recorded):
+    recorded(
+        """
+        import torch
+
+        torch.set_num_threads(1)
+        torch._dynamo.config.trace_autograd_ops = True
+
+        class Base(torch.nn.Module):
+            @ticktree.timed
+            def forward(self, x):
+                return x * 2
+
+        class Above(Base):
+            def forward(self, x):
+                return super().forward(x) + 1
+
+            def __call__(self, x):
+                return super().__call__(x).sin()
+
+        def slope(x):
+            (gradient,) = torch.autograd.grad((x * x).sum(), [x])
+            return gradient
+
+        def backward(x):
+            x = x.detach().requires_grad_()
+            (x * x).sum().backward()
+            return x.grad
+
+        def main():
+            above = Above()
+            for function in (lambda x: above(x), slope, backward):
+                x = torch.arange(3.0, requires_grad=True)
+                compiled = torch.compile(function, backend="eager", fullgraph=True)
+                print(torch.equal(compiled(x), function(x)))
+        """
+    )
+    assert recorded.output == "True\nTrue\nTrue\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_where_a_graph_breaks_nothing_of_ours_is_compiled(recorded):
+    recorded(
+        """
+        import torch
+
+        torch.set_num_threads(1)
+
+        def main():
+            import torch._dynamo.convert_frame as frames
+
+            compiled, compile_one = [], frames._compile
+
+            def note(code, *args, **kwargs):
+                compiled.append(code.co_filename)
+                return compile_one(code, *args, **kwargs)
+
+            frames._compile = note
+            net = torch.nn.Linear(3, 3)
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+            @torch.compile(backend="eager")
+            def train(x):
+                optimizer.zero_grad()
+                net(x).sum().backward()
+                optimizer.step()
+
+            for _ in range(3):
+                train(torch.ones(2, 3))
+            print(__file__ in compiled, [name for name in compiled if "ticktree/instrument" in name])
+        """
+    )
+    assert recorded.output == "True []\n"
+
+
 def test_another_version_of_the_compiler_is_left_as_it_is():
     from ticktree.instrument.patches import Patches
     from ticktree.instrument.torch import sections
@@ -175,3 +253,5 @@ def test_another_version_of_the_compiler_is_left_as_it_is():
     before = vars(module.VariableBuilder)["_wrap"]
     sections.wrap(Patches(), module)
     assert vars(module.VariableBuilder)["_wrap"] is before
+    sections.wrap_super(Patches(), ModuleType("torch._dynamo.variables.misc"))
+    sections.wrap_rules(Patches(), ModuleType("torch._dynamo.trace_rules"))

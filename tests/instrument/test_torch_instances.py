@@ -46,6 +46,16 @@ def test_what_torch_compile_made_of_a_module_is_the_module():
     ]
 
 
+def test_an_optimizer_that_lightning_stands_around_is_the_optimizer():
+    class LightningCritic:
+        def __init__(self, optimizer):
+            self._optimizer = optimizer
+
+    instances, one = names(), Critic()
+    assert [instances.of(each) for each in (LightningCritic(one), one)] == ["Critic", "Critic"]
+    assert instances.of(LightningCritic("of another kind")) == "LightningCritic"
+
+
 def test_what_is_made_for_a_name_is_made_once():
     made = []
     instances = Instances(lambda name, thing: made.append(name) or name)

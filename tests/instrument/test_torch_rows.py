@@ -137,6 +137,16 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
     profile = recorded(
         """
         import pickle, torch
+        from torch.overrides import TorchFunctionMode
+
+        class Mode(TorchFunctionMode):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                self.seen.append(function.__name__)
+                return function(*args, **(kwargs or {}))
 
         class Mine(torch.Tensor):
             MOVES = {torch.Tensor.to}
@@ -160,15 +170,23 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
                 x.to("no such device")
             except RuntimeError as error:
                 print("no such device" in str(error))
+            for copy in (x.cuda, lambda: x.to("cuda:0"), lambda: x.to(device=torch.device("cuda"))):
+                try:
+                    copy()
+                except (RuntimeError, AssertionError):  # there is none here
+                    pass
             method = torch.Tensor.to
             same = pickle.loads(pickle.dumps(method)) == method == torch._C.TensorBase.to
             print(Mine.moved, method.__name__, same, method in {torch._C.TensorBase.to})
+            with Mode() as mode:
+                x.to(torch.float64).cpu()
+            print(mode.seen)
         """
     )
-    assert recorded.output == "torch.float64\nTrue\n1 to True True\n"
+    assert recorded.output == "torch.float64\nTrue\n1 to True True\n['to', 'cpu']\n"
     rows = {name: (node.count, node.work.bytes) for name, node in profile.root.children.items()}
-    assert rows.pop("copy to no such device")[0] == 1  # tried, and refused
-    assert rows == {"copy to meta": (3, 1_200_000), "convert to float64": (3, 1_200_000)}
+    assert rows.pop("copy to no such device") == (1, 400_000)  # tried, and refused
+    assert rows == {"copy to cuda": (3, 1_200_000), "convert to float64": (4, 1_600_000)}
 
 
 def test_a_device_that_is_given_by_its_number_is_of_the_machines_accelerator():

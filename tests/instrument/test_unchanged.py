@@ -21,7 +21,7 @@ import pytest
 
 import ticktree
 from ticktree import instrument
-from ticktree.instrument import waits
+from ticktree.instrument import choice, waits
 from ticktree.instrument.patches import Patches
 
 FUNCTIONS = [
@@ -350,6 +350,17 @@ def test_only_known_names_are_installed():
     with pytest.raises(ticktree.TicktreeError, match="no library 'nothing' is known"):
         instrument.install("nothing")
     assert queue.Queue.get is BARE[0]
+
+
+def test_to_leave_one_out_is_to_take_the_others():
+    def names(*words):
+        return [library.name for library in choice.chosen(words)]
+
+    default = names("default")
+    assert "waits" in default
+    assert names("-waits") == names("default", "-waits") == [name for name in default if name != "waits"]
+    assert set(names("-waits", "sleep")) == {*names("-waits"), "sleep"}
+    assert names("sleep", "-sleep") == names("sleep", "-waits", "-sleep") == []
 
 
 def test_installing_is_for_the_programs_own_recorder_and_told_to_its_children(monkeypatch):

@@ -56,6 +56,15 @@ def test_a_timed_function_gives_what_the_function_gives(recorder):
     assert list(map(timed, [1, 2])) == [((1,), {}), ((2,), {})]
 
 
+def test_a_timed_function_has_what_a_function_has(recorder):
+    def function(first, second=2, *, key=3): ...
+
+    timed = recorder.timed(function)
+    assert timed.__code__ is function.__code__
+    assert (timed.__defaults__, timed.__kwdefaults__) == ((2,), {"key": 3})
+    assert not hasattr(timed, "nothing_of_the_kind")
+
+
 def test_a_timed_function_raises_what_the_function_raises(recorder):
     @recorder.timed("fails")
     def fails():

@@ -33,19 +33,20 @@ def chosen(words: Iterable[str]) -> tuple[Library, ...]:
     """Return the libraries that are meant, in the order in which they are installed.
 
     Args:
-        words: Names; `default` stands for all that are not on demand, and `-NAME` leaves one out.
+        words: Names; `default` stands for all that are not on demand, and `-NAME` leaves one out: of those, where it
+            comes first.
 
     Raises:
         TicktreeError: One of them is not known.
     """
     wanted: set[str] = set()
     left_out: set[str] = set()
-    for word in words:
-        if word == DEFAULT:
+    for place, word in enumerate(words):
+        if word == DEFAULT or (place == 0 and word.startswith("-")):
             wanted.update(library.name for library in known() if not library.on_demand)
-        elif word.startswith("-"):
+        if word.startswith("-"):
             left_out.add(_checked(word[1:]))
-        else:
+        elif word != DEFAULT:
             wanted.add(_checked(word))
     names = wanted - left_out
     # Third parties are looked for only where they may be meant.

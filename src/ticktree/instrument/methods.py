@@ -52,6 +52,11 @@ class Method:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # of one that is being made
+            raise AttributeError(name)
+        return getattr(self._function, name)  # `__code__`, `__defaults__` and the like
+
     def __reduce__(self) -> Any:
         return copy.copy, (self._function,)  # of a function: itself
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _patches = Patches()
 
+# Where a collector is asked for its next batch, its generator does not see.
+_NO_SITE = ("", 0, "")
+
 # Where collectors and their base are, in this version and those before.
 _COLLECTORS = {
     "torchrl.collectors._base": "BaseCollector",
@@ -69,7 +72,8 @@ def _wrap_collectors(recorder: Recorder, name: str, module: ModuleType) -> None:
     base = getattr(module, name, None)
     if not isinstance(base, type):
         return
-    collecting, waiting = recorder.section("collector next"), recorder.section("collector wait", wait=True)
+    collecting = recorder.timed_section("collector next", _NO_SITE)
+    waiting = recorder.timed_section("collector wait", _NO_SITE, wait=True)
     collectors = Family(_patches, base)
 
     def make(method: Callable[..., Any], owner: type) -> Callable[..., Any]:

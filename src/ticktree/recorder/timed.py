@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, overload
 
-from ticktree.recorder._native import AttendedSection, Recorder, TimedFunction, mark_by_hand
+from ticktree.recorder._native import AttendedSection, Recorder, Section, TimedFunction, mark_by_hand
 from ticktree.recorder.off import OFF_FOR_GOOD
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -70,11 +70,15 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
         raise TypeError(f"@timed wants a function, not {function!r}")
     if OFF_FOR_GOOD:  # asked here, not at each call: off costs nothing at all
         return function
-    import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
-
     mark_by_hand(recorder)
     name = name or getattr(function, "__qualname__", None) or repr(function)
-    section = recorder.timed_section(name, _definition(function), **asked)
+    return in_section(function, recorder.timed_section(name, definition(function), **asked))
+
+
+def in_section(function: Callable[..., Any], section: Section) -> Any:
+    """Return a function of the same kind that runs in a section, as `timed` says."""
+    import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
+
     if inspect.iscoroutinefunction(function):
         return _timed_coroutine(function, section)
     if inspect.isasyncgenfunction(function):
@@ -86,7 +90,8 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
     return functools.update_wrapper(TimedFunction(function, section), function)
 
 
-def _definition(function: Any) -> tuple[str, int, str]:
+def definition(function: Any) -> tuple[str, int, str]:
+    """Return where a function is defined: file, line and name; nothing of one in C."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)

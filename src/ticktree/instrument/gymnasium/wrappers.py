@@ -73,6 +73,11 @@ class _Share:
         finally:
             running.env = around
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # of one that is being made
+            raise AttributeError(name)
+        return getattr(self._function, name)  # `__code__`, `__defaults__` and the like
+
     def __reduce__(self) -> Any:
         # As recorder/native/outermost.pxi has it: the function as it is, where the class travels by its value.
         qualname = getattr(self, "__qualname__", "<locals>")

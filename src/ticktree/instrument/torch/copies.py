@@ -30,7 +30,7 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
     own, layer = recorder.timed_section("copy", ("", 0, "")), Layer()
     for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
         detour = Detour()
-        detour.way = _Copies(recorder, names, kinds, frozenset(values)).call
+        detour.way = _Copies(recorder, names, kinds, frozenset(values), torch._C).call
         method = getattr(torch.Tensor, name)
         ours: Any = OutermostFunction(method, own, layer, detour=detour)
         ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
@@ -45,33 +45,36 @@ class _Copies:
         names: gives what a copy is called, of a tensor and what is asked of it; None where there is none.
         kinds: classes of tensors that have rows.
         values: classes of arguments that ask for the same whenever they are equal.
+        functions: torch's: a program's TorchFunctionMode is not to see how a tensor is looked at here.
     """
 
     def __init__(
-        self, recorder: Recorder, names: _Names, kinds: tuple[type, ...], values: frozenset[type]
+        self,
+        recorder: Recorder,
+        names: _Names,
+        kinds: tuple[type, ...],
+        values: frozenset[type],
+        functions: Any,
     ) -> None:
         self._recorder = recorder
         self._names = names
         self._kinds = kinds
         self._values = values
+        # Another version may not know how many there are: then it is taken that there are none.
+        self._modes = getattr(functions, "_len_torch_function_stack", int)
+        self._unseen = functions.DisableTorchFunction
         self._nothing: set[Any] = set()  # requests that copy nothing
 
     def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the method, in a section where it copies."""
         if not args or type(args[0]) not in self._kinds:
             return method(*args, **kwargs)
-        tensor, name, request = args[0], None, None
-        try:
-            request = (tensor.device, tensor.dtype, args[1:], *kwargs.items())
-            if request in self._nothing:
-                request = None
-            else:
-                name = self._names(tensor, args[1:], kwargs)
-                moved = tensor.nbytes if name is not None else 0
-        except (
-            Exception
-        ):  # a sparse tensor has no such number; what is asked for wrongly the method says itself
-            name = request = None
+        tensor = args[0]
+        if self._modes():
+            with self._unseen():
+                name, moved, request = self._look(tensor, args, kwargs)
+        else:
+            name, moved, request = self._look(tensor, args, kwargs)
         if name is not None:
             with self._recorder.section(name) as section:
                 section.work(bytes=moved)
@@ -80,6 +83,21 @@ class _Copies:
         if request is not None and result is tensor:
             self._remember(request, (*args[1:], *kwargs.values()))
         return result
+
+    def _look(
+        self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[str | None, int, Any]:
+        """Return what the copy is called, its bytes, and what is asked for, where it is not known to copy nothing."""
+        try:
+            request = (tensor.device, tensor.dtype, args[1:], *kwargs.items())
+            if request in self._nothing:
+                return None, 0, None
+            name = self._names(tensor, args[1:], kwargs)
+            return name, tensor.nbytes if name is not None else 0, request
+        except (
+            Exception
+        ):  # a sparse tensor has no such number; what is asked for wrongly the method says itself
+            return None, 0, None
 
     def _remember(self, request: Any, asked: tuple[Any, ...]) -> None:
         if len(self._nothing) < MOST_REMEMBERED and self._values.issuperset(map(type, asked)):
@@ -115,7 +133,7 @@ class Targets:
         if device is not None:
             kind = (device if isinstance(device, str) else device.type).partition(":")[0]
             if kind != tensor.device.type:
-                return f"copy to {kind}"
+                return None if kind == "meta" else f"copy to {kind}"  # a tensor there has no data
         if dtype is not None and dtype != tensor.dtype and tensor.nbytes >= LEAST_BYTES:
             return f"convert to {str(dtype).removeprefix('torch.')}"
         return None

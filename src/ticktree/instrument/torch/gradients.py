@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ticktree.instrument.torch import flops
+from ticktree.instrument.torch.instances import itself
 from ticktree.recorder import Detour, Layer, OutermostFunction, Whence
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Gradients:
 
     def meet(self, optimizer: Any) -> None:
         """Has it watched from now on."""
+        optimizer = itself(optimizer)
         if self._has_failed or optimizer in self._watched:
             return
         try:
@@ -202,7 +204,7 @@ class Gradients:
     def _settle(self, optimizer: Any, settle: Settle) -> None:
         """Settle what becomes of the gradients that were written since `optimizer` last acted."""
         try:
-            watched = self._watched.get(optimizer)
+            watched = self._watched.get(itself(optimizer))
             if watched is None or not watched.written_by:
                 return
             for this in watched.written_by:

@@ -8,11 +8,25 @@ from typing import Any, Generic, TypeVar
 
 # What torch.compile makes of a module: it is the module inside it.
 _COMPILED = "OptimizedModule"
+# What Lightning makes of an optimizer, Adam say, for who steps by hand: a LightningAdam, or of Fabric's a FabricAdam.
+_AROUND_OPTIMIZERS = ("Lightning", "Fabric")
 # Of one class so many are told apart: two critics and their targets. Those beyond share a name, since who has twenty
 # models, or the layers of one, reads no row for each.
 MOST = 4
 
 _T = TypeVar("_T")
+
+
+def itself(thing: Any) -> Any:
+    """Return the object that another one stands for; most are themselves."""
+    kind = type(thing).__name__
+    if kind == _COMPILED:
+        return thing._orig_mod
+    if kind.startswith(_AROUND_OPTIMIZERS):
+        inner = getattr(thing, "__dict__", {}).get("_optimizer")
+        if kind in {beginning + type(inner).__name__ for beginning in _AROUND_OPTIMIZERS}:
+            return inner
+    return thing
 
 
 class Instances(Generic[_T]):
@@ -38,9 +52,10 @@ class Instances(Generic[_T]):
         return self._meet(thing)
 
     def _meet(self, thing: Any) -> _T:
+        inner = itself(thing)
+        if inner is not thing:
+            return self.of(inner)
         kind = type(thing).__name__
-        if kind == _COMPILED:
-            return self.of(thing._orig_mod)
         taken = self._taken.setdefault(kind, set())
         number = next(number for number in range(1, len(taken) + 2) if number not in taken)
         made = self._named(kind, number, thing)

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.recorder import OWN, Recorder, Section, TimedFunction
+
+# The instruments' files.
+_OURS = f"{Path(__file__).parents[1]}/"
 
 _patches = Patches()
 _asked: set[str] = set()  # which instruments want it
@@ -26,6 +30,7 @@ def leave_no_trace(instrument: str) -> None:
     if is_first:
         _patches.watch("torch._dynamo.variables.builder", partial(wrap, _patches))
         _patches.watch("torch._dynamo.variables.user_defined", partial(wrap_methods, _patches))
+        _patches.watch("torch._dynamo.variables.misc", partial(wrap_super, _patches))
         _patches.watch("torch._dynamo.trace_rules", partial(wrap_rules, _patches))
 
 
@@ -89,7 +94,15 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
 
         return _wrap
 
+    def make_sourceless(create: Callable[..., Any]) -> Callable[..., Any]:
+        def create_unwrapped(tx: Any, value: Any) -> Any:
+            return create(tx, value._function if isinstance(value, TimedFunction) else value)
+
+        return create_unwrapped
+
     patches.wrap(builder.VariableBuilder, "_wrap", make)
+    # What the compiler itself calls, as `autograd.grad` for a backward pass.
+    patches.wrap(builder.SourcelessBuilder, "create", make_sourceless)
 
 
 def wrap_methods(patches: Patches, objects: ModuleType) -> None:
@@ -105,10 +118,30 @@ def wrap_methods(patches: Patches, objects: ModuleType) -> None:
     patches.wrap(objects.UserDefinedObjectVariable, "lookup_class_mro_attr", make)
 
 
-def wrap_rules(patches: Patches, rules: ModuleType) -> None:
-    """Wraps where it looks which file a method is in, and stops where it is in none (torch._dynamo.trace_rules)."""
+def wrap_super(patches: Patches, others: ModuleType) -> None:
+    """Wraps where it looks for what `super()` calls (torch._dynamo.variables.misc)."""
 
-    def make(check: Callable[..., Any]) -> Callable[..., Any]:
+    def make(resolve: Callable[..., Any]) -> Callable[..., Any]:
+        def _resolved_getattr_and_source(self: Any, tx: Any, name: str) -> Any:
+            found, source = resolve(self, tx, name)
+            if not isinstance(found, TimedFunction):
+                return found, source
+            return found._function, source and others.AttrSource(source, "_function")
+
+        return _resolved_getattr_and_source
+
+    if hasattr(others, "AttrSource"):
+        patches.wrap_at(others, "SuperVariable._resolved_getattr_and_source", make)
+
+
+def wrap_rules(patches: Patches, rules: ModuleType) -> None:
+    """Wraps where it looks which file a function is in (torch._dynamo.trace_rules).
+
+    A method that is timed is in none, and there it would stop. Functions of the instruments are called where the graph
+    broke, of a backward pass for one: they run as they are.
+    """
+
+    def make_verbose(check: Callable[..., Any]) -> Callable[..., Any]:
         def check_verbose(obj: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(obj, MethodType) and isinstance(obj.__func__, TimedFunction):
                 obj = MethodType(obj.__func__._function, obj.__self__)
@@ -116,4 +149,14 @@ def wrap_rules(patches: Patches, rules: ModuleType) -> None:
 
         return check_verbose
 
-    patches.wrap(rules, "check_verbose", make)
+    def make_file(check: Callable[..., Any]) -> Callable[..., Any]:
+        def check_file(filename: str | None, is_inlined_call: bool = False) -> Any:
+            if not is_inlined_call and filename is not None and filename.startswith(_OURS):
+                return rules.SkipResult(True, "an instrument of ticktree's")
+            return check(filename, is_inlined_call)
+
+        return check_file
+
+    patches.wrap(rules, "check_verbose", make_verbose)
+    if hasattr(rules, "SkipResult"):
+        patches.wrap(rules, "check_file", make_file)

@@ -28,6 +28,9 @@ cdef class TimedFunction:
     def __call__(self, *args, **kwargs):  # replaced by the vectorcall protocol; here so that the type is callable
         return PyVectorcall_Call(self, args, kwargs)
 
+    def __getattr__(self, name):
+        return getattr(self._function, name)  # `__code__`, `__defaults__` and whatever else is asked of a function
+
     def __repr__(self):
         return f"<ticktree timed {self.__wrapped__!r}>"
 
