@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.recorder import OWN, Recorder, Section, TimedFunction
+from ticktree.recorder import OWN, Opening, Recorder, Section, TimedFunction
 
 _patches = Patches()
 _asked: set[str] = set()  # which instruments want it
@@ -64,6 +64,9 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
 }
 
 
+# Functions that are ours to wrap, which hold what they wrap; `--focus` wraps those that it looks at.
+_WRAPPERS = (TimedFunction, Opening)
+
 _NEEDED = ("VariableBuilder", "SourcelessBuilder", "AttrSource")
 
 
@@ -74,7 +77,7 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
 
     def make(build: Callable[..., Any]) -> Callable[..., Any]:
         def _wrap(self: Any, value: Any) -> Any:
-            if isinstance(value, TimedFunction):
+            if isinstance(value, _WRAPPERS):
                 source = builder.AttrSource(self.source, "__wrapped__")
                 return builder.VariableBuilder(self.tx, source)(value.__wrapped__)
             if isinstance(value, Section):
@@ -97,7 +100,7 @@ def wrap_methods(patches: Patches, objects: ModuleType) -> None:
     def make(look_up: Callable[..., Any]) -> Callable[..., Any]:
         def lookup_class_mro_attr(self: Any, name: str) -> Any:
             found = look_up(self, name)
-            return found.__wrapped__ if isinstance(found, TimedFunction) else found
+            return found.__wrapped__ if isinstance(found, _WRAPPERS) else found
 
         return lookup_class_mro_attr
 

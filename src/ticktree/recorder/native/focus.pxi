@@ -171,7 +171,10 @@ def focus_profile_off():
 
 @cython.no_gc_clear
 cdef class Opening:
-    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring."""
+    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring.
+
+    The program never asked for it: so it says of itself all that the function says, that it is one included.
+    """
 
     cdef tt_opening core
     cdef public object __wrapped__
@@ -182,6 +185,13 @@ cdef class Opening:
         self.__wrapped__ = function
         self.core.vectorcall = <void*>tt_opening_call
         self.core.function = <PyObject*>function
+
+    @property
+    def __class__(self):  # what isinstance() asks
+        return type(self.__wrapped__)
+
+    def __getattr__(self, name):  # __code__, __globals__, __defaults__, ...
+        return getattr(self.__wrapped__, name)
 
     def __get__(self, instance, owner):
         if instance is None:
