@@ -268,7 +268,14 @@ class Walker:
 def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
     recorder = Recorder()
     step = Walker.step
-    attributes = ("__code__", "__globals__", "__defaults__", "__kwdefaults__", "__closure__", "__annotations__")
+    attributes = (
+        "__code__",
+        "__globals__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__closure__",
+        "__annotations__",
+    )
     before = [getattr(step, name) for name in (*attributes, "__name__", "__doc__", "__module__")]
     del step  # it would hold the function beside its class
     begin_focus(recorder, [f"{__name__}.Walker.step"])
@@ -276,7 +283,9 @@ def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
     assert counts(recorder)["Walker.step"] == 2
     assert inspect.isfunction(Walker.step)
     assert [name for name, _ in inspect.getmembers(Walker, inspect.isfunction)] == ["step"]
-    assert [getattr(Walker.step, name) for name in (*attributes, "__name__", "__doc__", "__module__")] == before
+    assert [
+        getattr(Walker.step, name) for name in (*attributes, "__name__", "__doc__", "__module__")
+    ] == before
     assert "leaf(x)" in inspect.getsource(Walker.step)
     assert pickle.loads(pickle.dumps(Walker.step)) is Walker.step
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
