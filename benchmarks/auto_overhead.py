@@ -82,6 +82,13 @@ TURNING = (
         ("gymnasium", "mujoco", "torch"),
         1000,
     ),
+    Turning(
+        "a step of rest_racing, its driver",
+        "rest_racing",
+        ("aiohttp", "gymnasium", "pygame", "requests", "torch"),
+        300,
+    ),
+    Turning("an iteration of rgb_convlstm", "rgb_convlstm", ("gymnasium", "sb3_contrib", "torch"), 300),
     Turning("an update of visual_sac", "visual_sac", ("cv2", "gymnasium", "pygame", "torch"), 150),
 )
 PLAIN = (sys.executable,)

@@ -6,8 +6,9 @@ machine does meanwhile is the same for two that follow each other. Turns of a hu
 taken out and put in again between them, differed by a fifth where nothing was different.
 
 What is left out is what wrappers cost that find recording switched off: less than a tenth of a microsecond a call
-(`overhead.py`). What a program marks itself is switched off with the rest. Not counted are the first steps: the
-interpreter adapts itself to what it calls, and the first backward passes at a place are looked at more closely.
+(`overhead.py`). What a program marks itself goes to a recorder of its own that is never enabled; what marks cost,
+`overhead.py` tells. Not counted are the first steps: the interpreter adapts itself to what it calls, and the first
+backward passes at a place are looked at more closely.
 """
 
 from __future__ import annotations
@@ -27,8 +28,12 @@ import ticktree
 from harness.race import settled_heap
 from harness.scratch import recording
 from ticktree import instrument
+from ticktree.compat.profiling import get_profiler
 
 ROOT = Path(__file__).parents[1]
+
+# What programs mark themselves with.
+MARKS = ("section", "timed", "stage", "loop", "tick", "record", "gauge", "signal", "unblocked_by")
 
 
 class Stepping(NamedTuple):
@@ -71,6 +76,22 @@ PROGRAMS = {
         "parallel_trainer.optimizer:TorchPPOOptimizer.update",
         *(60, 3),
         main="parallel_trainer.program",
+    ),
+    "rest_racing": Stepping(
+        "workloads/rest_racing/eval.py",
+        ("--draw", "last", "--lesson", "4", "--epochs", "1", "--steps", "1000000000"),
+        "rest_racing.driver:Driver.step",
+        *(60, 2),
+    ),
+    "rgb_convlstm": Stepping(
+        "workloads/rgb_convlstm/train.py",
+        (
+            *("--convlstm", "--envs", "2", "--rollout-steps", "16", "--batch", "16", "--epochs", "1"),
+            *("--timesteps", "1000000000"),
+        ),
+        "rgb_convlstm.environment:RicochetEnv.step",
+        *(60 * 32, 32, 32),
+        main="rgb_convlstm.program",
     ),
 }
 
@@ -126,10 +147,19 @@ def run(stepping: Stepping, turns: Turns) -> None:
     file = ROOT / stepping.file
     sys.argv = [str(file), *stepping.words]
     sys.path.insert(0, str(file.parent))
+    silence_marks()
     program: Any = importlib.import_module(stepping.main) if stepping.main else loaded(file)
     count_steps(stepping.step, turns.step)
     with settled_heap(), suppress(Enough):
         program.main()
+
+
+def silence_marks() -> None:
+    """Have what the program marks itself go to nobody."""
+    nobody = ticktree.Recorder()
+    for mark in MARKS:
+        setattr(ticktree, mark, getattr(nobody, mark))
+    get_profiler().disable()
 
 
 def loaded(file: Path) -> ModuleType:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+import ticktree
 from ticktree.analysis import findings
+from ticktree.instrument.ray.executing import Work
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
@@ -95,3 +99,20 @@ def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(rec
     assert count(profile, "train/lost/Runner/last_word") is None, "what it had not handed over is not"
     assert profile.losses["ray_nodes_not_read_to_their_end"] == 1
     assert profile.losses["ray_milliseconds_not_collected"] > 0
+
+
+def test_arguments_of_a_call_may_have_any_name():
+    class Alone(Work):
+        def done(self, title):
+            """There is no cluster to be told."""
+
+    def call(*, function, names):
+        return function, names
+
+    recorder = ticktree.Recorder()
+    descriptor = SimpleNamespace(class_name="", function_name="call")
+    try:
+        wrapped = Alone(recorder, lambda _: True)._function(call, descriptor)
+        assert wrapped(function=1, names=2) == (1, 2)
+    finally:
+        recorder.disable()

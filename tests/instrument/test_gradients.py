@@ -205,6 +205,27 @@ def test_after_its_first_calls_a_place_is_looked_at_now_and_then_and_still_known
     assert calls >= 4 * FIRST_CALLS - 6
 
 
+def test_a_pass_known_to_be_wasteful_is_asked_where_it_is_no_oftener_than_others(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for _ in range(40 * FIRST_CALLS):
+        training.descend(critic)
+        training.descend(actor, critic)
+    calls, _ = training.seen()
+    asked = sum(site.turns for site in training.watching._sites.values())
+    assert calls >= 40 * FIRST_CALLS - 6
+    assert asked < 2 * FIRST_CALLS + 2 * 80 * FIRST_CALLS / gradients.THEN_EVERY
+
+
+def test_a_pass_that_wastes_no_longer_is_plain_again(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    for through, rounds in (((critic,), FIRST_CALLS), ((), 120 * FIRST_CALLS)):
+        for _ in range(rounds):
+            training.descend(critic)
+            training.descend(actor, *through)  # one place, whatever it goes through
+    calls, _ = training.seen()
+    assert FIRST_CALLS < calls < 100 * FIRST_CALLS
+
+
 def test_arguments_pass_through(training):
     training._zero_grad(Optimizer(1), set_to_none=False)
     assert training.cleared == [False]

@@ -130,3 +130,81 @@ def test_a_url_that_is_none_is_the_librarys_own_affair(recorder):
 async def wrong_call(aiohttp):
     async with aiohttp.ClientSession() as session:
         await session._request()
+
+
+class Answering:
+    """A gRPC server's handler of any method: it gives the names in the metadata that came."""
+
+    def __init__(self, grpc, behaviour):
+        self._grpc = grpc
+        self._behaviour = behaviour
+
+    def service(self, _details):
+        return self._grpc.unary_unary_rpc_method_handler(self._behaviour)
+
+
+def names_in(context):
+    return " ".join(
+        sorted(name for name, _ in context.invocation_metadata() if name != "user-agent")
+    ).encode()
+
+
+@pytest.fixture
+def traced(recorder):
+    """A call of gRPC is made for a request that carries a trace."""
+    pytest.importorskip("grpc")
+    import grpc.aio
+
+    from ticktree.instrument import grpc as instrument
+    from ticktree.remote.trace_context import Context, incoming
+
+    instrument.install(recorder)
+    token = incoming.set(Context(f"00-{'1' * 32}-{'2' * 16}-00"))
+    yield grpc
+    incoming.reset(token)
+    instrument.uninstall()
+
+
+def test_metadata_that_can_be_read_once_reach_the_server_of_grpc_beside_a_trace(traced):
+    from concurrent.futures import ThreadPoolExecutor
+
+    grpc = traced
+    server = grpc.server(ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers((Answering(grpc, lambda _, context: names_in(context)),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            call = channel.unary_unary("/cars.Cars/Step")
+            assert call(b"", metadata=iter([("own", "1")])) == b"own traceparent"
+            assert call(b"", metadata=iter([("traceparent", "mine")])) == b"traceparent"
+    finally:
+        server.stop(None).wait()
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_an_interceptor_of_grpcs_asyncio_may_give_metadata_of_any_kind(traced, kind):
+    import asyncio
+
+    grpc = traced
+
+    class Adding(grpc.aio.UnaryUnaryClientInterceptor):
+        async def intercept_unary_unary(self, continuation, details, request):
+            return await continuation(details._replace(metadata=kind([("own", "1")])), request)
+
+    async def answer(_, context):
+        return names_in(context)
+
+    async def ask():
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((Answering(grpc, answer),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        try:
+            target = f"127.0.0.1:{port}"
+            async with grpc.aio.insecure_channel(target, interceptors=[Adding()]) as channel:
+                return await channel.unary_unary("/cars.Cars/Step")(b"")
+        finally:
+            await server.stop(None)
+
+    assert asyncio.run(ask()) == b"own traceparent"

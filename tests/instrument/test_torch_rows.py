@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
+
+from ticktree.instrument.torch.copies import Targets
 
 pytestmark = [
     pytest.mark.slow,  # importing torch alone takes seconds, so it is only looked for here
@@ -133,7 +136,7 @@ def test_a_module_of_torchs_own_compiler_or_pickler_is_as_ever(recorded):
 def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(recorded):
     profile = recorded(
         """
-        import torch
+        import pickle, torch
 
         class Mine(torch.Tensor):
             MOVES = {torch.Tensor.to}
@@ -148,20 +151,34 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
             x = torch.ones(100_000)
             x.to("cpu"), x.cpu(), x.to(torch.float32), x.to(x), x.numpy(), torch.from_numpy(x.numpy())
             x.to("meta"), x.to(device=torch.device("meta")), x.to(torch.ones(1, device="meta"))
-            x.to(torch.float64), x.to("cpu", torch.float64), x[:5].to(torch.float64)
+            double = x.to(torch.float64)
+            double.to(torch.float64), double.to(torch.float64)  # nothing, twice: which is remembered
+            x.to("cpu", torch.float64), x[:5].to(torch.float64), x.to(torch.float64)
             Mine([1.0]).to(torch.float64)
             print(torch.eye(300).to_sparse().to(torch.float64).dtype)
             try:
                 x.to("no such device")
             except RuntimeError as error:
                 print("no such device" in str(error))
-            print(Mine.moved, torch.Tensor.to.__name__)
+            method = torch.Tensor.to
+            same = pickle.loads(pickle.dumps(method)) == method == torch._C.TensorBase.to
+            print(Mine.moved, method.__name__, same, method in {torch._C.TensorBase.to})
         """
     )
-    assert recorded.output == "torch.float64\nTrue\n1 to\n"
+    assert recorded.output == "torch.float64\nTrue\n1 to True True\n"
     rows = {name: (node.count, node.work.bytes) for name, node in profile.root.children.items()}
     assert rows.pop("copy to no such device")[0] == 1  # tried, and refused
-    assert rows == {"copy to meta": (3, 1_200_000), "convert to float64": (2, 800_000)}
+    assert rows == {"copy to meta": (3, 1_200_000), "convert to float64": (3, 1_200_000)}
+
+
+def test_a_device_that_is_given_by_its_number_is_of_the_machines_accelerator():
+    class Device:
+        def __init__(self, number):
+            self.type = "xpu"
+
+    tensor = SimpleNamespace(device=SimpleNamespace(type="cpu"))
+    targets = Targets(SimpleNamespace(device=Device, dtype=str, Tensor=SimpleNamespace))
+    assert targets.of(tensor, (0,), {}) == targets.of(tensor, (), {"device": 1}) == "copy to xpu"
 
 
 def test_an_optimizer_of_the_scripts_own_is_recorded_and_pickled_by_value_as_ever(recorded):
@@ -214,6 +231,46 @@ def test_everything_is_as_it_was_once_it_is_put_back():
     recorder.disable()
     assert flops.count is None
     assert [dict(vars(owner)) for owner in owners] == before
+
+
+def test_nothing_is_held_of_an_installation_that_was_taken_back():
+    import gc
+    import weakref
+
+    import torch
+
+    import ticktree
+    from ticktree.instrument import torch as instrument
+    from ticktree.instrument.torch.gradients import Gradients
+
+    recorder = ticktree.Recorder()
+    instrument.install(recorder)
+    watching = [weakref.ref(each) for each in gc.get_objects() if type(each) is Gradients]
+    assert watching
+    assert torch.nn.Linear(1, 1)(torch.ones(1, 1)).requires_grad
+    instrument.uninstall()
+    recorder.disable()
+    gc.collect()
+    assert [each() for each in watching] == [None] * len(watching)
+
+
+def test_operations_are_counted_of_a_module_whatever_its_arguments_are_called(recorded):
+    profile = recorded(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, call, module, section, function):
+                return call @ module + section + function
+
+        def main():
+            ones = torch.ones(4, 4)
+            Net()(call=ones, module=ones, section=1, function=2)
+        """,
+        "--auto",
+        "default,torch-flops",
+    )
+    assert profile.root.at("forward Net").work.flops == 2 * 4 * 4 * 4
 
 
 def test_torchs_own_profiler_tells_modules_apart_as_ever(recorded):

@@ -99,3 +99,16 @@ def test_a_file_of_any_name_is_told(recorder):
 def test_a_section_entered_by_c_code_has_a_site_all_the_same(recorder):
     list(map(recorder.stage, ["a", "b"]))
     assert node(recorder, "a").call_site.file == __file__
+
+
+def test_a_section_that_is_nowhere_in_the_program_has_no_site(recorder):
+    with recorder.timed_section("x", ("", 0, "")):
+        pass
+    told = node(recorder, "x")
+    assert (told.call_site, told.call_sites) == (None, {})
+
+
+def test_a_section_that_ticktree_enters_for_a_library_has_no_site(recorder):
+    exec("with recorder.section('x'): pass", {"recorder": recorder, "__name__": "ticktree.instrument.any"})
+    told = node(recorder, "x")
+    assert (told.call_site, told.call_sites) == (None, {})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import weakref
 from contextvars import copy_context
 
 import pytest
 
 import ticktree
+from ticktree.recorder import tick_unmarked
 from ticktree.run.reading.image import Image
 
 
@@ -101,13 +103,25 @@ def tasks(recorder):
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+def unmarked(recorder):
+    tick_unmarked(recorder.timed_section("env", ("", 0, "")))
+
+
+def with_a_device(recorder):
+    with recorder.section("x", device="cpu"):
+        pass
+
+
+ACTS = pytest.mark.parametrize(
     "act",
     [
         *(by_name, with_options, stages, loops, boundaries, values, exceptions, generators, contexts),
-        *(out_of_order, switching, tasks),
+        *(out_of_order, switching, tasks, unmarked, with_a_device),
     ],
 )
+
+
+@ACTS
 def test_doing_it_again_and_again_keeps_nothing(act):
     recorder = ticktree.Recorder(virtual_clock=True)
     times = 50 if act is tasks else 1000
@@ -124,6 +138,17 @@ def test_doing_it_again_and_again_keeps_nothing(act):
     assert more_used == used
     assert more_blocks - blocks < max(times / 2, 300)  # caches that are still filling
     recorder.disable()
+
+
+@ACTS
+def test_a_recorder_that_nobody_holds_is_gone_whatever_it_did(act):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    act(recorder)
+    recorder.disable()
+    gone = weakref.ref(recorder)
+    del recorder
+    gc.collect()
+    assert gone() is None
 
 
 def test_timed_functions_and_snapshots_keep_nothing():

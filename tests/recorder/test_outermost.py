@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import ticktree
-from ticktree.recorder import Detour, Layer, OutermostFunction, end_unmarked, is_inside, tick_unmarked
+from ticktree.recorder import Detour, Layer, OutermostFunction, Whence, end_unmarked, is_inside, tick_unmarked
 
 NO_SITE = ("", 0, "")
 
@@ -147,6 +147,20 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
     assert paths(recorder) == {"one": 5, "other": 5, "nobody's": 5, "new 0": 20, "new 1": 20}
 
 
+def test_the_parts_of_a_large_model_are_asked_about_now_and_then_at_most(recorder):
+    asked, section = [], recorder.timed_section("part", NO_SITE)
+    call = OutermostFunction(
+        lambda _: 5, section, Layer(), sections=lambda thing: asked.append(thing) or section
+    )
+    parts = [Thing() for _ in range(40)]
+    for _ in range(50):
+        for part in parts:
+            call(part)
+    assert len(asked) < 50 * 40 / 4
+    parts += [Thing() for _ in range(400)]
+    assert {call(part) for part in parts} == {5}
+
+
 def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
     own = recorder.timed_section("own", NO_SITE)
     for sections in (lambda _: None, lambda _: 1 / 0, lambda: None):
@@ -193,6 +207,42 @@ def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
     detour.way = None
     assert call() == 1
     assert paths(recorder) == {"own": 1}
+
+
+def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
+    own, named, other = (recorder.timed_section(name, NO_SITE) for name in ("own", "named", "other"))
+    whence, detour, numbers = Whence(recorder, 1), Detour(), []
+
+    def way(function):
+        numbers.append(whence.number())
+        return function()
+
+    call = OutermostFunction(lambda: 5, own, Layer(), whence=whence, detour=detour)
+    detour.way = way
+    here, there = (lambda: call()), (lambda: call())
+    assert here() == here() == there() == 5
+    with recorder.section("elsewhere"):
+        here()
+    assert numbers[0] == numbers[1]
+    assert len(set(numbers)) == 3
+    detour.way = None
+    for number in range(100):
+        whence.name(number, other)
+    whence.name(numbers[0], named)
+    assert here() == there() == 5
+    whence.name(numbers[0], other)
+    here()
+    whence.name(numbers[0], None)
+    whence.name(numbers[0], None)
+    here()
+    assert paths(recorder) == {"elsewhere": 1, "named": 1, "other": 1, "own": 2}
+
+
+def test_nowhere_is_a_place_while_nothing_is_recorded(recorder):
+    whence = Whence(recorder, 1)
+    assert whence.number()
+    recorder.disable()
+    assert whence.number() == 0
 
 
 def test_others_are_told_of_calls_that_they_attend_whatever_becomes_of_them(recorder):

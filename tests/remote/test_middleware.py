@@ -6,6 +6,7 @@ import asyncio
 import threading
 import wsgiref.util
 import wsgiref.validate
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from ticktree.recorder import OWN
 from ticktree.remote import heard
 from ticktree.remote.asgi import ServerTiming as AsgiTiming
 from ticktree.remote.called import Call
+from ticktree.remote.trace_context import outgoing
 from ticktree.remote.wsgi import ServerTiming as WsgiTiming
 
 
@@ -207,3 +209,84 @@ def test_a_server_that_says_more_than_the_call_took_is_counted():
     profile.check()
     assert profile.root.at("short call").children.keys() == {"server@remote"}
     assert profile.gauges["Server-Timing/longer than the call"].count == 1
+
+
+TRACE = f"00-{'1' * 32}-{'2' * 16}-01"
+
+
+def carried():
+    """The trace that a call made here would carry."""
+    context = outgoing()
+    return context and context.traceparent
+
+
+def test_what_a_wsgi_generator_calls_carries_the_requests_trace():
+    seen = []
+
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        seen.append(carried())
+        yield b"one"
+        seen.append(carried())
+
+    environ = {"HTTP_TRACEPARENT": TRACE}
+    wsgiref.util.setup_testing_defaults(environ)
+    body = WsgiTiming(app)(environ, lambda *_: None)
+    assert next(body) == b"one"
+    assert carried() is None  # between its parts the thread serves others
+    assert list(body) == []
+    assert (seen, carried()) == ([TRACE, TRACE], None)
+
+
+class Handled:
+    """What gRPC gives handlers."""
+
+    def trailing_metadata(self):
+        return ()
+
+    def set_trailing_metadata(self, metadata):
+        self.said = metadata
+
+
+def streaming(behaviour, make):
+    grpc = pytest.importorskip("grpc")
+    from ticktree.remote import grpc as remote
+    from ticktree.remote.served import Requests
+
+    details = SimpleNamespace(method="/cars.Cars/Drive", invocation_metadata=(("traceparent", TRACE),))
+    return getattr(remote, make)(
+        Requests(behaviour), details, grpc.unary_stream_rpc_method_handler(behaviour)
+    )
+
+
+def test_what_makes_a_stream_of_grpc_carries_the_calls_trace():
+    def drive(request, context):
+        yield carried()
+        yield carried()
+
+    context = Handled()
+    assert list(streaming(drive, "_sync")(b"", context)) == [TRACE, TRACE]
+    assert carried() is None
+    assert heard(dict(context.said)["server-timing"]).report.name == "/cars.Cars/Drive"
+
+
+def test_the_same_of_asyncio():
+    async def drive(request, context):
+        yield carried()
+        await asyncio.sleep(0)
+        yield carried()
+
+    async def ask():
+        found = [each async for each in streaming(drive, "_aio")(b"", Handled())]
+        return found, carried()
+
+    assert asyncio.run(ask()) == ([TRACE, TRACE], None)
+
+
+def test_a_stream_of_grpc_that_cannot_begin_leaves_no_trace_on_its_thread():
+    def refuse(request, context):
+        raise ValueError("own")
+
+    with pytest.raises(ValueError, match="own"):
+        next(streaming(refuse, "_sync")(b"", Handled()))
+    assert carried() is None

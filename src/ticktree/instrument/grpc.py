@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.remote.called import Call, Calls
 from ticktree.remote.server_timing import METADATA_KEY
-from ticktree.remote.trace_context import TRACEPARENT, outgoing
+from ticktree.remote.trace_context import TRACEPARENT, Context, outgoing
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -75,9 +75,9 @@ def _wrap_stream(recorder: Recorder, kind: Any) -> None:
 def _wrap_aio(recorder: Recorder, module: ModuleType) -> None:
     def make_begin(begin: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, request: Any, deadline: Any, metadata: Any, *args: Any, **kwargs: Any) -> None:
-            context = outgoing() if recorder.recording else None
-            if context is not None and not any(key == TRACEPARENT for key, _ in metadata or ()):
-                metadata = type(metadata)(*metadata, *context.headers())
+            context = outgoing() if recorder.recording and metadata is not None else None
+            if context is not None:  # of an interceptor's own it may be a list
+                metadata = _with_trace(metadata, context)
             begin(self, request, deadline, metadata, *args, **kwargs)
             self._ticktree_method = kwargs.get("method", args[3] if len(args) > 3 else None)
 
@@ -116,7 +116,14 @@ def _said(metadata: Any) -> str | None:
 def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The call's keywords, with the trace that it belongs to in its metadata, where that says none."""
     context = outgoing()
-    given = kwargs.get("metadata") or ()
-    if context is None or len(args) > 2 or any(key == TRACEPARENT for key, _ in given):
+    if context is None or len(args) > 2:
         return kwargs
-    return {**kwargs, "metadata": (*given, *context.headers())}
+    return {**kwargs, "metadata": _with_trace(kwargs.get("metadata") or (), context)}
+
+
+def _with_trace(metadata: Iterable[tuple[str, Any]], context: Context) -> tuple[tuple[str, Any], ...]:
+    """A call's metadata, with the trace that it belongs to, where it says none."""
+    given = tuple(metadata)  # once: it may be an iterator
+    if any(key == TRACEPARENT for key, _ in given):
+        return given
+    return (*given, *context.headers())

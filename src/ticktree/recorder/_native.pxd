@@ -225,18 +225,28 @@ cdef extern from "core/pace.h" nogil:
 cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
+cdef extern from "core/whence.h":
+    ctypedef struct tt_whence:
+        tt_recorder* recorder
+        unsigned calls
+    uint64_t tt_whence_of_caller(const tt_whence*)
+    int tt_whence_name(tt_whence*, uint64_t, PyObject*)
+    void tt_whence_forget(tt_whence*, uint64_t)
+    void tt_whence_forget_all(tt_whence*)
+
 cdef extern from "core/outermost.h":
     ctypedef struct tt_detour:
         PyObject* way
         uint32_t after
     ctypedef struct tt_acquaintances:
-        unsigned next
+        pass
     ctypedef struct tt_outermost:
         uint64_t layer
         bint of_each
         PyObject* before
         PyObject* unless
         PyObject* sections
+        tt_whence* whence
         tt_detour* detour
         tt_acquaintances known
     PyTypeObject* tt_section_type
@@ -292,7 +302,6 @@ cdef extern from "core/place.h":
     bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
     void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
     uint64_t tt_call_open_here(tt_section*, tt_spot*)
-    uint64_t tt_whence(tt_recorder*, unsigned)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "core/abroad.h":

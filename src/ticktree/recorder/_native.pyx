@@ -2,12 +2,12 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
-what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), unmarked.pxi (ticks of programs that
-mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate), ages.pxi (of what they act on), signals.pxi
-(who unblocks whom), origin.pxi (places carried to other tasks and threads), process.pxi (and to other processes),
-place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi (work for other processes' sections),
-attended.pxi (sections that others are told
-of), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers).
+what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), whence.pxi (where they are called
+from), unmarked.pxi (ticks of programs that mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate),
+ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
+process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi
+(work for other processes' sections), attended.pxi (sections that others are told of), forked.pxi (a child's own
+memory), devices.pxi (whose memory others read), copying.pxi (for readers), focus.pxi (a program's own call tree).
 """
 
 cimport cython
@@ -33,6 +33,7 @@ include "native/pace.pxi"
 include "native/ages.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
+include "native/whence.pxi"
 include "native/outermost.pxi"
 include "native/unmarked.pxi"
 include "native/origin.pxi"

@@ -119,6 +119,8 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
                         response = next(responses)
                     except StopIteration:
                         return
+                    finally:
+                        served.over()
                 yield response
         finally:
             _say(context, served)
@@ -145,8 +147,10 @@ def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any],
         section = requests.section(name)
         with section:
             served = Served(requests.recorder, name, None, trace)
-            responses = behaviour(request, context)
-            served.over()
+            try:
+                responses = behaviour(request, context)
+            finally:
+                served.over()
         try:
             while True:
                 with section:
@@ -155,6 +159,8 @@ def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any],
                         response = await responses.__anext__()
                     except StopAsyncIteration:
                         return
+                    finally:
+                        served.over()
                 yield response
         finally:
             _say(context, served)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ class Served:
         context: The trace that it belongs to.
     """
 
-    __slots__ = ("_name", "_queued_ns", "_trace", "_var", "_watch")
+    __slots__ = ("_context", "_name", "_queued_ns", "_trace", "_var", "_watch")
 
     def __init__(
         self,
@@ -65,16 +66,21 @@ class Served:
     ) -> None:
         self._name = name
         self._queued_ns = queued_ns
+        self._context = context
         self._watch: Watch | None = Watch(recorder)
         if not self._watch.begin() or self._watch.in_call:
             self._watch = None  # who asked is right above, and sees it all
-        self._var = recorder.watch_var.set(self._watch)
-        self._trace = trace_context.incoming.set(context) if context is not None else None
+        self._let_know(recorder.watch_var)
+
+    def _let_know(self, watch_var: ContextVar[Watch | None]) -> None:
+        self._var = watch_var.set(self._watch)
+        self._trace = trace_context.incoming.set(self._context) if self._context is not None else None
 
     def again(self) -> None:
-        """In another section: what is done there is done for the request too."""
+        """In another section, after `over` and until it is over again: what is done there is done for it too."""
         if self._watch is not None:
             self._watch.begin()
+        self._let_know(self._var.var)
 
     def said(self) -> str | None:
         """Return what is said of it: up to now, or up to its end. None: nothing is known."""

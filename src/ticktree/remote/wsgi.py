@@ -69,9 +69,12 @@ class _Later:
     def __next__(self) -> bytes:
         with self._section:
             self._served.again()
-            if self._rest is None:
-                self._rest = iter(self._body)
-            return next(self._rest)
+            try:
+                if self._rest is None:
+                    self._rest = iter(self._body)
+                return next(self._rest)
+            finally:
+                self._served.over()
 
     def close(self) -> None:
         """Closes the body, as servers do when all is sent."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from types import SimpleNamespace
+
+import pytest
 
 from ticktree.recorder.device_time import pending
 
@@ -47,3 +50,68 @@ def test_what_other_threads_hold_meanwhile_is_gone_when_they_let_it_go():
         assert seen[0]() is None
     finally:
         gc.enable()
+
+
+class Reached:
+    """An event that was reached; while it is asked, another thread's turn comes."""
+
+    def __init__(self, others=lambda: None):
+        self._others = others
+
+    def query(self):
+        others, self._others = self._others, lambda: None
+        others()
+        return True
+
+    def elapsed_time(self, _end):
+        return 1e-3
+
+
+class Books:
+    """What stands for a recorder."""
+
+    def __init__(self):
+        self.booked = []
+        self.lost = 0
+
+    def book(self, _place, names, ns, clock):
+        self.booked.append((names, ns, clock))
+        return True
+
+    def lose(self, _what):
+        self.lost += 1
+
+
+class Given:
+    """What stands for a pool."""
+
+    def __init__(self):
+        self.pairs = []
+
+    def give(self, pair):
+        self.pairs.append(pair)
+
+
+def test_a_call_that_two_threads_look_at_is_booked_once():
+    lane, books, pool = pending.Lane(), Books(), Given()
+    place = SimpleNamespace(recorder=books)
+    for name in ("first", "second"):
+        events = (Reached(), Reached(lambda: lane.resolve(2)))
+        lane.add(pending.Call(place, name, events, pool))
+    lane.resolve(2)
+    assert sorted(books.booked) == [(("first",), 1000, "device"), (("second",), 1000, "device")]
+    assert len({id(pair) for pair in pool.pairs}) == 2
+    assert (len(lane), books.lost) == (0, 0)
+
+
+def test_a_call_whose_device_cannot_say_how_long_it_took_is_a_loss():
+    class Broken(Reached):
+        def elapsed_time(self, _end):
+            raise RuntimeError("the device is in a bad state")
+
+    lane, books = pending.Lane(), Books()
+    lane.add(pending.Call(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
+    with pytest.raises(RuntimeError):
+        lane.resolve(1)
+    lane.give_up()
+    assert (books.booked, books.lost) == ([], 1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
+from ticktree.instrument.methods import with_subclasses
 from ticktree.instrument.patches import Patches
 
 # On a wrapper: its own identity, for who wraps it again copies what is on it, and the method as the class had it.
@@ -46,7 +47,7 @@ class Family:
             self._wrap_all()
 
     def _wrap_all(self) -> None:
-        for each in {self._base, *_below(self._base)}:
+        for each in with_subclasses(self._base):
             self._wrap(each)
         family, base, own = self, self._base, vars(self._base).get("__init_subclass__")
 
@@ -102,9 +103,3 @@ def unwrap_methods(rank: int) -> None:
     """Takes back what was wrapped with this rank."""
     for family in _families.values():
         family.remove(rank)
-
-
-def _below(base: Any) -> Iterator[type]:
-    for each in base.__subclasses__():
-        yield each
-        yield from _below(each)

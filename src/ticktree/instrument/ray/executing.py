@@ -157,7 +157,7 @@ class _Call:
         finally:
             items.close()
 
-    def _under(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _under(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return call_under(self._work.recorder, self._above, function, args, kwargs)
 
     def _hang_task(self) -> None:
@@ -170,7 +170,7 @@ class _Call:
             stack.enter_context(self._work.section(name))
         return stack
 
-    def _in_sections(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _in_sections(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         with self._sections():
             try:
                 return function(*args, **kwargs)

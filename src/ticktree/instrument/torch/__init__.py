@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.torch import copies, forward, loading, optimizers, sections
+from ticktree.instrument.torch import copies, flops, forward, loading, optimizers, sections
 from ticktree.instrument.torch.gradients import Gradients
 from ticktree.recorder import Layer, OutermostFunction
 
@@ -36,6 +36,7 @@ def install(recorder: Recorder) -> None:
 def uninstall() -> None:
     """Puts everything back."""
     _patches.undo()
+    flops.tell_nobody()
     sections.let_go(__name__)
 
 

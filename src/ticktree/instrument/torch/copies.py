@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MethodType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from ticktree.recorder import Detour, Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
@@ -15,63 +17,73 @@ if TYPE_CHECKING:
 
 # Of conversions that stay on their device; below, one costs about what recording it does.
 LEAST_BYTES = 1 << 16
+# Requests of which it is remembered that they copy nothing. Most programs make few, and each very often.
+MOST_REMEMBERED = 256
 
 _Names = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
-
-
-class Copying:
-    """A tensor's method that is a section where it copies.
-
-    Equal to the method that it calls: subclasses of Tensor keep sets of methods and look for those they are called by.
-    """
-
-    def __init__(self, recorder: Recorder, method: Any, names: _Names, kinds: tuple[type, ...]) -> None:
-        self._recorder = recorder
-        self._method = method
-        self._name = names
-        self._kinds = kinds
-        self.__wrapped__ = method
-        self.__name__, self.__doc__ = method.__name__, method.__doc__
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it."""
-        tensor: Any = args[0] if args else None
-        if type(tensor) not in self._kinds or not self._recorder.recording:
-            return self._method(*args, **kwargs)
-        try:
-            name = self._name(tensor, args[1:], kwargs)
-            moved = tensor.nbytes if name is not None else 0
-        except (
-            Exception
-        ):  # a sparse tensor has no such number; what is asked for wrongly the method says itself
-            name = None
-        if name is None:
-            return self._method(*args, **kwargs)
-        with self._recorder.section(name) as section:
-            section.work(bytes=moved)
-            return self._method(*args, **kwargs)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self._method == (other._method if isinstance(other, Copying) else other))
-
-    def __hash__(self) -> int:
-        return hash(self._method)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._method, name)  # whatever else is asked of a method
-
-    def __reduce__(self) -> Any:
-        return getattr, (self._method.__objclass__, self.__name__)
 
 
 def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
     """Wraps the three methods of plain tensors and parameters; those of other subclasses are left alone."""
     kinds = (torch.Tensor, torch.nn.Parameter)
-    for name, names in (("to", _Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
-        patches.put(torch.Tensor, name, Copying(recorder, getattr(torch.Tensor, name), names, kinds))
+    values = (str, bool, int, type(None), torch.device, torch.dtype)
+    own, layer = recorder.timed_section("copy", ("", 0, "")), Layer()
+    for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
+        detour = Detour()
+        detour.way = _Copies(recorder, names, kinds, frozenset(values)).call
+        method = getattr(torch.Tensor, name)
+        ours: Any = OutermostFunction(method, own, layer, detour=detour)
+        ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
+        patches.put(torch.Tensor, name, ours)
+
+
+class _Copies:
+    """The calls of one method.
+
+    Args:
+        recorder: what they are recorded into.
+        names: gives what a copy is called, of a tensor and what is asked of it; None where there is none.
+        kinds: classes of tensors that have rows.
+        values: classes of arguments that ask for the same whenever they are equal.
+    """
+
+    def __init__(
+        self, recorder: Recorder, names: _Names, kinds: tuple[type, ...], values: frozenset[type]
+    ) -> None:
+        self._recorder = recorder
+        self._names = names
+        self._kinds = kinds
+        self._values = values
+        self._nothing: set[Any] = set()  # requests that copy nothing
+
+    def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method, in a section where it copies."""
+        if not args or type(args[0]) not in self._kinds:
+            return method(*args, **kwargs)
+        tensor, name, request = args[0], None, None
+        try:
+            request = (tensor.device, tensor.dtype, args[1:], *kwargs.items())
+            if request in self._nothing:
+                request = None
+            else:
+                name = self._names(tensor, args[1:], kwargs)
+                moved = tensor.nbytes if name is not None else 0
+        except (
+            Exception
+        ):  # a sparse tensor has no such number; what is asked for wrongly the method says itself
+            name = request = None
+        if name is not None:
+            with self._recorder.section(name) as section:
+                section.work(bytes=moved)
+                return method(*args, **kwargs)
+        result = method(*args, **kwargs)
+        if request is not None and result is tensor:
+            self._remember(request, (*args[1:], *kwargs.values()))
+        return result
+
+    def _remember(self, request: Any, asked: tuple[Any, ...]) -> None:
+        if len(self._nothing) < MOST_REMEMBERED and self._values.issuperset(map(type, asked)):
+            self._nothing.add(request)
 
 
 def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
@@ -82,7 +94,7 @@ def _to_cuda(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
     return None if tensor.device.type == "cuda" else "copy to cuda"
 
 
-class _Targets:
+class Targets:
     """What `Tensor.to` is asked for, in any of its forms."""
 
     def __init__(self, torch: ModuleType) -> None:
@@ -96,8 +108,10 @@ class _Targets:
                 dtype = each
             elif isinstance(each, self._torch.Tensor):
                 device, dtype = each.device, each.dtype
-            elif isinstance(each, (str, self._torch.device)):
+            elif isinstance(each, (str, self._torch.device)) or type(each) is int:
                 device = each
+        if type(device) is int:
+            device = self._torch.device(device)
         if device is not None:
             kind = (device if isinstance(device, str) else device.type).partition(":")[0]
             if kind != tensor.device.type:

@@ -21,12 +21,17 @@ _told: list[Callable[[], None]] = []
 
 
 def tell(changed: Callable[[], None]) -> None:
-    """Calls it now, and whenever somebody asks for operations, or no more."""
+    """Calls it now, and whenever somebody asks for operations, or no more; until `tell_nobody`."""
     _told.append(changed)
     changed()
 
 
-def counted(section: Section, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def tell_nobody() -> None:
+    """Those whose rows they are have been taken back: nothing of them is held here."""
+    _told.clear()
+
+
+def counted(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a function; where somebody asked for operations, add what it did to the section's work."""
     if count is None:
         return function(*args, **kwargs)
@@ -59,7 +64,7 @@ def _begin(_: ModuleType) -> None:
     counting = _Counting()
     counter: Any = None
 
-    def count_one(section: Section, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def count_one(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         nonlocal counter
         if counting.now:  # what is inside is counted with what is around
             return function(*args, **kwargs)

@@ -22,7 +22,7 @@ def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[
     modules = Instances(lambda name, module: recorder.timed_section(f"forward {name}", site(module)))
     detour = Detour()
 
-    def counted(call: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+    def counted(call: Any, module: Any, /, *args: Any, **kwargs: Any) -> Any:
         with modules.of(module) as section:
             return flops.counted(section, call, module, *args, **kwargs)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ticktree.instrument.torch import flops
-from ticktree.recorder import Detour, Layer, OutermostFunction
+from ticktree.recorder import Detour, Layer, OutermostFunction, Whence
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -48,9 +48,10 @@ _Before: TypeAlias = "list[tuple[Any, _Watched, list[_State]]]"
 class _Site:
     """A place in the program that calls a backward pass."""
 
+    number: int
     codes: tuple[CodeType, ...]  # kept, so that no other code takes their place in memory
-    turns: int = 0
-    calls: int = 0  # turns that were looked at
+    turns: int = 0  # calls that came here
+    calls: int = 0  # of them, those that were looked at
     wasteful: int = 0  # those some of whose gradients were thrown away
     used: int = 0  # numbers in gradients that were stepped with
     unused: int = 0  # and in those that were thrown away
@@ -84,8 +85,8 @@ Settle: TypeAlias = Callable[[_Pass, _Watched], None]
 class Gradients:
     """Watches backward passes and optimizers. What goes wrong while watching ends it, and nothing else.
 
-    Only passes that are to be looked at or named come here, and what optimizers do next: all others are sections of
-    their own accord.
+    Only passes that are to be looked at come here, and what optimizers do next: all others are sections of their own
+    accord, of one name or the other by where they are called from.
 
     Args:
         recorder: what it records into.
@@ -101,6 +102,7 @@ class Gradients:
         self._layer = Layer()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
         self._sites: dict[int, _Site] = {}
+        self._whence = Whence(recorder, FRAMES)
         self._has_failed = False
         self._passes = Detour()
         self._acts: list[tuple[Detour, Callable[..., Any]]] = []
@@ -109,7 +111,9 @@ class Gradients:
 
     def around_backward(self, function: Callable[..., Any], unless: Callable[[], bool] | None = None) -> Any:
         """Return `function`, a backward pass, as a section, with a look at whose gradients it writes."""
-        return OutermostFunction(function, self._plain, self._layer, unless=unless, detour=self._passes)
+        return OutermostFunction(
+            function, self._plain, self._layer, unless=unless, whence=self._whence, detour=self._passes
+        )
 
     def meet(self, optimizer: Any) -> None:
         """Has it watched from now on."""
@@ -128,7 +132,7 @@ class Gradients:
             sections: gives the section of an optimizer's call.
         """
 
-        def way(method: Callable[..., Any], optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def way(method: Callable[..., Any], optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             with sections(optimizer):
                 result = method(optimizer, *args, **kwargs)
             self._settle(optimizer, settle)
@@ -148,11 +152,12 @@ class Gradients:
         if not this.is_wasteful:
             this.is_wasteful = True
             site.wasteful += 1
+            self._name(site)
         if site.is_wasteful():
             self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
 
-    def _backward(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        site, before = self._begin(self._recorder.whence(FRAMES))
+    def _backward(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        site, before = self._begin(self._whence.number())
         with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
             result = flops.counted(section, function, *args, **kwargs)
         if site is not None and before is not None:
@@ -165,8 +170,7 @@ class Gradients:
         try:
             site = self._sites.get(whence) or self._new_site(whence, sys._getframe(2))
             site.turns += 1
-            comes_anyway = self._passes_are_named or flops.count is not None
-            if comes_anyway and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
+            if flops.count is not None and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
                 return site, None
             return site, [(each, watched, _states(each, watched)) for each, watched in self._up_to_date()]
         except Exception:
@@ -186,8 +190,9 @@ class Gradients:
                     self.use(this, watched)
                 else:
                     watched.written_by.append(this)
+            self._name(site)
             self._await()
-            if site.turns < FIRST_CALLS or self._passes_are_named:
+            if site.turns < FIRST_CALLS:
                 self._look_at_next()
             else:
                 self._look_later()
@@ -204,15 +209,11 @@ class Gradients:
                 settle(this, watched)
             watched.written_by.clear()
             self._await()
-            if self._passes_are_named:
-                self._look_at_next()
         except Exception:
             self._fail()
 
-    @property
-    def _passes_are_named(self) -> bool:
-        """Whether there are places known for unused gradients: then each pass is asked where it is."""
-        return any(site.is_wasteful() for site in self._sites.values())
+    def _name(self, site: _Site) -> None:
+        self._whence.name(site.number, self._wasteful if site.is_wasteful() else None)
 
     def _look_at_next(self) -> None:
         self._passes.way = None if self._has_failed and not flops.count else self._backward
@@ -230,6 +231,8 @@ class Gradients:
 
     def _fail(self) -> None:
         self._has_failed = True
+        for number in self._sites:
+            self._whence.name(number, None)
         for detour, _ in self._acts:
             detour.way = None
         self._look_at_next()
@@ -248,7 +251,7 @@ class Gradients:
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)
             frame = frame.f_back
-        site = self._sites[whence] = _Site(tuple(codes))
+        site = self._sites[whence] = _Site(whence, tuple(codes))
         return site
 
 

@@ -4,12 +4,16 @@
 
 #include "builtins.h"
 
-#define TT_ACQUAINTANCES 8 /* objects; of more, some are asked about again */
+#define TT_ACQUAINTANCES 128 /* most that are kept; of more, and seldom of fewer, some are asked about again */
+#define TT_ACQUAINTANCES_ALIKE 4 /* of one hash */
 
 typedef struct {
-    PyObject *objects[TT_ACQUAINTANCES]; /* where they are, or were: only their reference tells */
-    PyObject *references[TT_ACQUAINTANCES], *sections[TT_ACQUAINTANCES];
-    unsigned next; /* to be forgotten */
+    PyObject *object; /* where it is, or was: only the reference tells */
+    PyObject *reference, *section;
+} tt_acquaintance;
+
+typedef struct {
+    tt_acquaintance met[TT_ACQUAINTANCES];
 } tt_acquaintances;
 
 /* Set by the Cython side: the classes of sections, and of those that others are told of. */
@@ -18,6 +22,18 @@ static PyTypeObject *tt_section_type, *tt_attended_type;
 /* Every section is the one instance of a type of its own, right below its class. */
 static inline int tt_is_attended(PyObject *section) { return Py_TYPE(section)->tp_base == tt_attended_type; }
 
+/* The places, TT_ACQUAINTANCES_ALIKE of them, of which one is an object's if it is known; the latest is the first. */
+static inline tt_acquaintance *tt_acquaintances_of(tt_acquaintances *known, const PyObject *object)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u; /* Fibonacci hashing: Knuth, TAOCP 6.4 */
+    return &known->met[(hash >> 32) * TT_ACQUAINTANCES_ALIKE % TT_ACQUAINTANCES];
+}
+
+static inline int tt_is_acquaintance(const tt_acquaintance *met, const PyObject *object)
+{
+    return met->object == object && ((PyWeakReference *)met->reference)->wr_object == object;
+}
+
 static void tt_get_acquainted(tt_acquaintances *known, PyObject *object, PyObject *section)
 {
     PyObject *reference = PyWeakref_NewRef(object, NULL);
@@ -25,23 +41,22 @@ static void tt_get_acquainted(tt_acquaintances *known, PyObject *object, PyObjec
         PyErr_Clear(); /* of what cannot be referred to weakly it is asked every time */
         return;
     }
-    unsigned at = known->next++ % TT_ACQUAINTANCES;
-    PyObject *old[] = {known->references[at], known->sections[at]};
+    tt_acquaintance *alike = tt_acquaintances_of(known, object), oldest = alike[TT_ACQUAINTANCES_ALIKE - 1];
     Py_INCREF(section);
-    known->objects[at] = object;
-    known->references[at] = reference;
-    known->sections[at] = section;
-    Py_XDECREF(old[0]);
-    Py_XDECREF(old[1]);
+    memmove(alike + 1, alike, (TT_ACQUAINTANCES_ALIKE - 1) * sizeof *alike);
+    alike[0] = (tt_acquaintance){object, reference, section};
+    Py_XDECREF(oldest.reference);
+    Py_XDECREF(oldest.section);
 }
 
 /* The section of an object: known, or what `sections` gives. New reference, or NULL without an exception. */
 static inline PyObject *tt_section_of(tt_acquaintances *known, PyObject *sections, PyObject *object)
 {
-    for (unsigned at = 0; at < TT_ACQUAINTANCES; at++) {
-        if (known->objects[at] != object || ((PyWeakReference *)known->references[at])->wr_object != object) continue;
-        Py_INCREF(known->sections[at]);
-        return known->sections[at];
+    const tt_acquaintance *alike = tt_acquaintances_of(known, object);
+    for (unsigned at = 0; at < TT_ACQUAINTANCES_ALIKE; at++) {
+        if (!tt_is_acquaintance(&alike[at], object)) continue;
+        Py_INCREF(alike[at].section);
+        return alike[at].section;
     }
     PyObject *section = PyObject_CallOneArg(sections, object);
     if (section && PyObject_TypeCheck(section, tt_section_type)) {
@@ -56,9 +71,9 @@ static inline PyObject *tt_section_of(tt_acquaintances *known, PyObject *section
 static void tt_forget_acquaintances(tt_acquaintances *known)
 {
     for (unsigned at = 0; at < TT_ACQUAINTANCES; at++) {
-        known->objects[at] = NULL;
-        Py_CLEAR(known->references[at]);
-        Py_CLEAR(known->sections[at]);
+        known->met[at].object = NULL;
+        Py_CLEAR(known->met[at].reference);
+        Py_CLEAR(known->met[at].section);
     }
 }
 

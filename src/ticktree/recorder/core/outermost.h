@@ -3,6 +3,7 @@
 #define TICKTREE_OUTERMOST_H
 
 #include "acquaintance.h"
+#include "whence.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
 
@@ -18,6 +19,7 @@ typedef struct {
     PyObject *before;    /* called with the first argument of an outermost call, before it; or NULL */
     PyObject *unless;    /* says whether a call is to go unrecorded; or NULL */
     PyObject *sections;  /* gives the section of a first argument; NULL: it is always the function's own */
+    tt_whence *whence;   /* gives it by where the call comes from; or NULL */
     tt_detour *detour;   /* or NULL */
     tt_acquaintances known; /* the sections of first arguments */
 } tt_outermost;
@@ -109,15 +111,25 @@ static inline PyObject *tt_plain_call(const tt_timed *timed, PyObject *const *ar
     return call(timed->function, args, count, names);
 }
 
+/* New reference. */
+static PyObject *tt_section_of_call(tt_outermost *outermost, const tt_timed *timed, PyObject *object)
+{
+    PyObject *section = NULL;
+    if (outermost->sections && object) section = tt_section_of(&outermost->known, outermost->sections, object);
+    if (section) return section;
+    section = tt_whence_section(outermost->whence);
+    if (!section) section = timed->section->object;
+    Py_INCREF(section);
+    return section;
+}
+
 static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed, PyObject *const *args,
                                   size_t count, PyObject *names)
 {
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
     if (tt_is_detoured(outermost->detour)) return tt_detoured_call(outermost->detour->way, timed, args, count, names);
     tt_before_outermost(outermost, object);
-    PyObject *section = NULL, *result;
-    if (outermost->sections && object) section = tt_section_of(&outermost->known, outermost->sections, object);
-    if (!section) Py_INCREF(section = timed->section->object);
+    PyObject *section = tt_section_of_call(outermost, timed, object), *result;
     if (TT_UNLIKELY(tt_is_attended(section))) result = tt_attended_call(section, timed, args, count, names);
     else {
         tt_section *core = &((tt_section_object *)section)->core;

@@ -125,17 +125,4 @@ static int tt_call_is_open(const tt_recorder *recorder, uint64_t serial)
     return ref != 0;
 }
 
-/* A number for where the running Python function was called from: the node open here, and so many calls around it. */
-static uint64_t tt_whence(tt_recorder *recorder, unsigned calls)
-{
-    tt_ref node = tt_node_open_here(recorder);
-    uint64_t hash = tt_hash(TT_HASH_BEGIN, &node, sizeof node);
-    tt_pyframe *frame = tt_pyframe_python_caller(tt_pyframe_now(tt_thread_state()));
-    for (; frame && calls; calls--, frame = tt_pyframe_python_caller(frame)) {
-        uint64_t site = tt_pyframe_site(frame);
-        hash = tt_hash(hash, &site, sizeof site);
-    }
-    return tt_hash_end(hash);
-}
-
 #endif

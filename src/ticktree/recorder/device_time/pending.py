@@ -27,6 +27,14 @@ class Call(NamedTuple):
     events: tuple[Event, Event]
     pool: Pool
 
+    def ns(self) -> int | None:
+        """Return how long the device took; None while it has not come to the end."""
+        start, end = self.events
+        if not end.query():
+            return None
+        # A device's clock may step back a little between two events that follow each other at once.
+        return max(0, round(start.elapsed_time(end) * 1e6))
+
 
 class Lane:
     """The calls of one thread on one stream, oldest first."""
@@ -42,16 +50,21 @@ class Lane:
         """Book the calls whose end the device has come to, at most so many."""
         calls = self._calls
         while calls and most:
-            place, name, (start, end), pool = calls[0]
-            if not end.query():
+            # Taken out before the device is asked, for that lets other threads run: of a thread that has ended, and at
+            # the end of recording, several look at one lane, and a call is booked once.
+            call = calls.popleft()
+            ns = None
+            try:
+                ns = call.ns()
+            finally:
+                if ns is None:
+                    calls.appendleft(call)
+            if ns is None:
                 return
-            calls.popleft()
             most -= 1
-            # A device's clock may step back a little between two events that follow each other at once.
-            ns = max(0, round(start.elapsed_time(end) * 1e6))
-            pool.give((start, end))
-            if not place.recorder.book(place, (name,), ns, "device"):
-                place.recorder.lose("events")
+            call.pool.give(call.events)
+            if not call.place.recorder.book(call.place, (call.name,), ns, "device"):
+                call.place.recorder.lose("events")
 
     def give_up(self) -> None:
         """Count what is left as a loss."""

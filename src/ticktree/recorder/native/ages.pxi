@@ -111,9 +111,8 @@ cdef class TickKind:
 
 cdef TickKind tick_kind(Section loop):
     """The class for one more loop of this name: two at once have a class each."""
-    kind = loop.tick_kind if loop.tick_kind is not None else TickKind(loop)
-    loop.tick_kind = None
-    (<TickKind>kind).ages.hold(NULL, 0)
+    cdef TickKind kind = loop.tick_kind.pop() if loop.tick_kind else TickKind(loop)
+    kind.ages.hold(NULL, 0)
     return kind
 
 

@@ -21,22 +21,32 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
 
 cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
     """Where a section is entered from: file, line and function, once a node."""
-    cdef Recorder recorder
     cdef PyObject* frame
     try:
-        recorder = <Recorder>core.owner
         site = (<Section>section.object).site
         if site is None:
             frame = tt_calling_frame()
-            if frame == NULL:
+            if frame == NULL or is_instruments(<object>frame):
                 return
             code = (<object>frame).f_code
             site = (code.co_filename, (<object>frame).f_lineno, getattr(code, "co_qualname", code.co_name))
+        keep_site(core, node, site)
+    except Exception:
+        pass
+
+
+cdef keep_site(tt_recorder* core, tt_node* node, tuple site):
+    """Notes file, line and function; nothing where there is no file: then no place in the program is known."""
+    cdef Recorder recorder = <Recorder>core.owner
+    if site[0]:
         node.site_file = store_text(core, recorder.texts, site[0])
         node.site_function = store_text(core, recorder.texts, site[2])
         node.site_line = site[1] or 0
-    except Exception:
-        pass
+
+
+cdef bint is_instruments(object frame):
+    """Whether it is ticktree that enters a section there, for a library: no line of the program's."""
+    return str(frame.f_globals.get("__name__")).startswith("ticktree.instrument")
 
 
 cdef PyObject* section_make(PyObject* recorder, PyObject* name) noexcept:

@@ -125,13 +125,8 @@ cdef tt_section* focus_name(PyObject* caller, int offset, PyObject* callee, cons
 
 
 cdef void focus_note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
-    cdef Recorder recorder
     try:
-        recorder = <Recorder>core.owner
-        site = <object>section.object
-        node.site_file = store_text(core, recorder.texts, site[0])
-        node.site_function = store_text(core, recorder.texts, site[2])
-        node.site_line = site[1]
+        keep_site(core, node, <tuple>section.object)
     except Exception:
         pass
 

@@ -81,7 +81,7 @@ cdef class Loop:
         if self.section is not None:
             self._end_tick(TT_OPEN)
             if self.kind is not None:
-                self.section.tick_kind = self.kind
+                self.section.tick_kind = [self.kind]
 
     cdef Ages _ages(self):
         if self.ages is None:

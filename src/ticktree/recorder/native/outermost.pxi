@@ -69,6 +69,8 @@ cdef class Detour:
 cdef class OutermostFunction(TimedFunction):
     """A function that is a section where it is called from outside the calls of its layer.
 
+    Equal to the function: libraries keep sets of their functions, and look for those they are called by.
+
     Args:
         function: What is called.
         section: It is in it.
@@ -76,27 +78,38 @@ cdef class OutermostFunction(TimedFunction):
         before: Called with the first argument, right before an outermost call.
         unless: Where it says True, an outermost call is not recorded, nor what is within.
         sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
+        whence: Gives the section of calls from places named there, in place of `section`.
         detour: Takes outermost calls now and then.
     """
 
     cdef tt_outermost outermost
-    cdef object layer, before, unless, sections, detour
+    cdef object layer, before, unless, sections, whence, detour
 
     def __cinit__(self, function, Section section, Layer layer, before=None, *, unless=None, sections=None,
-                  Detour detour=None):
+                  Whence whence=None, Detour detour=None):
         self.core.vectorcall = <void*>tt_outermost_call
-        self.layer, self.before, self.unless, self.sections, self.detour = layer, before, unless, sections, detour
+        self.layer, self.before, self.unless = layer, before, unless
+        self.sections, self.whence, self.detour = sections, whence, detour
         self.outermost.layer = layer.bit
         self.outermost.of_each = layer.of_each
         self.outermost.before = or_null(before)
         self.outermost.unless = or_null(unless)
         self.outermost.sections = or_null(sections)
+        self.outermost.whence = &whence.core if whence is not None else NULL
         self.outermost.detour = &detour.core if detour is not None else NULL
 
     def __dealloc__(self):
         tt_forget_acquaintances(&self.outermost.known)
 
+    def __eq__(self, other):
+        return self.__wrapped__ == (other.__wrapped__ if isinstance(other, OutermostFunction) else other)
+
+    def __hash__(self):
+        return hash(self.__wrapped__)
+
     def __reduce__(self):
+        if isinstance(self.__wrapped__, type(str.join)):
+            return self.__wrapped__.__reduce__()
         # A class that is sent to another process by its value (cloudpickle) takes its own function with it, which
         # copy.copy gives as it is; that process wraps what it wants itself.
         if self.__module__ in ("__main__", "__mp_main__") or "<locals>" in self.__qualname__:

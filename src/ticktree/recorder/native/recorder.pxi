@@ -23,13 +23,12 @@ cdef class Recorder:
     cdef dict by_name, by_ask, name_ids, channel_ids, texts, gauges
     cdef readonly list attended_by  # (name) -> an attendant of each section that is made from then on
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
-    cdef Section nameless
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
     cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef bint by_hand  # whether anything was marked but by an instrument
-    cdef Section lone  # the loop whose ticks are ended then
+    cdef list lone  # [the loop whose ticks are ended then]: in a list, as what holds a section that holds us
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False, timeline=0):
@@ -127,8 +126,8 @@ cdef class Recorder:
             end_ages(section)
         tt_tick(&section.core, checked_hz(hz), checked_warmup(warmup))
         if section.boundary is None:
-            section.boundary = Boundary(section)
-        return section.boundary
+            section.boundary = [Boundary(section)]
+        return section.boundary[0]
 
     def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=None):
         """Iterates, one tick a trip.
@@ -323,15 +322,6 @@ cdef class Recorder:
         """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
         return place_here(self)
 
-    def whence(self, unsigned calls):
-        """A number for where the calling function was called from: the section open here, and `calls` calls around.
-
-        It is another place's once the code of those calls is gone: who keeps the number keeps that.
-        """
-        if self.core.forked or not self.core.recording:
-            return 0
-        return tt_whence(self.core, calls)
-
     def child_of(self, text):
         """Says what this process hangs under: an `address()` of the process that started it.
 
@@ -458,9 +448,9 @@ cdef class Recorder:
         return self.by_ask.setdefault(key, made(self, text, name_id, node_flags, frame_flags, device))
 
     def _nameless(self):
-        if self.nameless is None:
-            self.nameless = new_section(self, "", TT_NAMELESS, 0, 0)
-        return self.nameless
+        if None not in self.by_ask:
+            self.by_ask[None] = new_section(self, "", TT_NAMELESS, 0, 0)
+        return self.by_ask[None]
 
     def _bad_value(self):
         if self._ready():

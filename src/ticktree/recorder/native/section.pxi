@@ -9,8 +9,9 @@ cdef class Section:
     cdef readonly object recorder
     cdef readonly str name
     cdef readonly object site  # (file, line, function) of a decorated function; None where entered by `with`
-    cdef object tick_kind  # of loops of this name: to be used again by the next
-    cdef object boundary  # what `tick` gives
+    # Both hold this section, and are held in lists: those the garbage collector can empty, as it cannot a section.
+    cdef list tick_kind  # [of a loop of this name that is over: to be used again by the next]
+    cdef list boundary  # [what `tick` gives]
 
     def work(self, *, bytes=0, flops=0, items=0):
         """Adds work done by the innermost open call of this section; readers turn it into rates.

@@ -7,8 +7,7 @@ cdef void notice_hand(Recorder recorder) noexcept:
         return
     try:
         frame = tt_calling_frame()
-        module = str((<object>frame).f_globals.get("__name__")) if frame != NULL else ""
-        if not module.startswith("ticktree.instrument"):
+        if frame == NULL or not is_instruments(<object>frame):
             mark_by_hand(recorder)
     except Exception:
         pass
@@ -18,8 +17,8 @@ def mark_by_hand(Recorder recorder):
     """From now on: the program has sections of its own. Instruments' sections are none."""
     if not recorder.by_hand:
         recorder.by_hand = True
-        if recorder.lone is not None:
-            tt_lone_end(&recorder.lone.core)
+        if recorder.lone:
+            tt_lone_end(&(<Section>recorder.lone[0]).core)
 
 
 def tick_unmarked(Section section):
@@ -32,7 +31,8 @@ def tick_unmarked(Section section):
     if recorder.by_hand:
         tt_lone_end(&section.core)
         return False
-    recorder.lone = section
+    if not recorder.lone or recorder.lone[0] is not section:
+        recorder.lone = [section]
     return bool(tt_lone_tick(&section.core))
 
 

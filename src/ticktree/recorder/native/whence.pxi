@@ -1,0 +1,37 @@
+# Where calls come from, for instruments that tell the calls of one function apart.
+
+
+@cython.no_gc_clear
+cdef class Whence:
+    """Where calls come from: the section open there, and some calls around. Told apart by numbers.
+
+    A number is another place's once the code of those calls is gone: who keeps the number keeps that.
+
+    Args:
+        recorder: Its sections.
+        calls: How many calls around.
+    """
+
+    cdef tt_whence core
+    cdef Recorder recorder
+
+    def __cinit__(self, Recorder recorder, unsigned calls):
+        self.recorder = recorder
+        self.core.recorder = recorder.core
+        self.core.calls = calls
+
+    def number(self):
+        """That of where the calling function was called from; 0 where nothing is being recorded."""
+        if self.recorder.core.forked or not self.recorder.core.recording:
+            return 0
+        return tt_whence_of_caller(&self.core)
+
+    def name(self, uint64_t number, Section section):
+        """Has an `OutermostFunction` that is called from there be in that section; None: in its own."""
+        if section is None:
+            tt_whence_forget(&self.core, number)
+        elif tt_whence_name(&self.core, number, <PyObject*>section) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        tt_whence_forget_all(&self.core)
