@@ -1,14 +1,29 @@
 #!/bin/sh
-# What can only be checked on a machine with an NVIDIA or AMD GPU, in one go: needs torch built for it, pytest and
-# hypothesis in the Python that is called `python` (or $PYTHON). Figures go to gpu-check.json (or the first argument).
+# What can only be checked on a machine with an NVIDIA or AMD GPU, in one go. It needs, in the Python that is called
+# `python` (or $PYTHON): torch built for the GPU, this checkout (pip install -e .), pytest and hypothesis.
+# Figures go to gpu-check.json, or to the file named as first argument. All parts run, whatever fails before; the status
+# is 1 if any did, and 2 where nothing could be checked.
 set -eu
-cd "$(dirname "$0")/.."
 python=${PYTHON:-python}
 figures=${1:-gpu-check.json}
+case $figures in
+/*) ;;
+*) figures=$PWD/$figures ;;
+esac
+cd "$(dirname "$0")/.."
+for needed in torch ticktree pytest hypothesis; do
+    if ! "$python" -c "import $needed"; then
+        echo "$("$python" -c 'import sys; print(sys.executable)') cannot import $needed: see the top of $0" >&2
+        exit 2
+    fi
+done
 if ! "$python" -c "import torch, sys; sys.exit(not torch.cuda.is_available())"; then
     echo "no CUDA device that torch can use: there is nothing to check" >&2
     exit 2
 fi
-"$python" -m pytest -q -m gpu tests/recorder/device_time
-"$python" benchmarks/device_time.py -o "$figures"
-echo "figures: $figures"
+failed=0
+"$python" -m ticktree doctor || failed=1
+"$python" -m pytest -q -m gpu tests/recorder/device_time || failed=1
+"$python" benchmarks/device_time.py -o "$figures" || failed=1
+if [ -f "$figures" ]; then echo "figures: $figures"; fi
+exit $failed

@@ -156,6 +156,14 @@ def test_what_is_wrong_with_a_name_is_said(here: CommandLine) -> None:
         assert f"ticktree: --focus {name} {text}" in said
 
 
+def test_a_report_of_nothing_says_what_was_never_called(here: CommandLine) -> None:
+    written(here)
+    here.ticktree("run", "--quiet", "--no-auto", "--focus", "Driver.stop", "drive.py")
+    assert here.ticktree("report").stderr == (
+        "Nothing was recorded: no section was reached, and what was to be in focus was never called: Driver.stop.\n"
+    )
+
+
 def test_the_doctor_says_what_was_never_called(here: CommandLine) -> None:
     written(here)
     here.ticktree("run", "--quiet", "--focus", "Driver.step", "--focus", "Driver.stop", "drive.py")

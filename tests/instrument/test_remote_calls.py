@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
 from ticktree import Recorder
+from ticktree.instrument.remote_calls import said_in
 
 WRAPPED = [
     ("requests", "requests.sessions", "Session", "send"),
@@ -96,6 +98,13 @@ def test_a_client_and_its_server_in_one_stack_are_recorded_once(recorder):
     call = recorder.snapshot().root.at("GET here\\/step")
     assert call.children.keys() == {"GET /step"}
     assert call.children["GET /step"].children.keys() == {"work"}
+
+
+def test_what_is_no_text_in_a_header_says_nothing():
+    answers = [
+        SimpleNamespace(headers={"Server-Timing": said}) for said in (b"total;dur=1", None, "total;dur=1")
+    ]
+    assert said_in(answers) == [None, None, "total;dur=1"]
 
 
 def test_a_url_that_is_none_is_the_librarys_own_affair(recorder):

@@ -244,6 +244,42 @@ def test_where_a_graph_breaks_nothing_of_ours_is_compiled(recorded):
     assert recorded.output == "True []\n"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("options", [(), ("--no-auto",)])
+def test_functions_in_focus_are_compiled_as_they_are(recorded, options):
+    profile = recorded(
+        """
+        import torch
+
+        torch.set_num_threads(1)
+
+        def double(x):
+            return 2 * x
+
+        class Net(torch.nn.Module):
+            def half(self, x):
+                return x / 2
+
+            def forward(self, x):
+                return self.half(double(x)) + 1
+
+        def main():
+            net, x = Net(), torch.arange(3.0)
+            compiled = torch.compile(net, backend="eager", fullgraph=True)
+            same = [torch.equal(compiled(x), net(x)) for _ in range(3)]
+            print(all(same), torch.equal(torch.compile(double, fullgraph=True, backend="eager")(x), 2 * x))
+        """,
+        "--focus=double",
+        "--focus=Net.half",
+        *options,
+    )
+    assert recorded.output == "True True\n"
+    called = {name.partition(" : ")[0]: node for _, _, node in profile.root.walk() for name in [node.name]}
+    assert called["Net.half"].count == 3  # what is in the graph is called by nobody
+    assert called["double"].count >= 3
+
+
 def test_another_version_of_the_compiler_is_left_as_it_is():
     from ticktree.instrument.patches import Patches
     from ticktree.instrument.torch import sections

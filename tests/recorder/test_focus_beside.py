@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bdb
 import cProfile
+import inspect
+import pickle
 import pstats
 import subprocess
 import sys
@@ -255,6 +257,39 @@ def test_coverage_sees_the_lines_that_it_sees_alone(core: str, tmp_path: Path) -
     (alone,) = printed()
     assert "9" in alone
     assert printed("focus") == ["[2] [2, 2]", alone]
+
+
+class Walker:
+    def step(self, x: int = 3) -> int:
+        """As its author wrote it."""
+        return leaf(x)
+
+
+def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
+    recorder = Recorder()
+    step = Walker.step
+    attributes = (
+        "__code__",
+        "__globals__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__closure__",
+        "__annotations__",
+    )
+    before = [getattr(step, name) for name in (*attributes, "__name__", "__doc__", "__module__")]
+    del step  # it would hold the function beside its class
+    begin_focus(recorder, [f"{__name__}.Walker.step"])
+    assert [Walker().step(), Walker().step(4)] == [4, 5]
+    assert counts(recorder)["Walker.step"] == 2
+    assert inspect.isfunction(Walker.step)
+    assert [name for name, _ in inspect.getmembers(Walker, inspect.isfunction)] == ["step"]
+    assert [
+        getattr(Walker.step, name) for name in (*attributes, "__name__", "__doc__", "__module__")
+    ] == before
+    assert "leaf(x)" in inspect.getsource(Walker.step)
+    assert pickle.loads(pickle.dumps(Walker.step)) is Walker.step
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        Walker.step.nothing_of_the_kind  # noqa: B018
 
 
 def test_compiled_code_computes_the_same(tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ HANDLERS = """
                 time.sleep(0.002)
             yield b"frame"
 
+    def unmade(request, context):
+        raise ValueError("no frames")
+
     def wrong(request, context):
         work()
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "as it should be")
@@ -45,6 +48,7 @@ SERVER = (
         "Step": grpc.unary_unary_rpc_method_handler(step),
         "Total": grpc.stream_unary_rpc_method_handler(total),
         "Frames": grpc.unary_stream_rpc_method_handler(frames),
+        "Unmade": grpc.unary_stream_rpc_method_handler(unmade),
         "Wrong": grpc.unary_unary_rpc_method_handler(wrong),
     }
     server = grpc.server(futures.ThreadPoolExecutor(2), interceptors=[server_timing()])
@@ -131,6 +135,10 @@ for _ in ticktree.loop("drive", range(4)):
             channel.unary_unary("/sim.Sim/Wrong")(b"")
         except grpc.RpcError as error:
             found["error"] = [error.code().name, error.details()]
+        try:
+            next(channel.unary_stream("/sim.Sim/Unmade")(b""))
+        except grpc.RpcError as error:
+            found["unmade"] = error.details()
 print(json.dumps(found))
 """
 
@@ -169,6 +177,8 @@ def test_a_call_splits_into_network_queue_and_the_servers_sections(programs):
     assert found["own"] == "kept"
     assert found["frames"] == 3
     assert found["error"] == ["INVALID_ARGUMENT", "as it should be"]
+    # As gRPC says it where a handler raises as it is called, and not while its responses are taken.
+    assert found["unmade"] == "Exception calling application: no frames"
 
     drive = asked.profile.root.at("drive")
     step = drive.children["/sim.Sim/Step"]

@@ -7,7 +7,7 @@ import contextvars
 import pytest
 
 from ticktree.remote import trace_context
-from ticktree.remote.trace_context import Context, came, outgoing
+from ticktree.remote.trace_context import Context, came, came_with, outgoing
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -32,10 +32,26 @@ def test_what_came_is_passed_on_unchanged():
         "00-" + "0" * 32 + GIVEN[35:],
         GIVEN[:36] + "0" * 16 + "-01",
         GIVEN + "\r\nx: y",
+        GIVEN + "-more",  # this version has no more
+        "01" + GIVEN[2:] + "-a\rb",
+        "01" + GIVEN[2:] + "-\xe9",  # a client that is given it may refuse to send it
+        "01" + GIVEN[2:] + "-" + "x" * 3000,
     ],
 )
 def test_what_is_not_as_the_standard_wants_it_is_not_passed_on(bad):
     assert came(bad) is None
+
+
+def test_what_a_later_version_says_is_passed_on_unchanged():
+    later = "01" + GIVEN[2:] + "-more"
+    assert came(later) == Context(later)
+
+
+def test_a_state_may_come_in_several_fields_and_a_trace_in_one():
+    fields = [("traceparent", GIVEN), ("tracestate", "a=1"), ("accept", "*/*"), ("tracestate", "b=2")]
+    assert came_with(fields) == Context(GIVEN, "a=1,b=2")
+    assert came_with([*fields, ("traceparent", GIVEN)]) is None
+    assert came_with([]) is None
 
 
 def test_a_state_that_could_break_a_header_is_left_out():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ticktree.cli.focus import never_called_of
 from ticktree.live.reading import ending
 from ticktree.outputs.report.headline import is_empty
 from ticktree.profile import Profile
@@ -29,6 +30,9 @@ def why_empty(profile: Profile) -> str | None:
     how = ", ".join(ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status)
     if how:
         return f"the program ended ({how}) without reaching a section"
+    missed = never_called_of(profile)
+    if missed:
+        return f"no section was reached, and what was to be in focus was never called: {', '.join(missed)}"
     return (
         "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, or "
         "look for a ticktree.disable() that comes too early"

@@ -12,7 +12,7 @@ from aiohttp import web, web_protocol
 from ticktree.recorder import OWN
 from ticktree.remote.served import Requests, Served, since
 from ticktree.remote.server_timing import HEADER
-from ticktree.remote.trace_context import TRACEPARENT, TRACESTATE, came
+from ticktree.remote.trace_context import came_with
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -33,7 +33,7 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
         if not requests.recorder.recording:
             return await handler(request)
         name = _name(requests, request)
-        context = came(request.headers.get(TRACEPARENT), request.headers.get(TRACESTATE))
+        context = came_with((field.lower(), value) for field, value in request.headers.items())
         response: Any = None
         error: web.HTTPException | None = None
         queued_ns = since(came_ns)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from ticktree.remote.served import Requests, Served
-from ticktree.remote.trace_context import TRACEPARENT, TRACESTATE, Context, came
+from ticktree.remote.trace_context import Context, came_with
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -55,8 +55,11 @@ class ServerTiming:
 
 
 def _context(scope: Message) -> Context | None:
-    found = {name: value.decode("latin-1") for name, value in scope["headers"] if name.startswith(b"trace")}
-    return came(found.get(TRACEPARENT.encode()), found.get(TRACESTATE.encode()))
+    return came_with(
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in scope["headers"]
+        if name.startswith(b"trace")
+    )
 
 
 # Servers that make a task for each request, by what its coroutine is called: until it runs, the request waits.

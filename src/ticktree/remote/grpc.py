@@ -10,9 +10,10 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from ticktree.recorder import Section
 from ticktree.remote.served import Requests, Served, since
 from ticktree.remote.server_timing import METADATA_KEY
-from ticktree.remote.trace_context import TRACEPARENT, TRACESTATE, Context, came
+from ticktree.remote.trace_context import Context, came_with
 
 # By whether requests and responses are streams.
 _MAKERS = {
@@ -69,10 +70,7 @@ def _rebuilt(handler: Any, behaviour: Any) -> Any:
 
 
 def _context(details: Any) -> Context | None:
-    found = {
-        key: value for key, value in details.invocation_metadata or () if key in (TRACEPARENT, TRACESTATE)
-    }
-    return came(found.get(TRACEPARENT), found.get(TRACESTATE))
+    return came_with(details.invocation_metadata or ())
 
 
 def _say(context: Any, served: Served) -> None:
@@ -98,14 +96,21 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
                 served.over()
 
     def stream(request: Any, context: Any) -> Iterator[Any]:
+        # No generator itself: what a handler raises as it is called is to be raised by the call, as gRPC tells apart.
         queued_ns = since(began_ns)
         section = requests.section(name)
         with section:
             served = Served(requests.recorder, name, queued_ns, trace)
             try:
-                responses = iter(behaviour(request, context))
+                responses = behaviour(request, context)
+            except BaseException:
+                _say(context, served)
+                raise
             finally:
                 served.over()
+        return following(context, section, served, responses)
+
+    def following(context: Any, section: Section, served: Served, responses: Iterator[Any]) -> Iterator[Any]:
         try:
             while True:
                 with section:

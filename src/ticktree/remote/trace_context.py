@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -18,8 +18,9 @@ from ticktree.recorder import TRACE_VARIABLE
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 
+# Later versions may say more: of that, what every library takes in a header, and no more than headers have room for.
 _TRACEPARENT = re.compile(
-    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
+    r"(?!ff)(?!00.{53}-)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?"
 )
 _TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _LONGEST_STATE = 512  # what every implementation must pass on
@@ -40,6 +41,18 @@ class Context(NamedTuple):
 
 incoming: ContextVar[Context | None] = ContextVar("ticktree_trace", default=None)
 _begun = ""
+
+
+def came_with(fields: Iterable[tuple[str, str]]) -> Context | None:
+    """Return what a request carries by its header's fields, whose names are in small letters; else as `came`.
+
+    A state may come in several fields. Two traces are none.
+    """
+    found: dict[str, str] = {}
+    for name, value in fields:
+        if name in (TRACEPARENT, TRACESTATE):
+            found[name] = f"{found[name]},{value}" if name in found else value
+    return came(found.get(TRACEPARENT), found.get(TRACESTATE))
 
 
 def came(traceparent: str | None, tracestate: str | None = None) -> Context | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ticktree.analysis.comparison import blocks, shift, welch
 from ticktree.analysis.comparison.about import About, about
 from ticktree.analysis.comparison.entry import Entry
+from ticktree.analysis.comparison.moved import moved
 from ticktree.analysis.comparison.renames import renames
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.comparison.side import Side
@@ -73,7 +74,8 @@ def compare(
     Raises:
         TicktreeError: One side measured nothing: that is no comparison, and must not look like "no difference".
     """
-    old, young = Side(base), Side(new)
+    old = Side(base)
+    young = Side(new, moved([run.root for run in base], [run.root for run in new]))
     for side, name in ((old, "base"), (young, "new")):
         if not side.paths:
             raise TicktreeError(f"nothing was measured in {name}: there is nothing to compare")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 from operator import add
 from typing import Literal
@@ -19,11 +19,14 @@ class Side:
 
     Args:
         runs: Their profiles, at least one.
+        known_as: What nodes are called on the other side, by their paths, where that is something else.
     """
 
-    def __init__(self, runs: Sequence[Profile]) -> None:
+    def __init__(self, runs: Sequence[Profile], known_as: Mapping[str, str] | None = None) -> None:
         self.runs = tuple(runs)
-        self._nodes = [{path: node for path, _, node in run.root.walk()} for run in runs]
+        names = known_as or {}
+        self._nodes = [{names.get(path, path): node for path, _, node in run.root.walk()} for run in runs]
+        self._loops = [{names.get(path, path): loop for path, loop in run.loops.items()} for run in runs]
 
     @cached_property
     def paths(self) -> set[str]:
@@ -33,7 +36,7 @@ class Side:
     @cached_property
     def loops(self) -> set[str]:
         """Every loop with steady ticks in any run."""
-        return {path for run in self.runs for path, loop in run.loops.items() if loop.stats.count}
+        return {path for loops in self._loops for path, loop in loops.items() if loop.stats.count}
 
     def node(self, path: str) -> Node | None:
         """The node at a path in the first run that has it."""
@@ -45,7 +48,7 @@ class Side:
 
     def loop_stats(self, path: str) -> Stats:
         """The steady ticks of a loop over all runs."""
-        return reduce(add, (run.loops[path].stats for run in self.runs if path in run.loops), Stats())
+        return reduce(add, (loops[path].stats for loops in self._loops if path in loops), Stats())
 
     def rates(self, kind: Literal["node", "loop"], path: str) -> dict[str, float]:
         """What got done a second: of a loop its steady ticks, of a node the work it declared, by what was done.

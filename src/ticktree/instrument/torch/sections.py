@@ -14,7 +14,7 @@ from types import MethodType, ModuleType
 from typing import Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.recorder import OWN, Recorder, Section, TimedFunction
+from ticktree.recorder import OWN, Opening, Recorder, Section, TimedFunction
 
 # The instruments' files.
 _OURS = f"{Path(__file__).parents[1]}/"
@@ -70,6 +70,9 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
 }
 
 
+# Functions that are ours to wrap, which hold what they wrap; `--focus` wraps those that it looks at.
+_WRAPPERS = (TimedFunction, Opening)
+
 _NEEDED = ("VariableBuilder", "SourcelessBuilder", "AttrSource")
 
 
@@ -80,7 +83,7 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
 
     def make(build: Callable[..., Any]) -> Callable[..., Any]:
         def _wrap(self: Any, value: Any) -> Any:
-            if isinstance(value, TimedFunction):
+            if isinstance(value, _WRAPPERS):
                 source = builder.AttrSource(self.source, "_function")
                 return builder.VariableBuilder(self.tx, source)(value._function)
             if isinstance(value, Section):
@@ -96,7 +99,7 @@ def wrap(patches: Patches, builder: ModuleType) -> None:
 
     def make_sourceless(create: Callable[..., Any]) -> Callable[..., Any]:
         def create_unwrapped(tx: Any, value: Any) -> Any:
-            return create(tx, value._function if isinstance(value, TimedFunction) else value)
+            return create(tx, value._function if isinstance(value, _WRAPPERS) else value)
 
         return create_unwrapped
 
@@ -111,7 +114,7 @@ def wrap_methods(patches: Patches, objects: ModuleType) -> None:
     def make(look_up: Callable[..., Any]) -> Callable[..., Any]:
         def lookup_class_mro_attr(self: Any, name: str) -> Any:
             found = look_up(self, name)
-            return found._function if isinstance(found, TimedFunction) else found
+            return found._function if isinstance(found, _WRAPPERS) else found
 
         return lookup_class_mro_attr
 
@@ -124,7 +127,7 @@ def wrap_super(patches: Patches, others: ModuleType) -> None:
     def make(resolve: Callable[..., Any]) -> Callable[..., Any]:
         def _resolved_getattr_and_source(self: Any, tx: Any, name: str) -> Any:
             found, source = resolve(self, tx, name)
-            if not isinstance(found, TimedFunction):
+            if not isinstance(found, _WRAPPERS):
                 return found, source
             return found._function, source and others.AttrSource(source, "_function")
 
@@ -143,7 +146,7 @@ def wrap_rules(patches: Patches, rules: ModuleType) -> None:
 
     def make_verbose(check: Callable[..., Any]) -> Callable[..., Any]:
         def check_verbose(obj: Any, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(obj, MethodType) and isinstance(obj.__func__, TimedFunction):
+            if isinstance(obj, MethodType) and isinstance(obj.__func__, _WRAPPERS):
                 obj = MethodType(obj.__func__._function, obj.__self__)
             return check(obj, *args, **kwargs)
 

@@ -115,8 +115,8 @@ def focus_environment(
     return words
 
 
-def begin_focus_from_environment(recorder: Recorder) -> None:
-    """In a process that was started armed: what its starter asked for.
+def begin_focus_from_environment(recorder: Recorder) -> bool:
+    """In a process that was started armed: what its starter asked for; tells whether there is anything.
 
     Raises:
         TicktreeError: It cannot be: says why.
@@ -132,3 +132,4 @@ def begin_focus_from_environment(recorder: Recorder) -> None:
             bool(os.environ.get(_C)),
             int(warmup) if warmup.isdecimal() else None,
         )
+    return bool(names)

@@ -166,18 +166,28 @@ def focus_profile_off():
 
 @cython.no_gc_clear
 cdef class Opening:
-    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring."""
+    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring.
+
+    The program never asked for it: so it says of itself all that the function says, that it is one included.
+    """
 
     cdef tt_opening core
-    cdef object function  # as in TimedFunction
+    cdef readonly object _function  # as in TimedFunction
     cdef public object __wrapped__
     cdef dict __dict__
     cdef object __weakref__
 
     def __cinit__(self, function):
-        self.function = self.__wrapped__ = function
+        self._function = self.__wrapped__ = function
         self.core.vectorcall = <void*>tt_opening_call
         self.core.function = <PyObject*>function
+
+    @property
+    def __class__(self):  # what isinstance() asks
+        return type(self._function)
+
+    def __getattr__(self, name):  # __code__, __globals__, __defaults__, ...
+        return getattr(self._function, name)
 
     def __get__(self, instance, owner):
         if instance is None:

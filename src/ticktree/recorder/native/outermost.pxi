@@ -102,18 +102,18 @@ cdef class OutermostFunction(TimedFunction):
         tt_forget_acquaintances(&self.outermost.known)
 
     def __eq__(self, other):
-        return self.__wrapped__ == (other.__wrapped__ if isinstance(other, OutermostFunction) else other)
+        return self._function == (other._function if isinstance(other, OutermostFunction) else other)
 
     def __hash__(self):
-        return hash(self.__wrapped__)
+        return hash(self._function)
 
     def __reduce__(self):
-        if isinstance(self.__wrapped__, type(str.join)):
-            return self.__wrapped__.__reduce__()
+        if isinstance(self._function, type(str.join)):
+            return self._function.__reduce__()
         # A class that is sent to another process by its value (cloudpickle) takes its own function with it, which
         # copy.copy gives as it is; that process wraps what it wants itself.
         if self.__module__ in ("__main__", "__mp_main__") or "<locals>" in self.__qualname__:
-            return copy.copy, (self.__wrapped__,)
+            return copy.copy, (self._function,)
         return self.__qualname__
 
 
