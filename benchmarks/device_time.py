@@ -22,6 +22,7 @@ AT_MOST = 0.03
 SIZE = 4096
 CALLS = 50
 ROUNDS = 7
+WARM_S = 1.0
 EMPTY_CALLS = 2000
 
 
@@ -65,30 +66,35 @@ def _attribution(torch: Any) -> dict[str, Any]:
     def product() -> None:
         torch.mm(left, right, out=out)
 
-    waited = [_synchronised(torch, product) for _ in range(ROUNDS)]  # the first of them warms up
     recorder = ticktree.Recorder()
     section = recorder.section("product", device="cuda")
-    for _ in range(3):  # the pool, and what torch makes at first
+
+    def in_section() -> None:
         with section:
             product()
-    torch.cuda.synchronize()
+
+    began = time.perf_counter()
+    while time.perf_counter() - began < WARM_S:  # the device's clock, the pool, and what torch makes at first
+        _synchronised(torch, in_section)
     recorder.snapshot()
     recorder.reset()
-    for _ in range(ROUNDS):
-        for _ in range(CALLS):
-            with section:
-                product()
-        torch.cuda.synchronize()  # else the host only runs ahead
-    host = recorder.snapshot().root.children["product"]
-    (device,) = host.on_devices
+    waited, rows = [], []
+    before = 0
+    for _ in range(ROUNDS):  # in turns: a device that grows warm slows both down
+        waited.append(_synchronised(torch, product))
+        _synchronised(torch, in_section)
+        host = recorder.snapshot().root.children["product"]
+        (device,) = host.on_devices
+        rows.append((device.total_ns - before) / CALLS)
+        before = device.total_ns
     recorder.disable()
-    device_ns = device.total_ns / device.count
-    waited_ns = statistics.median(waited[1:])
     return {
         "calls": device.count,
-        "device_row_us": device_ns / 1e3,
-        "synchronised_us": waited_ns / 1e3,
-        "device_over_synchronised": device_ns / waited_ns,
+        "device_row_us": statistics.median(rows) / 1e3,
+        "synchronised_us": statistics.median(waited) / 1e3,
+        "device_over_synchronised": statistics.median(
+            row / alone for row, alone in zip(rows, waited, strict=True)
+        ),
         "host_row_p50_us": (host.stats.p50_ns or 0) / 1e3,
     }
 
