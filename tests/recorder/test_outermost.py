@@ -5,12 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import weakref
+from types import ModuleType
 
 import pytest
 
 import ticktree
-from ticktree.recorder import Detour, Layer, OutermostFunction, Whence, end_unmarked, is_inside, tick_unmarked
+from ticktree.recorder import (
+    Detour,
+    Flag,
+    Layer,
+    OutermostFunction,
+    UnmarkedLoop,
+    Whence,
+    end_unmarked,
+    is_inside,
+    tick_unmarked,
+)
 
 NO_SITE = ("", 0, "")
 
@@ -203,6 +215,19 @@ def test_unless_it_is_said_so_a_call_is_recorded(recorder):
     assert paths(recorder) == {"own": 4}
 
 
+def test_a_module_says_so_by_a_variable(recorder):
+    module = ModuleType("module")
+    flag = Flag(module, "is_busy")
+    call = OutermostFunction(lambda: 5, recorder.timed_section("own", NO_SITE), Layer(), unless=flag)
+    for value in (True, False, 1, None):
+        module.is_busy = value
+        assert call() == 5
+        assert flag() is (value is True)
+    del module.is_busy
+    assert call() == 5
+    assert paths(recorder) == {"own": 4}
+
+
 def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
     detour, taken = Detour(), []
     own = recorder.timed_section("own", NO_SITE)
@@ -328,6 +353,48 @@ def test_unmarked_ticks_are_where_nothing_else_is_open(recorder):
     profile.check()
     assert (profile.loops["env"].ticks, profile.loops["env"].incomplete) == (1, 1)
     assert profile.root.at("env").total_ns == 7
+
+
+def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
+    loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: True)
+    one, other = Thing(), Thing()
+
+    def step(*things):
+        for thing in things:
+            loop.begins(thing)
+            recorder.advance(1)
+
+    def ticks():
+        profile = recorder.snapshot()
+        profile.check()
+        return sum(each.ticks for path, each in profile.loops.items() if path.endswith("env"))
+
+    step(one, other, other, one)
+    assert ticks() == 1  # the next one's has not ended
+    for _ in range(3):  # each a thread of its own, though it may have the last one's number
+        thread = threading.Thread(target=step, args=(other, other))
+        thread.start()
+        thread.join()
+    assert ticks() == 4
+    loop.is_over(other)  # of another thread
+    assert is_inside(recorder)
+    loop.is_over(one)
+    assert not is_inside(recorder)
+    step(other, other)
+    assert ticks() == 5
+    gone = weakref.ref(other)
+    del other
+    assert gone() is None
+    step(one, one)
+    assert ticks() == 7
+
+
+def test_whose_loop_it_is_not_ticks_nothing(recorder):
+    loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: False)
+    thing = Thing()
+    loop.begins(thing)
+    loop.begins(thing)
+    assert not is_inside(recorder)
 
 
 def test_what_the_program_marks_ends_them_for_good(recorder):

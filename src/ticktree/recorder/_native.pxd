@@ -5,6 +5,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
         const char* ml_name
+    ctypedef struct PyThreadState:
+        pass
+    PyThreadState* PyThreadState_Get()
+    uint64_t PyThreadState_GetID(PyThreadState*)
     object PyCFunction_New(PyMethodDef*, object)
     object PyMethod_New(object function, object instance)
     object PyObject_Call(object function, object args, PyObject* kwargs)
@@ -240,11 +244,15 @@ cdef extern from "core/outermost.h":
         uint32_t after
     ctypedef struct tt_acquaintances:
         pass
+    ctypedef struct tt_flag:
+        PyObject* variables
+        PyObject* name
     ctypedef struct tt_outermost:
         uint64_t layer
         bint of_each
         PyObject* before
         PyObject* unless
+        tt_flag* flag
         PyObject* sections
         tt_whence* whence
         tt_detour* detour

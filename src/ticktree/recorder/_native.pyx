@@ -23,6 +23,7 @@ import copy
 import os
 import threading
 import time
+from _weakref import ref
 
 include "native/names.pxi"
 include "native/arguments.pxi"

@@ -7,14 +7,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
-from ticktree.instrument.gymnasium.ticks import Ticks
+from ticktree.instrument.gymnasium.ticks import env_loop
 from ticktree.instrument.patches import Patches
 from ticktree.recorder import Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, UnmarkedLoop
 
 # Around what wrappers.py puts there.
 _RANK = 1
@@ -31,7 +31,7 @@ _patches = Patches()
 
 def install(recorder: Recorder) -> None:
     """Wraps envs and vectors of envs when gymnasium is imported."""
-    ticks = Ticks(recorder)
+    ticks = env_loop(recorder)
     _patches.watch("gymnasium.core", lambda module: _follow(recorder, ticks, module.Env, "env"))
     _patches.watch(
         "gymnasium.vector.vector_env", lambda module: _follow(recorder, ticks, module.VectorEnv, "envs")
@@ -45,9 +45,9 @@ def uninstall() -> None:
     _patches.undo()
 
 
-def _follow(recorder: Recorder, ticks: Ticks, base: type, name: str) -> None:
+def _follow(recorder: Recorder, ticks: UnmarkedLoop, base: type, name: str) -> None:
     sections = {method: recorder.timed_section(f"{name}.{method}", _NO_SITE) for method in METHODS}
-    before = {"step": ticks.step_begins, "close": ticks.is_closed}
+    before = {"step": ticks.begins, "close": ticks.is_over}
 
     def make(function: Callable[..., Any], method: str) -> Any:
         return OutermostFunction(function, sections[method], _layer(f"{name}.{method}"), before.get(method))
@@ -61,9 +61,9 @@ def _layer(_name: str) -> Layer:
     return Layer()
 
 
-def _wrap_halves(recorder: Recorder, ticks: Ticks, module: ModuleType) -> None:
+def _wrap_halves(recorder: Recorder, ticks: UnmarkedLoop, module: ModuleType) -> None:
     for name, waits in _ASYNC.items():
-        before = ticks.step_begins if name == "step_async" else None  # called without `step` around it
+        before = ticks.begins if name == "step_async" else None  # called without `step` around it
         _patches.wrap(module.AsyncVectorEnv, name, partial(_half, recorder, waits, before))
 
 

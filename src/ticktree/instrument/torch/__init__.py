@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.torch import copies, flops, forward, loading, optimizers, sections
 from ticktree.instrument.torch.gradients import Gradients
-from ticktree.recorder import Layer, OutermostFunction
+from ticktree.recorder import Flag, Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -59,7 +59,7 @@ def _wrap(recorder: Recorder, torch: ModuleType) -> None:
 def _asks(compiler: ModuleType) -> Callable[[], bool]:
     """What tells whether torch is compiling. Its own function costs a microsecond where caches are cold."""
     if hasattr(compiler, "_is_compiling_flag"):
-        return partial(getattr, compiler, "_is_compiling_flag")
+        return Flag(compiler, "_is_compiling_flag")
     asks: Callable[[], bool] = compiler.is_compiling
     return asks
 

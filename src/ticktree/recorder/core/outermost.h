@@ -13,11 +13,17 @@ typedef struct {
     uint32_t after;
 } tt_detour;
 
+/* A variable of a module: what it says costs a look into a dictionary, where a function's call costs as much as a row. */
+typedef struct {
+    PyObject *variables, *name;
+} tt_flag;
+
 typedef struct {
     uint64_t layer;      /* one bit: which kind of call; 0: every one counts */
     int of_each;         /* calls on another object are not within, but calls of their own */
     PyObject *before;    /* called with the first argument of an outermost call, before it; or NULL */
     PyObject *unless;    /* says whether a call is to go unrecorded; or NULL */
+    tt_flag *flag;       /* the same, where that is one; or NULL */
     PyObject *sections;  /* gives the section of a first argument; NULL: it is always the function's own */
     tt_whence *whence;   /* gives it by where the call comes from; or NULL */
     tt_detour *detour;   /* or NULL */
@@ -52,8 +58,9 @@ static int tt_before_outermost(const tt_outermost *outermost, PyObject *object)
 }
 
 /* Negative where what was raised meanwhile is the program's. */
-static int tt_goes_unrecorded(const tt_outermost *outermost)
+static inline int tt_goes_unrecorded(const tt_outermost *outermost)
 {
+    if (outermost->flag) return PyDict_GetItem(outermost->flag->variables, outermost->flag->name) == Py_True;
     if (!outermost->unless) return 0;
     PyObject *answer = PyObject_CallNoArgs(outermost->unless);
     Py_XDECREF(answer);

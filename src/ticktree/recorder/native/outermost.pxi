@@ -66,6 +66,27 @@ cdef class Detour:
 
 
 @cython.no_gc_clear
+cdef class Flag:
+    """A variable of a module that is True or not; an `OutermostFunction` looks at it without a call.
+
+    Args:
+        module: Whose.
+        name: The variable's. It need not be there: then it is not True.
+    """
+
+    cdef tt_flag core
+    cdef dict variables
+    cdef str name
+
+    def __cinit__(self, module, str name):
+        self.variables, self.name = vars(module), name
+        self.core.variables, self.core.name = <PyObject*>self.variables, <PyObject*>self.name
+
+    def __call__(self):
+        return self.variables.get(self.name) is True
+
+
+@cython.no_gc_clear
 cdef class OutermostFunction(TimedFunction):
     """A function that is a section where it is called from outside the calls of its layer.
 
@@ -76,7 +97,7 @@ cdef class OutermostFunction(TimedFunction):
         section: It is in it.
         layer: Which calls wrap each other.
         before: Called with the first argument, right before an outermost call.
-        unless: Where it says True, an outermost call is not recorded, nor what is within.
+        unless: Where it says True, an outermost call is not recorded, nor what is within. A `Flag` costs least.
         sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
         whence: Gives the section of calls from places named there, in place of `section`.
         detour: Takes outermost calls now and then.
@@ -94,6 +115,7 @@ cdef class OutermostFunction(TimedFunction):
         self.outermost.of_each = layer.of_each
         self.outermost.before = or_null(before)
         self.outermost.unless = or_null(unless)
+        self.outermost.flag = &(<Flag>unless).core if isinstance(unless, Flag) else NULL
         self.outermost.sections = or_null(sections)
         self.outermost.whence = &whence.core if whence is not None else NULL
         self.outermost.detour = &detour.core if detour is not None else NULL

@@ -21,7 +21,7 @@ def mark_by_hand(Recorder recorder):
             tt_lone_end(&(<Section>recorder.lone[0]).core)
 
 
-def tick_unmarked(Section section):
+cpdef bint tick_unmarked(Section section):
     """A tick boundary of a loop that nobody marked; return whether it was one.
 
     Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where it
@@ -33,12 +33,55 @@ def tick_unmarked(Section section):
         return False
     if not recorder.lone or recorder.lone[0] is not section:
         recorder.lone = [section]
-    return bool(tt_lone_tick(&section.core))
+    return tt_lone_tick(&section.core)
 
 
-def end_unmarked(Section section):
+cpdef end_unmarked(Section section):
     """Ends the tick that is open, if it is one of `tick_unmarked`."""
     tt_lone_end(&section.core)
+
+
+cdef class UnmarkedLoop:
+    """The loop of what is stepped on each thread, in programs that mark nothing.
+
+    A tick is from the beginning of a step to the beginning of the next. One thing's steps are the thread's ticks: those
+    of the first that is stepped where nothing is open. Others step within a tick. When it is over, or forgotten, the
+    next one takes its place.
+
+    Args:
+        section: Of the ticks.
+        may_begin: Says whether what is stepped here first is this process's own affair.
+    """
+
+    cdef Section section
+    cdef object may_begin
+    cdef dict stepping  # by the number of the thread's state, which no other thread ever has: what is stepped, weakly
+
+    def __cinit__(self, Section section, may_begin):
+        self.section, self.may_begin, self.stepping = section, may_begin, {}
+
+    def begins(self, thing):
+        """A step of a thing: ends the tick that is open, and begins the next."""
+        cdef uint64_t thread = PyThreadState_GetID(PyThreadState_Get())
+        known = self.stepping.get(thread)
+        stepping = known() if known is not None else None
+        if stepping is thing:
+            tick_unmarked(self.section)
+        elif stepping is None and self.may_begin() and tick_unmarked(self.section):
+            self.stepping[thread] = ref(thing, self.forget)
+
+    def is_over(self, thing):
+        """Ends the tick that is open: what follows is no step's."""
+        cdef uint64_t thread = PyThreadState_GetID(PyThreadState_Get())
+        known = self.stepping.get(thread)
+        if known is not None and known() is thing:
+            del self.stepping[thread]
+            end_unmarked(self.section)
+
+    def forget(self, gone):
+        """Forgets a thing that is no more, whichever thread stepped it."""
+        for thread in [thread for thread, known in self.stepping.items() if known is gone]:
+            del self.stepping[thread]
 
 
 def is_inside(Recorder recorder):
