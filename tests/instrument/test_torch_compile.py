@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -164,6 +167,53 @@ def test_sections_leave_no_trace_in_a_graph_which_stays_whole(recorded):
     assert set(call.children) == {"torch compile"}
     assert call.at("torch compile").count == 1  # it compiles once: nothing of ours has it compile again
     assert profile.gauges["gauge"].count == 1
+
+
+UNRECORDED = """
+import ticktree
+import torch
+
+torch.set_num_threads(1)
+
+@ticktree.timed
+def helper(x):
+    return 2 * x
+
+class Net(torch.nn.Module):
+    @ticktree.timed
+    def forward(self, x):
+        with ticktree.section("named"):
+            return helper(x) + 1
+
+def main():
+    x = torch.arange(3.0)
+    print(torch.compile(Net(), backend="eager", fullgraph=True)(x).tolist())
+
+if __name__ == "__main__":
+    main()
+    ticktree.uninstrument()
+    torch.compiler.reset()
+    main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("starter", [(), ("-m", "ticktree", "run", "--quiet", "--no-auto")])
+@pytest.mark.parametrize("off", ["", "1"])
+def test_sections_cost_a_program_no_graph_where_nobody_records_it(tmp_path, starter, off):
+    program = tmp_path / "program.py"
+    program.write_text(UNRECORDED)
+    environment = {**os.environ, "TICKTREE_OFF": off}
+    done = subprocess.run(
+        [sys.executable, *starter, program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "[1.0, 3.0, 5.0]\n" * 2), done.stderr
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
 from ticktree.session.checkpoints import Checkpoints
+from ticktree.session.compiling import be_seen_through
 from ticktree.session.functions import disable, enable, focus, snapshot, summary, timed, uninstrument
 from ticktree.session.session import Session, current
 
@@ -26,3 +27,5 @@ __all__ = [
     "timed",
     "uninstrument",
 ]
+
+be_seen_through()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ticktree.errors import TicktreeError
 from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
-from ticktree.session import focusing
+from ticktree.recorder.focus import begin_focus_from_environment
 from ticktree.session.session import current
 from ticktree.session.showing import say
 
@@ -45,6 +45,6 @@ def _record_by_itself() -> None:
 
     install_from_environment()
     try:
-        focusing.begin_from_environment(current.recorder)
+        begin_focus_from_environment(current.recorder)
     except TicktreeError as error:  # all else is recorded
         say(str(error))

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
 from ticktree.recorder.children import FOCUS_VARIABLES
-from ticktree.recorder.focus import DEPTH, checked_names, focus_environment
+from ticktree.recorder.focus import DEPTH, begin_focus, checked_names, end_focus, focus_environment
 from ticktree.recorder.timed import Function
-from ticktree.session import focusing
 from ticktree.session.session import current
 from ticktree.session.showing import print_profile
 
@@ -62,12 +61,12 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: in
     """
     for variable in FOCUS_VARIABLES:
         os.environ.pop(variable, None)
-    focusing.end()
+    end_focus()
     if not names or native.OFF_FOR_GOOD:
         return
     checked = checked_names(names)
     current.enable()
-    focusing.begin(current.recorder, checked, depth, c_functions, warmup)
+    begin_focus(current.recorder, checked, depth, c_functions, warmup)
     os.environ.update(focus_environment(checked, depth, c_functions, warmup))
 
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.torch import copies, flops, forward, loading, optimizers, sections
+from ticktree.instrument.torch import copies, flops, forward, loading, optimizers
 from ticktree.instrument.torch.gradients import Gradients
 from ticktree.recorder import Flag, Layer, OutermostFunction
 
@@ -30,14 +30,12 @@ def install(recorder: Recorder) -> None:
     _patches.watch("torch", partial(_wrap, recorder))
     _patches.watch("torch.utils.data.dataloader", lambda module: loading.wrap(_patches, recorder, module))
     _patches.watch("torch.utils.data._utils.fetch", lambda module: _wrap_fetchers(recorder, module))
-    sections.leave_no_trace(__name__)
 
 
 def uninstall() -> None:
     """Puts everything back."""
     _patches.undo()
     flops.tell_nobody()
-    sections.let_go(__name__)
 
 
 def _wrap(recorder: Recorder, torch: ModuleType) -> None:

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.instrument.torch import sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,13 +26,11 @@ _patches = Patches()
 def install(recorder: Recorder) -> None:
     """Wraps torch's compilations when the compiler is imported, which a program that compiles nothing never does."""
     _patches.watch("torch._dynamo.callback", lambda module: _wrap(recorder, module))
-    sections.leave_no_trace(__name__)
 
 
 def uninstall() -> None:
     """Puts everything back."""
     _patches.undo()
-    sections.let_go(__name__)
 
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:

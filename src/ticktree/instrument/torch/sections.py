@@ -19,26 +19,14 @@ from ticktree.recorder import OWN, Opening, Recorder, Section, TimedFunction
 # The instruments' files.
 _OURS = f"{Path(__file__).parents[1]}/"
 
-_patches = Patches()
-_asked: set[str] = set()  # which instruments want it
 
-
-def leave_no_trace(instrument: str) -> None:
-    """From now on, has the compiler see neither sections nor what is wrapped; until all who asked have let go."""
-    is_first = not _asked
-    _asked.add(instrument)
-    if is_first:
-        _patches.watch("torch._dynamo.variables.builder", partial(wrap, _patches))
-        _patches.watch("torch._dynamo.variables.user_defined", partial(wrap_methods, _patches))
-        _patches.watch("torch._dynamo.variables.misc", partial(wrap_super, _patches))
-        _patches.watch("torch._dynamo.trace_rules", partial(wrap_rules, _patches))
-
-
-def let_go(instrument: str) -> None:
-    """Undoes it."""
-    _asked.discard(instrument)
-    if not _asked:
-        _patches.undo()
+def leave_no_trace() -> None:
+    """From now on, has the compiler see neither sections nor what stands for a function."""
+    patches = Patches()
+    patches.watch("torch._dynamo.variables.builder", partial(wrap, patches))
+    patches.watch("torch._dynamo.variables.user_defined", partial(wrap_methods, patches))
+    patches.watch("torch._dynamo.variables.misc", partial(wrap_super, patches))
+    patches.watch("torch._dynamo.trace_rules", partial(wrap_rules, patches))
 
 
 class _Nothing:

@@ -115,8 +115,8 @@ def focus_environment(
     return words
 
 
-def begin_focus_from_environment(recorder: Recorder) -> bool:
-    """In a process that was started armed: what its starter asked for; tells whether there is anything.
+def begin_focus_from_environment(recorder: Recorder) -> None:
+    """In a process that was started armed: what its starter asked for.
 
     Raises:
         TicktreeError: It cannot be: says why.
@@ -132,4 +132,3 @@ def begin_focus_from_environment(recorder: Recorder) -> bool:
             bool(os.environ.get(_C)),
             int(warmup) if warmup.isdecimal() else None,
         )
-    return bool(names)

@@ -1,0 +1,21 @@
+"""What of ticktree is in code that torch.compile compiles: the compiler looks through it, recorded or not.
+
+A program keeps its sections when nobody records it. They must not cost it its graphs then.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ticktree.recorder.imports import when_imported
+
+
+def be_seen_through() -> None:
+    """As soon as the compiler is imported, which a program that compiles nothing never does."""
+    when_imported("torch._dynamo", _see_through)
+
+
+def _see_through(_: ModuleType) -> None:
+    from ticktree.instrument.torch.sections import leave_no_trace
+
+    leave_no_trace()
