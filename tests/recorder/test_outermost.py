@@ -15,6 +15,7 @@ import ticktree
 from ticktree.recorder import (
     Detour,
     Flag,
+    IdleCalls,
     Layer,
     OutermostFunction,
     UnmarkedLoop,
@@ -213,6 +214,40 @@ def test_unless_it_is_said_so_a_call_is_recorded(recorder):
     call = OutermostFunction(lambda: 1, own, Layer(), unless=answers.pop)
     assert [call() for _ in range(5)] == [1] * 5  # the last time there is no answer left
     assert paths(recorder) == {"own": 4}
+
+
+def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
+    watched = []
+    idle = IdleCalls((Thing,), ("place", "shape"), (str, int), lambda: watched)
+    seen = []
+    detour = Detour()
+    detour.way = lambda function, *args, **kwargs: seen.append((args, kwargs)) or function(*args, **kwargs)
+
+    def move(thing, *args, **kwargs):
+        return thing
+
+    call = OutermostFunction(move, recorder.timed_section("own", NO_SITE), Layer(), idle=idle, detour=detour)
+    thing, other = Thing(), Thing()
+    thing.place, thing.shape, other.place, other.shape = "here", 1, "there", 1
+    asked = [((thing, "here"), {}), ((thing,), {"to": "here"}), ((thing, "here", 2), {"to": 3, "by": "x"})]
+    for args, kwargs in asked:
+        idle.note(args, kwargs)
+    for args, kwargs in asked:
+        assert call(*args, **kwargs) is thing
+    assert not seen
+    others = [
+        *[((other, "here"), {}), ((thing, "there"), {}), ((thing,), {"by": "here"}), ((thing, []), {})],
+        *[((thing, "here", 2), {"by": 3, "to": "x"}), ((thing,), {}), ((object(), "here"), {})],
+    ]
+    idle.note((thing, ()), {})  # not of one of the classes whose equals ask for the same
+    for args, kwargs in [*others, ((thing, ()), {})]:
+        assert call(*args, **kwargs) is args[0]
+    watched.append("by another")
+    call(thing, "here")
+    del thing.shape  # it cannot be told
+    watched.clear()
+    call(thing, "here")
+    assert len(seen) == len(others) + 3
 
 
 def test_a_module_says_so_by_a_variable(recorder):

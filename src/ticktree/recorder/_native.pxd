@@ -238,6 +238,13 @@ cdef extern from "core/whence.h":
     void tt_whence_forget(tt_whence*, uint64_t)
     void tt_whence_forget_all(tt_whence*)
 
+cdef extern from "core/idle.h":
+    ctypedef struct tt_idle:
+        PyObject* kinds
+        PyObject* facts
+        PyObject* unless
+        PyObject* known
+
 cdef extern from "core/outermost.h":
     ctypedef struct tt_detour:
         PyObject* way
@@ -255,6 +262,7 @@ cdef extern from "core/outermost.h":
         tt_flag* flag
         PyObject* sections
         tt_whence* whence
+        tt_idle* idle
         tt_detour* detour
         tt_acquaintances known
     PyTypeObject* tt_section_type

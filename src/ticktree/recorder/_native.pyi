@@ -74,6 +74,16 @@ class Whence:
     def number(self) -> int: ...
     def name(self, number: int, section: Section | None) -> None: ...
 
+class IdleCalls:
+    def __init__(
+        self,
+        kinds: tuple[type, ...],
+        facts: tuple[str, ...],
+        values: Iterable[type],
+        unless: Callable[[], object] | None = None,
+    ) -> None: ...
+    def note(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+
 class OutermostFunction(TimedFunction[_F]):
     def __init__(
         self,
@@ -85,6 +95,7 @@ class OutermostFunction(TimedFunction[_F]):
         unless: Callable[[], object] | None = None,
         sections: Callable[[Any], Section] | None = None,
         whence: Whence | None = None,
+        idle: IdleCalls | None = None,
         detour: Detour | None = None,
     ) -> None: ...
 

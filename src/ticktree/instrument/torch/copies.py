@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.recorder import Detour, Layer, OutermostFunction
+from ticktree.recorder import Detour, IdleCalls, Layer, OutermostFunction
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Of conversions that stay on their device; below, one costs about what recording it does.
 LEAST_BYTES = 1 << 16
-# Requests of which it is remembered that they copy nothing. Most programs make few, and each very often.
-MOST_REMEMBERED = 256
 
 _Names = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
 
@@ -27,81 +26,64 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
     """Wraps the three methods of plain tensors and parameters; those of other subclasses are left alone."""
     kinds = (torch.Tensor, torch.nn.Parameter)
     values = (str, bool, int, type(None), torch.device, torch.dtype)
+    # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version may not know how many are on:
+    # then it is taken that there are none.
+    modes = getattr(torch._C, "_len_torch_function_stack", int)
     own, layer = recorder.timed_section("copy", ("", 0, "")), Layer()
     for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
-        detour = Detour()
-        detour.way = _Copies(recorder, names, kinds, frozenset(values), torch._C).call
+        idle, detour = IdleCalls(kinds, ("device", "dtype"), values, modes), Detour()
+        detour.way = _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
         method = getattr(torch.Tensor, name)
-        ours: Any = OutermostFunction(method, own, layer, detour=detour)
+        ours: Any = OutermostFunction(method, own, layer, idle=idle, detour=detour)
         ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
         patches.put(torch.Tensor, name, ours)
 
 
 class _Copies:
-    """The calls of one method.
+    """The calls of one method that are not known to copy nothing.
 
     Args:
         recorder: what they are recorded into.
         names: gives what a copy is called, of a tensor and what is asked of it; None where there is none.
         kinds: classes of tensors that have rows.
-        values: classes of arguments that ask for the same whenever they are equal.
-        functions: torch's: a program's TorchFunctionMode is not to see how a tensor is looked at here.
+        idle: those that do copy nothing.
+        unseen: a context in which no TorchFunctionMode sees what is done.
     """
 
     def __init__(
-        self,
-        recorder: Recorder,
-        names: _Names,
-        kinds: tuple[type, ...],
-        values: frozenset[type],
-        functions: Any,
+        self, recorder: Recorder, names: _Names, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any
     ) -> None:
         self._recorder = recorder
         self._names = names
         self._kinds = kinds
-        self._values = values
-        # Another version may not know how many there are: then it is taken that there are none.
-        self._modes = getattr(functions, "_len_torch_function_stack", int)
-        self._unseen = functions.DisableTorchFunction
-        self._nothing: set[Any] = set()  # requests that copy nothing
+        self._idle = idle
+        self._unseen = unseen
 
     def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the method, in a section where it copies."""
         if not args or type(args[0]) not in self._kinds:
             return method(*args, **kwargs)
         tensor = args[0]
-        if self._modes():
-            with self._unseen():
-                name, moved, request = self._look(tensor, args, kwargs)
-        else:
-            name, moved, request = self._look(tensor, args, kwargs)
+        with self._unseen():
+            name, moved = self._look(tensor, args[1:], kwargs)
         if name is not None:
             with self._recorder.section(name) as section:
                 section.work(bytes=moved)
                 return method(*args, **kwargs)
         result = method(*args, **kwargs)
-        if request is not None and result is tensor:
-            self._remember(request, (*args[1:], *kwargs.values()))
+        if result is tensor:
+            with self._unseen(), suppress(Exception):
+                self._idle.note(args, kwargs)
         return result
 
-    def _look(
-        self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[str | None, int, Any]:
-        """Return what the copy is called, its bytes, and what is asked for, where it is not known to copy nothing."""
+    def _look(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, int]:
+        """Return what the copy is called, if there is one, and its bytes."""
         try:
-            request = (tensor.device, tensor.dtype, args[1:], *kwargs.items())
-            if request in self._nothing:
-                return None, 0, None
-            name = self._names(tensor, args[1:], kwargs)
-            return name, tensor.nbytes if name is not None else 0, request
-        except (
-            Exception
-        ):  # a sparse tensor has no such number; what is asked for wrongly the method says itself
-            return None, 0, None
-
-    def _remember(self, request: Any, asked: tuple[Any, ...]) -> None:
-        if len(self._nothing) < MOST_REMEMBERED and self._values.issuperset(map(type, asked)):
-            self._nothing.add(request)
+            name = self._names(tensor, args, kwargs)
+            return name, tensor.nbytes if name is not None else 0
+        except Exception:
+            # A sparse tensor has no such number; what is asked for wrongly the method says itself.
+            return None, 0
 
 
 def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:

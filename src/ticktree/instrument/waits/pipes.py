@@ -63,7 +63,7 @@ def _wrap_receiving(patches: Patches, arrivals: Channel, module: ModuleType) -> 
 
     def make_receive(receive: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any) -> Any:
-            return receiving.call(receive, (self, *args), inode(self))
+            return receiving.call(receive, (self, *args), self.__dict__.get(_NEAR) or inode(self))
 
         return wrapper
 
@@ -85,9 +85,10 @@ def _wrap_sending(patches: Patches, arrivals: Channel, module: ModuleType) -> No
 
     def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any) -> Any:
-            far = _far_end(recorder, self) if recorder.recording else None
-            if far is not None:
-                arrivals.signal(far)
+            if recorder.recording:
+                far = self.__dict__.get(_FAR) or _far_end(recorder, self)
+                if far is not None:
+                    arrivals.signal(far)
             return sending.call(send, (self, *args))  # who empties a full pipe does not say so
 
         return wrapper

@@ -2,7 +2,7 @@
 #ifndef TICKTREE_OUTERMOST_H
 #define TICKTREE_OUTERMOST_H
 
-#include "acquaintance.h"
+#include "idle.h"
 #include "whence.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
@@ -26,6 +26,7 @@ typedef struct {
     tt_flag *flag;       /* the same, where that is one; or NULL */
     PyObject *sections;  /* gives the section of a first argument; NULL: it is always the function's own */
     tt_whence *whence;   /* gives it by where the call comes from; or NULL */
+    tt_idle *idle;       /* calls that do nothing; or NULL */
     tt_detour *detour;   /* or NULL */
     tt_acquaintances known; /* the sections of first arguments */
 } tt_outermost;
@@ -156,7 +157,7 @@ static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
     if (tt_is_within(outermost, object) || !timed->section->recorder->recording)
         return tt_plain_call(timed, args, count, names);
-    int unrecorded = tt_goes_unrecorded(outermost);
+    int unrecorded = outermost->idle ? tt_is_idle(outermost->idle, args, count, names) : tt_goes_unrecorded(outermost);
     if (TT_UNLIKELY(unrecorded)) return unrecorded < 0 ? NULL : tt_plain_call(timed, args, count, names);
     uint64_t layer = outermost->layer, around = tt_inside & layer;
     PyObject **within = layer ? tt_within(layer) : NULL, *around_object = within ? *within : NULL;

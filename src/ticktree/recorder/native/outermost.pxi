@@ -100,17 +100,18 @@ cdef class OutermostFunction(TimedFunction):
         unless: Where it says True, an outermost call is not recorded, nor what is within. A `Flag` costs least.
         sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
         whence: Gives the section of calls from places named there, in place of `section`.
+        idle: Calls that do nothing: they are not recorded. Instead of `unless`.
         detour: Takes outermost calls now and then.
     """
 
     cdef tt_outermost outermost
-    cdef object layer, before, unless, sections, whence, detour
+    cdef object layer, before, unless, sections, whence, idle, detour
 
     def __cinit__(self, function, Section section, Layer layer, before=None, *, unless=None, sections=None,
-                  Whence whence=None, Detour detour=None):
+                  Whence whence=None, IdleCalls idle=None, Detour detour=None):
         self.core.vectorcall = <void*>tt_outermost_call
         self.layer, self.before, self.unless = layer, before, unless
-        self.sections, self.whence, self.detour = sections, whence, detour
+        self.sections, self.whence, self.idle, self.detour = sections, whence, idle, detour
         self.outermost.layer = layer.bit
         self.outermost.of_each = layer.of_each
         self.outermost.before = or_null(before)
@@ -118,6 +119,7 @@ cdef class OutermostFunction(TimedFunction):
         self.outermost.flag = &(<Flag>unless).core if isinstance(unless, Flag) else NULL
         self.outermost.sections = or_null(sections)
         self.outermost.whence = &whence.core if whence is not None else NULL
+        self.outermost.idle = &idle.core if idle is not None else NULL
         self.outermost.detour = &detour.core if detour is not None else NULL
 
     def __dealloc__(self):
