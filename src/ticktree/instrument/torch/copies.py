@@ -26,8 +26,8 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
     """Wraps the three methods of plain tensors and parameters; those of other subclasses are left alone."""
     kinds = (torch.Tensor, torch.nn.Parameter)
     values = (str, bool, int, type(None), torch.device, torch.dtype)
-    # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version of torch may not know how many
-    # are on: then it is taken that there are none.
+    # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version of torch may not know how
+    # many are on: then it is taken that there are none.
     modes = getattr(torch._C, "_len_torch_function_stack", int)
     own, layer = recorder.timed_section("copy", ("", 0, "")), Layer()
     for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
