@@ -192,6 +192,30 @@ def test_one_loss_for_two_optimizers_that_both_step_is_used(training):
     assert training.seen() == (0, None)
 
 
+def test_what_one_optimizer_used_another_may_clear_that_has_the_same_parameters(training):
+    slow, fast, critic = Optimizer(4), Optimizer(0), Optimizer(6)
+    fast.param_groups = [{"params": slow.parameters[1:]}]
+    for _ in range(20):
+        training._zero_grad(critic)
+        training._backward(slow, critic)
+        training.step(slow)
+        training._zero_grad(fast)
+        training._zero_grad(slow)
+        training.step(critic)
+    assert training.seen() == (0, None)
+
+
+def test_an_optimizer_without_a_hash_ends_the_watching_and_nothing_else(training):
+    class Unhashable(Optimizer):
+        __hash__ = None
+
+    odd, actor = Unhashable(2), Optimizer(2)
+    training.descend(odd)
+    training.descend(actor)
+    training.descend(odd)
+    assert training.watching._has_failed
+
+
 def test_what_a_steps_own_closure_writes_is_used_by_that_step(training):
     optimizer = Optimizer(3)
 

@@ -75,6 +75,7 @@ class _Watched:
 
     groups: int
     looked_at: list[tuple[int, int]]
+    parameters: frozenset[int]  # their `id`: the optimizer keeps them
     numbers: int
     written_by: list[_Pass] = field(default_factory=list)
 
@@ -118,11 +119,12 @@ class Gradients:
 
     def meet(self, optimizer: Any) -> None:
         """Has it watched from now on."""
-        optimizer = itself(optimizer)
-        if self._has_failed or optimizer in self._watched:
+        if self._has_failed:
             return
         try:
-            self._watched[optimizer] = _watch(optimizer)
+            optimizer = itself(optimizer)
+            if optimizer not in self._watched:
+                self._watched[optimizer] = _watch(optimizer)
         except Exception:
             self._fail()
 
@@ -146,6 +148,9 @@ class Gradients:
     def use(self, this: _Pass, watched: _Watched) -> None:
         """Notes that an optimizer stepped with what a pass wrote."""
         this.site.used += watched.numbers
+        for other in self._watched.values():  # what others clear of the same parameters was used
+            if other is not watched and this in other.written_by and other.parameters & watched.parameters:
+                other.written_by.remove(this)
 
     def throw_away(self, this: _Pass, watched: _Watched) -> None:
         """Notes that an optimizer cleared what a pass wrote."""
@@ -267,8 +272,9 @@ def _watch(optimizer: Any) -> _Watched:
     chosen = sorted(
         {places[last * part // max(1, LOOKED_AT - 1)] for part in range(LOOKED_AT)} if places else ()
     )
-    numbers = sum(parameter.numel() for group in optimizer.param_groups for parameter in group["params"])
-    return _Watched(len(optimizer.param_groups), chosen, numbers)
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    numbers = sum(parameter.numel() for parameter in parameters)
+    return _Watched(len(optimizer.param_groups), chosen, frozenset(map(id, parameters)), numbers)
 
 
 def _states(optimizer: Any, watched: _Watched) -> list[_State]:
