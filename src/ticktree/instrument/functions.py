@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ticktree.recorder.site import NO_SITE
+
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
     from ticktree.recorder import Recorder, Section
@@ -34,7 +36,7 @@ def wrap_functions(
     for name in names:
         function = vars(module).get(name)
         if callable(function) and not isinstance(function, type):
-            section = recorder.timed_section(f"{module.__name__}.{name}", ("", 0, ""))
+            section = recorder.timed_section(f"{module.__name__}.{name}", NO_SITE)
             patches.put(module, name, stand_in(function, _in_section(function, section, amounts)))
 
 

@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ticktree.recorder import is_inside
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ class _Pausing(threading.local):
 
 
 def _callback(recorder: Recorder) -> Callable[[str, dict[str, int]], None]:
-    section = recorder.timed_section(NAME, ("", 0, ""))
+    section = recorder.timed_section(NAME, NO_SITE)
     pausing = _Pausing()
 
     def note(phase: str, info: dict[str, Any]) -> None:

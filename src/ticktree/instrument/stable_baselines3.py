@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.methods import Family, Guard, Method, Sections, simply
 from ticktree.instrument.patches import Patches
-from ticktree.recorder.timed import definition, in_section
+from ticktree.recorder.site import site_of
+from ticktree.recorder.timed import in_section
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -160,4 +161,4 @@ def _wrap_utils(recorder: Recorder, module: ModuleType) -> None:
 
 def _timed(recorder: Recorder, name: str) -> Callable[[Any], Any]:
     """What makes a function, or a generator, a section where it is defined: as `ticktree.timed`, but nobody's mark."""
-    return lambda function: in_section(function, recorder.timed_section(name, definition(function)))
+    return lambda function: in_section(function, recorder.timed_section(name, site_of(function)))

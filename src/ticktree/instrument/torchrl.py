@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.methods import Family, Guard, simply
 from ticktree.instrument.patches import Patches
+from ticktree.recorder.site import NO_SITE
 from ticktree.recorder.timed import timed_generator
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 _patches = Patches()
-
-# Where a collector is asked for its next batch, its generator does not see.
-_NO_SITE = ("", 0, "")
 
 # Where collectors and their base are, in this version and those before.
 _COLLECTORS = {
@@ -72,8 +70,8 @@ def _wrap_collectors(recorder: Recorder, name: str, module: ModuleType) -> None:
     base = getattr(module, name, None)
     if not isinstance(base, type):
         return
-    collecting = recorder.timed_section("collector next", _NO_SITE)
-    waiting = recorder.timed_section("collector wait", _NO_SITE, wait=True)
+    collecting = recorder.timed_section("collector next", NO_SITE)
+    waiting = recorder.timed_section("collector wait", NO_SITE, wait=True)
     collectors = Family(_patches, base)
 
     def make(method: Callable[..., Any], owner: type) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 
 from ticktree.recorder._native import AttendedSection, Recorder, Section, TimedFunction, mark_by_hand
 from ticktree.recorder.off import OFF_FOR_GOOD
+from ticktree.recorder.site import site_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Timer = AbstractContextManager[Any]
@@ -72,7 +73,7 @@ def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any)
         return function
     mark_by_hand(recorder)
     name = name or getattr(function, "__qualname__", None) or repr(function)
-    return in_section(function, recorder.timed_section(name, definition(function), **asked))
+    return in_section(function, recorder.timed_section(name, site_of(function), **asked))
 
 
 def in_section(function: Callable[..., Any], section: Section) -> Any:
@@ -88,16 +89,6 @@ def in_section(function: Callable[..., Any], section: Section) -> Any:
     if isinstance(section, AttendedSection):
         return _timed_plain(function, section)
     return functools.update_wrapper(TimedFunction(function, section), function)
-
-
-def definition(function: Any) -> tuple[str, int, str]:
-    """Return where a function is defined: file, line and name; nothing of one in C."""
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return ("", 0, "")
-    return (code.co_filename, code.co_firstlineno, getattr(function, "__qualname__", code.co_name))
 
 
 def _timed_plain(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:

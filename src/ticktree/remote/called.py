@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ticktree.recorder import Calling
+from ticktree.recorder.site import site_of
 from ticktree.remote.names import Names
 from ticktree.remote.server_timing import heard
 
@@ -100,11 +101,3 @@ _counts: dict[str, int] = {}
 def _count(recorder: Recorder, what: str, more: int) -> None:
     _counts[what] = _counts.get(what, 0) + more
     recorder.gauge(what, _counts[what])
-
-
-def site_of(function: Callable[..., Any]) -> tuple[str, int, str]:
-    """Return where a function is defined."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return ("", 0, "")
-    return (code.co_filename, code.co_firstlineno, getattr(code, "co_qualname", code.co_name))

@@ -8,8 +8,8 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from ticktree.recorder import OWN, Watch
+from ticktree.recorder.site import NO_SITE, Site, site_of
 from ticktree.remote import trace_context
-from ticktree.remote.called import site_of
 from ticktree.remote.names import Names
 from ticktree.remote.report import report_of
 from ticktree.remote.server_timing import written
@@ -103,8 +103,8 @@ def since(began_ns: int | None) -> int | None:
     return None if began_ns is None else max(0, perf_counter_ns() - began_ns)
 
 
-def _definition(application: object) -> tuple[str, int, str]:
+def _definition(application: object) -> Site:
     function: Callable[..., Any] | None = None
     if callable(application):
         function = application if hasattr(application, "__code__") else type(application).__call__
-    return site_of(function) if function is not None else ("", 0, "")
+    return site_of(function) if function is not None else NO_SITE

@@ -10,6 +10,7 @@ from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_
 from ticktree.instrument.gymnasium.ticks import env_loop
 from ticktree.instrument.patches import Patches
 from ticktree.recorder import Layer, OutermostFunction
+from ticktree.recorder.site import NO_SITE, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +22,6 @@ _RANK = 1
 
 # Of AsyncVectorEnv, each with whether it waits for the workers; their pipes say which of them it was.
 _ASYNC = {"reset_async": False, "reset_wait": True, "step_async": False, "step_wait": True}
-
-# Wrapped is each class, and of envs in wrappers only the outermost call counts: a section has no other place in the
-# program, so it says none.
-_NO_SITE = ("", 0, "")
 
 _patches = Patches()
 
@@ -46,7 +43,8 @@ def uninstall() -> None:
 
 
 def _follow(recorder: Recorder, ticks: UnmarkedLoop, base: type, name: str) -> None:
-    sections = {method: recorder.timed_section(f"{name}.{method}", _NO_SITE) for method in METHODS}
+    # Wrapped is each class, and of envs in wrappers only the outermost call counts: that is at no one place.
+    sections = {method: recorder.timed_section(f"{name}.{method}", NO_SITE) for method in METHODS}
     before = {"step": ticks.begins, "close": ticks.is_over}
 
     def make(function: Callable[..., Any], method: str) -> Any:
@@ -68,7 +66,5 @@ def _wrap_halves(recorder: Recorder, ticks: UnmarkedLoop, module: ModuleType) ->
 
 
 def _half(recorder: Recorder, waits: bool, before: Callable[[Any], None] | None, method: Any) -> Any:
-    code = method.__code__
-    site = (code.co_filename, code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
-    section = recorder.timed_section(method.__name__, site, wait=waits)
+    section = recorder.timed_section(method.__name__, site_of(method), wait=waits)
     return OutermostFunction(method, section, _layer(method.__name__), before)

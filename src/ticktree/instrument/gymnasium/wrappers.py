@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
 from ticktree.instrument.patches import Patches
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -89,7 +90,7 @@ class _Share:
         section = self._sections.get(kind)
         if section is None:
             code = getattr(_innermost(self._function), "__code__", None)
-            site = (code.co_filename, code.co_firstlineno, code.co_name) if code is not None else ("", 0, "")
+            site = (code.co_filename, code.co_firstlineno, code.co_name) if code is not None else NO_SITE
             section = self._recorder.timed_section(f"{kind}.{self._method}", site)
             self._sections[kind] = section
         return section

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instrument.ray import submitting
 from ticktree.instrument.ray.hook import hook_of
 from ticktree.recorder import RUN_VARIABLE
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
@@ -56,7 +57,7 @@ def _make_start(start: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _make_init(recorder: Recorder, init: Callable[..., Any]) -> Callable[..., Any]:
-    section = recorder.timed_section("ray.init", ("", 0, ""))
+    section = recorder.timed_section("ray.init", NO_SITE)
 
     def connect(*args: Any, **kwargs: Any) -> Any:
         with section:
@@ -144,7 +145,7 @@ def _begin(word: dict[str, Any]) -> None:
 
 
 def _make_shutdown(recorder: Recorder, shutdown: Callable[..., Any]) -> Callable[..., Any]:
-    section = recorder.timed_section("ray.shutdown", ("", 0, ""))
+    section = recorder.timed_section("ray.shutdown", NO_SITE)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with section:

@@ -14,6 +14,7 @@ from ticktree.instrument.ray.titles import Key, short
 from ticktree.instrument.ray.waiting import CHANNEL
 from ticktree.recorder import Channel
 from ticktree.recorder._native import call_under, follow, origin_under
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -110,7 +111,7 @@ class Work:
         """The section of a name."""
         section = self._sections.get(name)
         if section is None:
-            section = self._sections[name] = self.recorder.timed_section(name, ("", 0, ""))
+            section = self._sections[name] = self.recorder.timed_section(name, NO_SITE)
         return section
 
     def done(self, title: str) -> None:

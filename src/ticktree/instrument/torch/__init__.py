@@ -15,6 +15,7 @@ from ticktree.instrument.patches import Patches
 from ticktree.instrument.torch import copies, flops, forward, loading, optimizers
 from ticktree.instrument.torch.gradients import Gradients
 from ticktree.recorder import Flag, Layer, OutermostFunction
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -63,9 +64,7 @@ def _asks(compiler: ModuleType) -> Callable[[], bool]:
 
 
 def _plain(recorder: Recorder, name: str, is_compiling: Callable[[], bool], function: Any) -> Any:
-    return OutermostFunction(
-        function, recorder.timed_section(name, ("", 0, "")), Layer(), unless=is_compiling
-    )
+    return OutermostFunction(function, recorder.timed_section(name, NO_SITE), Layer(), unless=is_compiling)
 
 
 def _wrap_fetchers(recorder: Recorder, module: ModuleType) -> None:

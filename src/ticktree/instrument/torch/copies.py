@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.recorder import Detour, IdleCalls, Layer, OutermostFunction
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
@@ -29,7 +30,7 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
     # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version of torch may not know how
     # many are on: then it is taken that there are none.
     modes = getattr(torch._C, "_len_torch_function_stack", int)
-    own, layer = recorder.timed_section("copy", ("", 0, "")), Layer()
+    own, layer = recorder.timed_section("copy", NO_SITE), Layer()
     for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
         idle, detour = IdleCalls(kinds, ("device", "dtype"), values, modes), Detour()
         detour.way = _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call

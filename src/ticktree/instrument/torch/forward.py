@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import Instances
 from ticktree.recorder import Detour, Layer, OutermostFunction
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -29,7 +30,7 @@ def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[
     def make(call: Any) -> Any:
         wrapper: Any = OutermostFunction(
             call,
-            recorder.timed_section("forward", ("", 0, "")),
+            recorder.timed_section("forward", NO_SITE),
             Layer(),
             unless=is_compiling,
             sections=modules.of,
@@ -46,5 +47,5 @@ def site(module: Any) -> tuple[str, int, str]:
     """Where a module's `forward` is defined."""
     code = getattr(getattr(type(module), "forward", None), "__code__", None)
     if code is None:
-        return ("", 0, "")
+        return NO_SITE
     return (code.co_filename, code.co_firstlineno, f"{type(module).__name__}.forward")

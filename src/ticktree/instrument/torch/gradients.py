@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import itself
 from ticktree.recorder import Detour, Layer, OutermostFunction, Whence
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -36,9 +37,6 @@ MOSTLY_SHARE = 0.5
 # Passes are told apart by where they are called from: the section, and so many lines.
 FRAMES = 4
 MOST_SITES = 1000
-
-# These are functions of torch and no place in the program.
-_NO_SITE = ("", 0, "")
 
 _State: TypeAlias = tuple[int, int] | None
 # Optimizers, with the states of their gradients before a pass.
@@ -100,7 +98,7 @@ class Gradients:
     def __init__(self, recorder: Recorder) -> None:
         self.stepping = Layer(of_each=True)
         self._recorder = recorder
-        self._plain, self._wasteful = (recorder.timed_section(name, _NO_SITE) for name in (PLAIN, SECTION))
+        self._plain, self._wasteful = (recorder.timed_section(name, NO_SITE) for name in (PLAIN, SECTION))
         self._layer = Layer()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
         self._sites: dict[int, _Site] = {}

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.recorder import TimedFunction
+from ticktree.recorder.site import site_of
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
@@ -17,10 +18,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the loaders' iterators."""
 
     def section(name: str, function: Any, *, wait: bool = False) -> Any:
-        code = function.__code__
-        return recorder.timed_section(
-            name, (code.co_filename, code.co_firstlineno, function.__qualname__), wait=wait
-        )
+        return recorder.timed_section(name, site_of(function), wait=wait)
 
     def make_next(method: Callable[..., Any]) -> Callable[..., Any]:
         # Without workers the batch is made here and now: that is work.

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instrument.methods import with_subclasses
 from ticktree.instrument.torch.instances import Instances
 from ticktree.recorder import Layer, OutermostFunction
+from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.instrument.patches import Patches
     from ticktree.instrument.torch.gradients import Gradients, Settle
     from ticktree.recorder import Recorder, Section
-
-# Whose methods these are, a row says by its name; where they are defined tells nobody anything.
-_NO_SITE = ("", 0, "")
 
 
 def wrap(
@@ -66,14 +64,14 @@ class _Optimizers:
 
     def method(self, verb: str, settle: Settle, layer: Layer) -> Callable[[Any], Any]:
         """Returns what makes a method a section of its optimizer, and settles what it does with gradients."""
-        anyones = self._recorder.timed_section(f"optimizer {verb}", _NO_SITE)
+        anyones = self._recorder.timed_section(f"optimizer {verb}", NO_SITE)
         made: dict[str, Section] = {}
 
         def sections(optimizer: Any) -> Section:
             self._gradients.meet(optimizer)
             name = self._names.of(optimizer)
             if name not in made:
-                made[name] = self._recorder.timed_section(f"optimizer {verb} {name}", _NO_SITE)
+                made[name] = self._recorder.timed_section(f"optimizer {verb} {name}", NO_SITE)
             return made[name]
 
         detour = self._gradients.detour(settle, sections)

@@ -21,6 +21,7 @@ from ticktree.recorder.focus.naming import (
 )
 from ticktree.recorder.focus.parts import holder_of, is_part
 from ticktree.recorder.focus.roots import Root, found_root
+from ticktree.recorder.site import NO_SITE
 
 # As the profile has it: where nothing was seen, "was never called" would be another statement.
 _UNSEEN = "machine/focus/unseen"
@@ -103,7 +104,7 @@ class Eye(ABC):
     def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, tuple[str, int, str]]:
         """The name of a call site, and where it is."""
         self._held.append((caller, _known_by(callee)))
-        expression, site = "", ("", 0, "")
+        expression, site = "", NO_SITE
         if caller is not None:
             expressions = self._callers.get(id(caller))
             if expressions is None:
