@@ -110,8 +110,10 @@ def test_where_nothing_is_awaited_imports_are_as_they_were():
     """In a process of its own: in this one other tests await modules."""
     program = """
 import sys
-from ticktree.recorder.imports import before_import, when_imported
+from ticktree.recorder.imports import _finder, before_import, when_imported
 
+_finder.awaited.clear()  # of what is awaited wherever ticktree is imported
+sys.meta_path.remove(_finder)
 before = list(sys.meta_path)
 for await_it in (when_imported, before_import):
     forget = await_it("nowhere", print), await_it("nobody", print)
