@@ -10,7 +10,7 @@ import ticktree
 from ticktree.analysis import findings
 from ticktree.instrument.ray.executing import Work
 
-pytest.importorskip("ray")
+ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 
 
@@ -103,8 +103,13 @@ def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(rec
 
 def test_arguments_of_a_call_may_have_any_name():
     class Alone(Work):
+        """Who asks or tells a cluster that is not there, starts one."""
+
+        def _title(self, descriptor):
+            return descriptor.function_name
+
         def done(self, title):
-            """There is no cluster to be told."""
+            pass
 
     def call(*, function, names):
         return function, names
@@ -114,5 +119,6 @@ def test_arguments_of_a_call_may_have_any_name():
     try:
         wrapped = Alone(recorder, lambda _: True)._function(call, descriptor)
         assert wrapped(function=1, names=2) == (1, 2)
+        assert not ray.is_initialized()
     finally:
         recorder.disable()
