@@ -321,7 +321,13 @@ def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
 
     call = OutermostFunction(lambda: 5, own, Layer(), whence=whence, detour=detour)
     detour.way = way
-    here, there = (lambda: call()), (lambda: call())
+
+    def here():
+        return call()
+
+    def there():
+        return call()
+
     assert here() == here() == there() == 5
     with recorder.section("elsewhere"):
         here()
