@@ -95,6 +95,12 @@ class Training:
         if step:
             self.step(optimizer)
 
+    def learn(self, rounds, actor, critic, *through):
+        """Both descend in turn, the actor by a loss that goes through the networks of others."""
+        for _ in range(rounds):
+            self.descend(critic)
+            self.descend(actor, *through)
+
     def step(self, optimizer, closure=None):
         self._step(optimizer, closure)
 
@@ -127,9 +133,7 @@ def training():
 
 def test_a_pass_through_networks_that_clear_what_it_wrote_gets_a_section_of_its_own(training):
     actor, critic = Optimizer(2), Optimizer(6)
-    for _ in range(20):
-        training.descend(critic)
-        training.descend(actor, critic)
+    training.learn(20, actor, critic, critic)
     calls, unused = training.seen()
     assert 14 <= calls <= 17  # the first ones are needed to know
     assert unused == pytest.approx(0.75, abs=0.02)
@@ -237,26 +241,20 @@ def test_a_step_left_out_now_and_then_is_no_habit(training):
 
 def test_what_is_frozen_is_not_written(training):
     actor, critic = Optimizer(2), Optimizer(6)
-    for _ in range(20):
-        training.descend(critic)
-        training.descend(actor)
+    training.learn(20, actor, critic)
     assert training.seen() == (0, None)
 
 
 def test_after_its_first_calls_a_place_is_looked_at_now_and_then_and_still_known(training):
     actor, critic = Optimizer(2), Optimizer(6)
-    for _ in range(4 * FIRST_CALLS):
-        training.descend(critic)
-        training.descend(actor, critic)
+    training.learn(4 * FIRST_CALLS, actor, critic, critic)
     calls, _ = training.seen()
     assert calls >= 4 * FIRST_CALLS - 6
 
 
 def test_a_pass_known_to_be_wasteful_is_asked_where_it_is_no_oftener_than_others(training):
     actor, critic = Optimizer(2), Optimizer(6)
-    for _ in range(40 * FIRST_CALLS):
-        training.descend(critic)
-        training.descend(actor, critic)
+    training.learn(40 * FIRST_CALLS, actor, critic, critic)
     calls, _ = training.seen()
     asked = sum(site.turns for site in training.watching._sites.values())
     assert calls >= 40 * FIRST_CALLS - 6
@@ -266,9 +264,7 @@ def test_a_pass_known_to_be_wasteful_is_asked_where_it_is_no_oftener_than_others
 def test_a_pass_that_wastes_no_longer_is_plain_again(training):
     actor, critic = Optimizer(2), Optimizer(6)
     for through, rounds in (((critic,), FIRST_CALLS), ((), 120 * FIRST_CALLS)):
-        for _ in range(rounds):
-            training.descend(critic)
-            training.descend(actor, *through)  # one place, whatever it goes through
+        training.learn(rounds, actor, critic, *through)  # one place, whatever it goes through
     calls, _ = training.seen()
     assert FIRST_CALLS < calls < 100 * FIRST_CALLS
 
@@ -281,9 +277,7 @@ def test_arguments_pass_through(training):
 def test_what_is_being_compiled_sees_nothing_of_it(training):
     training.is_compiling = True
     actor, critic = Optimizer(2), Optimizer(6)
-    for _ in range(20):
-        training.descend(critic)
-        training.descend(actor, critic)
+    training.learn(20, actor, critic, critic)
     assert len(training.watching._watched) == 0
 
 
@@ -299,9 +293,7 @@ def test_an_optimizer_of_another_kind_ends_the_watching_and_nothing_else(trainin
 
 def test_a_pass_has_one_row_plain_until_it_is_known_to_be_wasteful(training):
     actor, critic = Optimizer(2), Optimizer(6)
-    for _ in range(20):
-        training.descend(critic)
-        training.descend(actor, critic)
+    training.learn(20, actor, critic, critic)
     children = training.profile().root.children
     assert children[gradients.PLAIN].count + children[gradients.SECTION].count == 40
     assert children[gradients.PLAIN].children == children[gradients.SECTION].children == {}

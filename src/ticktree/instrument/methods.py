@@ -24,7 +24,26 @@ class Guard(threading.local):
     is_open = False
 
 
-class Method:
+class StandIn:
+    """What stands for a function in a class: it binds as the function does, and says of itself what that says."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls it."""
+        return self._function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # of one that is being made
+            raise AttributeError(name)
+        return getattr(self._function, name)  # `__code__`, `__defaults__` and the like
+
+
+class Method(StandIn):
     """A method that is a section when it is called, unless a call of it, or of what shares its guard, is open.
 
     An object and no function: classes that are pickled by value, as cloudpickle does with those of a script, take
@@ -32,7 +51,7 @@ class Method:
     """
 
     def __init__(self, function: Callable[..., Any], sections: Sections, guard: Guard) -> None:
-        self._function = function
+        super().__init__(function)
         self._sections = sections
         self._guard = guard
 
@@ -48,14 +67,6 @@ class Method:
                 return self._function(*args, **kwargs)
         finally:
             guard.is_open = False
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_function":  # of one that is being made
-            raise AttributeError(name)
-        return getattr(self._function, name)  # `__code__`, `__defaults__` and the like
 
     def __reduce__(self) -> Any:
         return copy.copy, (self._function,)  # of a function: itself

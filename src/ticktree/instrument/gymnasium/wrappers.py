@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
-from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
+from ticktree.instrument.methods import StandIn
 from ticktree.instrument.patches import Patches
 from ticktree.recorder.site import NO_SITE
 
@@ -47,20 +47,17 @@ class _Running(threading.local):
     env: Any = None
 
 
-class _Share:
+class _Share(StandIn):
     """A method in a section called after the class of its env; what a class inherits and calls is part of it."""
 
     def __init__(
         self, function: Callable[..., Any], recorder: Recorder, method: str, running: _Running
     ) -> None:
-        self._function = function
+        super().__init__(function)
         self._recorder = recorder
         self._method = method
         self._running = running
         self._sections: dict[str, Section] = {}
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         env, running = (args[0] if args else None), self._running
@@ -73,11 +70,6 @@ class _Share:
                 return self._function(*args, **kwargs)
         finally:
             running.env = around
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_function":  # of one that is being made
-            raise AttributeError(name)
-        return getattr(self._function, name)  # `__code__`, `__defaults__` and the like
 
     def __reduce__(self) -> Any:
         # As recorder/native/outermost.pxi has it: the function as it is, where the class travels by its value.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import Instances
 from ticktree.recorder import Detour, Layer, OutermostFunction
-from ticktree.recorder.site import NO_SITE
+from ticktree.recorder.site import NO_SITE, Site
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -43,7 +43,7 @@ def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[
     return make
 
 
-def site(module: Any) -> tuple[str, int, str]:
+def site(module: Any) -> Site:
     """Where a module's `forward` is defined."""
     code = getattr(getattr(type(module), "forward", None), "__code__", None)
     if code is None:

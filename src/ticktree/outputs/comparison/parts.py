@@ -68,11 +68,13 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
     if loops:
         yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
     nodes = [entry for entry in comparison.entries if entry.kind == "node"]
-    second, deeper = deeper_levels(paths.split(entry.path) for entry in _in_order(nodes))
+    second, deeper = (
+        ({}, set()) if options.all else deeper_levels(sorted(paths.split(entry.path) for entry in nodes))
+    )
     on_top = [entry for entry in nodes if paths.split(entry.path) not in deeper]
     shown = nodes if options.all else _telling(on_top)
-    remark = " ".join([*remarks(comparison), *([] if options.all else _not_shown(nodes, on_top, shown))])
-    entries = [_node(entry, 0 if options.all else second.get(paths.split(entry.path), 0)) for entry in shown]
+    remark = " ".join([*remarks(comparison), *_not_shown(nodes, on_top, shown)])
+    entries = [_node(entry, second.get(paths.split(entry.path), 0)) for entry in shown]
     yield Table("sections", "section", _OF_NODES, entries, remark=remark)
 
 
@@ -122,10 +124,6 @@ def _not_shown(nodes: Sequence[Entry], on_top: Sequence[Entry], shown: Sequence[
     hidden = len(on_top) - len(shown)
     if hidden:
         yield f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."
-
-
-def _in_order(nodes: Sequence[Entry]) -> list[Entry]:
-    return sorted(nodes, key=lambda entry: paths.split(entry.path))
 
 
 def _loop(entry: Entry) -> document.Entry:

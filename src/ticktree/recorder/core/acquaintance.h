@@ -2,7 +2,7 @@
 #ifndef TICKTREE_ACQUAINTANCE_H
 #define TICKTREE_ACQUAINTANCE_H
 
-#include "builtins.h"
+#include "mistake.h"
 
 #define TT_ACQUAINTANCES_HASH_BITS 5
 #define TT_ACQUAINTANCES_ALIKE 4 /* of one hash */
@@ -51,21 +51,6 @@ static void tt_get_acquainted(tt_acquaintances *known, PyObject *object, PyObjec
     alike[0] = (tt_acquaintance){object, reference, section};
     Py_XDECREF(oldest.reference);
     Py_XDECREF(oldest.section);
-}
-
-/* What we call before a program's own call may go wrong, and that is none of the program's affair; what a signal's
- * handler raises meanwhile is: Ctrl-C, a time that is up. So mistakes of the usual kinds are forgotten, and no others.
- * Whether there is no exception any more. */
-static int tt_forget_mistake(void)
-{
-    PyObject *kinds[] = {PyExc_TypeError,   PyExc_ValueError,      PyExc_AttributeError,
-                         PyExc_LookupError, PyExc_ArithmeticError, PyExc_RuntimeError};
-    PyObject *raised = PyErr_Occurred();
-    unsigned at = 0;
-    while (raised && at < sizeof kinds / sizeof *kinds && !PyErr_GivenExceptionMatches(raised, kinds[at])) at++;
-    if (raised && at == sizeof kinds / sizeof *kinds) return 0;
-    PyErr_Clear();
-    return 1;
 }
 
 /* The section of an object: known, or what `sections` gives. New reference, or NULL: there is none, or what was raised

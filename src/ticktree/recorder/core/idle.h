@@ -2,7 +2,7 @@
 #ifndef TICKTREE_IDLE_H
 #define TICKTREE_IDLE_H
 
-#include "acquaintance.h"
+#include "mistake.h"
 
 typedef struct {
     PyObject *kinds;  /* a tuple: classes of the first argument; of subclasses nothing is known */

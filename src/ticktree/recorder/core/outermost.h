@@ -2,6 +2,7 @@
 #ifndef TICKTREE_OUTERMOST_H
 #define TICKTREE_OUTERMOST_H
 
+#include "acquaintance.h"
 #include "idle.h"
 #include "whence.h"
 
@@ -157,7 +158,8 @@ static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
     if (tt_is_within(outermost, object) || !timed->section->recorder->recording)
         return tt_plain_call(timed, args, count, names);
-    int unrecorded = outermost->idle ? tt_is_idle(outermost->idle, args, count, names) : tt_goes_unrecorded(outermost);
+    int unrecorded = tt_goes_unrecorded(outermost);
+    if (!unrecorded) unrecorded = tt_is_idle(outermost->idle, args, count, names);
     if (TT_UNLIKELY(unrecorded)) return unrecorded < 0 ? NULL : tt_plain_call(timed, args, count, names);
     uint64_t layer = outermost->layer, around = tt_inside & layer;
     PyObject **within = layer ? tt_within(layer) : NULL, *around_object = within ? *within : NULL;

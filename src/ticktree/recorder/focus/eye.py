@@ -21,7 +21,7 @@ from ticktree.recorder.focus.naming import (
 )
 from ticktree.recorder.focus.parts import holder_of, is_part
 from ticktree.recorder.focus.roots import Root, found_root
-from ticktree.recorder.site import NO_SITE
+from ticktree.recorder.site import NO_SITE, Site
 
 # As the profile has it: where nothing was seen, "was never called" would be another statement.
 _UNSEEN = "machine/focus/unseen"
@@ -101,7 +101,7 @@ class Eye(ABC):
         focus_root(self.recorder, at, name_of_root(root.shown, code), site)
         return at
 
-    def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, tuple[str, int, str]]:
+    def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, Site]:
         """The name of a call site, and where it is."""
         self._held.append((caller, _known_by(callee)))
         expression, site = "", NO_SITE

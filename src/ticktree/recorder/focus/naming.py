@@ -13,17 +13,16 @@ import os
 import sys
 from collections import defaultdict
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any
 
 from ticktree.recorder.focus.lines import Place, places_of, qualified_name
 from ticktree.recorder.focus.parts import parts_of
+from ticktree.recorder.site import Site
 
 # Bytes of UTF-8; together with what stands between them less than the 255 that a name may have.
 _EXPRESSION = 96
 _QUALIFIED = 72
 _FILE = 60
-
-_Site: TypeAlias = tuple[str, int, str]
 
 
 class Function:
@@ -101,7 +100,7 @@ def name_of_c_call(expression: str, callee: Any, line: int) -> str:
     return f"{expression or f'{name}()'} | {fitted(name, _QUALIFIED, keep_end=True)} @ L{line}"
 
 
-def definition(code: CodeType) -> _Site:
+def definition(code: CodeType) -> Site:
     """Where a function is defined: file, line and qualified name."""
     return code.co_filename, code.co_firstlineno, qualified_name(code)
 

@@ -100,7 +100,7 @@ cdef class OutermostFunction(TimedFunction):
         unless: Where it says True, an outermost call is not recorded, nor what is within. A `Flag` costs least.
         sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
         whence: Gives the section of calls from places named there, in place of `section`.
-        idle: Calls that do nothing: they are not recorded. Instead of `unless`.
+        idle: Calls that do nothing: they are not recorded either.
         detour: Takes outermost calls now and then.
     """
 
