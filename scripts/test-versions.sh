@@ -19,7 +19,7 @@ find_python() {
 core=(tests/recorder tests/run tests/profile tests/processes tests/endings tests/instrument tests/test_session.py
     tests/test_configuration.py)
 absent=()
-for version in 3.10 3.12 3.13; do
+for version in 3.12 3.13; do
     python=$(find_python "$version" || true)
     if [ -z "$python" ]; then
         absent+=("$version")

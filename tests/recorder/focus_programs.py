@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 
 # What a coroutine that awaits the outside gives to whoever drives it.
 PAUSE = "pause"
@@ -201,9 +200,9 @@ _ODDITIES = (
     "getattr(Odd, 'made')().__call__()",
     "sum(one for one in relayed(2) if {} or one)",
     "any(deeper(one) for one in counting(3))",
+    "g = counting(3); next(g); {}; del g",
+    "dying = [Dying(), Dying()]; del dying; {}",
 )
-if sys.version_info >= (3, 11):  # before, a profile function in Python keeps alive what is in a local name
-    _ODDITIES += ("g = counting(3); next(g); {}; del g", "dying = [Dying(), Dying()]; del dying; {}")
 _ASYNC_ODDITIES = (
     "[item async for item in spoken(2)]",
     "[deeper(item) async for item in spoken(2) if deeper(1)]",

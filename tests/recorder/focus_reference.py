@@ -18,8 +18,6 @@ from typing import Any
 
 import ticktree
 
-# Before Python 3.11 no place is known of instructions other than calls: there functions are told apart, not calls.
-SITES = sys.version_info >= (3, 11)
 _PARTS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _OWN = f"{Path(ticktree.__file__).resolve().parent}{os.sep}"
 _SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -91,7 +89,7 @@ class Reference:
             call, _, left = around
         if not left:
             return
-        name = f"{code.co_name}({frame.f_locals['site'] if SITES and 'site' in code.co_varnames else ''}"
+        name = f"{code.co_name}({frame.f_locals['site'] if 'site' in code.co_varnames else ''}"
         self._open[frame] = (call.below.setdefault(name, Call(name)), self._now(), left - 1)
 
     def _lends(self, frame: FrameType) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
@@ -87,9 +86,8 @@ def test_a_generator_expression_that_is_handed_on_is_part_of_whoever_takes_its_v
         below(profile.root.children[name])
         for name in ("root : parts_sample.py @ L9", "other : parts_sample.py @ L13")
     )
-    if sys.version_info >= (3, 11):  # before, who has two of them on a line is not told
-        call = "take(f(0) for one in range(3)) | take : parts_sample.py @ L5"
-        assert root == {call: (1, 33, {f"f(0) @ L10 | {F}": (3, 3, {})})}
+    call = "take(f(0) for one in range(3)) | take : parts_sample.py @ L5"
+    assert root == {call: (1, 33, {f"f(0) @ L10 | {F}": (3, 3, {})})}
     assert other == {f"f(0) @ L11 | {F}": (2, 2, {})}
 
 
@@ -140,14 +138,11 @@ def test_a_generator_that_a_comprehension_runs_is_called_where_it_is_named(
     begin_focus(recorder, ["parts_sample.root"], depth=1)
     module.root()
     numbers = "numbers : parts_sample.py @ L5"
-    found = below_root(recorder)
-    if sys.version_info >= (3, 11):
-        assert found == {
-            f"numbers(2) | {numbers}": (3, 10, {}),
-            f"numbers(1) | {numbers}": (4, 10, {}),
-            f"f(one) | {F}": (2, 2, {}),
-        }
-    assert sum(count for count, _, _ in found.values()) == 9
+    assert below_root(recorder) == {
+        f"numbers(2) | {numbers}": (3, 10, {}),
+        f"numbers(1) | {numbers}": (4, 10, {}),
+        f"f(one) | {F}": (2, 2, {}),
+    }
 
 
 def test_comprehensions_that_await_are_parts_too(recorder: Recorder, sample: Sample) -> None:
@@ -174,7 +169,7 @@ def test_comprehensions_that_await_are_parts_too(recorder: Recorder, sample: Sam
     with pytest.raises(StopIteration):
         running.send(None)
     (name, (count, total_ns, inside)), *_ = below_root(recorder).items()
-    assert name.endswith("fetch(1) | fetch : parts_sample.py @ L11") or sys.version_info < (3, 11)
+    assert name.endswith("fetch(1) | fetch : parts_sample.py @ L11")
     assert (count, total_ns) == (2, 204)
     assert [found[:2] for name, found in inside.items() if name.endswith(F)] == [(2, 2)]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from focus_programs import PAUSE, random_program
-from focus_reference import SITES, Reference
+from focus_reference import Reference
 
 from ticktree.profile import Node
 from ticktree.recorder.focus import begin_focus, end_focus
@@ -52,8 +52,8 @@ def shape(node: Node, names: Collection[str]) -> dict[str, Any]:
         last = callee.split(".")[-1]
         site = re.search(rf"\b{last}\((\d+)", expression) if last in names else None
         init = re.search(r"\bHeld\((\d+)", expression) if last == "__init__" else None
-        key = f"{last}({(init or site).group(1) if SITES and (init or site) else ''}"
-        assert not SITES or key not in found or not site, f"two nodes are one call site: {name}"
+        key = f"{last}({(init or site).group(1) if init or site else ''}"
+        assert key not in found or not site, f"two nodes are one call site: {name}"
         count, total_ns, below = found.get(key, (0, 0, {}))
         found[key] = (count + child.count, total_ns + child.total_ns, merged(below, shape(child, names)))
     return dict(sorted(found.items()))
@@ -116,9 +116,7 @@ def focused(source: str, path: Path, depth: int, before: int, collects: bool) ->
     if profile.losses.get("calls_over_node_cap"):
         return None
     roots = [child for name, child in profile.root.children.items() if name.startswith("f0 : ")]
-    return {
-        f"f0({0 if SITES else ''}": (node.count, node.total_ns, shape(node, told_apart)) for node in roots
-    }
+    return dict(("f0(0", (node.count, node.total_ns, shape(node, told_apart))) for node in roots)  # noqa: C402
 
 
 def advancing(recorder: Recorder, collects: bool) -> Callable[[int], None]:

@@ -72,8 +72,7 @@ def test_a_node_knows_where_it_is_called(recorder: Recorder, sample: Sample) -> 
         (site.line, site.function) for child in root.children.values() for site in child.call_sites or ()
     }
     assert {line for line, _ in calls} == {14, 15, 16}
-    if sys.version_info >= (3, 11):
-        assert {function for _, function in calls} == {"Driver.step"}
+    assert {function for _, function in calls} == {"Driver.step"}
 
 
 def test_every_call_of_a_root_is_a_tick(recorder: Recorder, sample: Sample) -> None:
@@ -177,7 +176,7 @@ def test_a_generator_is_recorded_while_it_runs(recorder: Recorder, sample: Sampl
     ((_, total_ns, children),) = tree(recorder).values()
     assert total_ns == 203
     ((name, (count, inside_ns, _)),) = children.items()
-    assert name.endswith("numbers() | numbers : focus_sample.py @ L3") or sys.version_info < (3, 11)
+    assert name.endswith("numbers() | numbers : focus_sample.py @ L3")
     assert (count, inside_ns) == (3, 3)
 
 

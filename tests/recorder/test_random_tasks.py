@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ class Thread:
 
 times = st.integers(0, 40)
 names = st.sampled_from("abc")
-hows = ["gather", "cancel", "leave", "wait_for"] + (["group"] if sys.version_info >= (3, 11) else [])
+hows = ["gather", "cancel", "leave", "wait_for", "group"]
 
 
 @st.composite
@@ -191,9 +190,9 @@ class Performance:
 
     async def leave(self, coroutines):
         """Nobody waits for them here: they may outlive what made them."""
-        context = contextvars.copy_context() if sys.version_info >= (3, 11) else None
+        context = contextvars.copy_context()
         for index, coroutine in enumerate(coroutines):
-            options = {"context": context} if index == 0 and context else {}
+            options = {"context": context} if index == 0 else {}
             self.loose.append(asyncio.get_running_loop().create_task(coroutine, **options))
 
 

@@ -52,7 +52,6 @@ def test_two_awaiting_tasks_together_cover_what_their_parent_waited(recorder, ki
     assert node(recorder, "both").own_ns == 12
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="TaskGroup is new in 3.11")
 @both
 def test_a_task_groups_tasks_hang_under_the_section_that_holds_the_group(recorder, kind):
     async def main():
@@ -177,7 +176,6 @@ def test_a_task_made_by_a_task_hangs_under_that_one(recorder, kind):
     assert counts(recorder)["main/parent/child/part"] == 2
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="create_task(context=...) is new in 3.11")
 @both
 def test_a_task_given_a_context_hangs_where_it_was_made(recorder, kind):
     async def main():
@@ -191,7 +189,6 @@ def test_a_task_given_a_context_hangs_where_it_was_made(recorder, kind):
     assert losses(recorder) == {}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="create_task(context=...) is new in 3.11")
 def test_tasks_that_share_one_context_never_corrupt_the_tree(recorder):
     async def main():
         context = contextvars.copy_context()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 class Addable(Protocol):
     """Something that merges with its like by `+`."""
 
-    def __add__(self: Part, other: Part, /) -> Part: ...  # noqa: PYI019  (typing.Self is new in 3.11)
+    def __add__(self, other: Self, /) -> Self: ...
 
 
 Part = TypeVar("Part", bound=Addable)

@@ -2,9 +2,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from os import PathLike
 from types import CodeType, ModuleType, TracebackType
-from typing import Any, Generic, Literal, Protocol, SupportsFloat, SupportsInt, TypeAlias, TypeVar, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    SupportsFloat,
+    SupportsInt,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -101,11 +101,6 @@ def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
         os.supports_fd.add(wrapper)
 
 
-def _wrap_subprocess(module: ModuleType) -> None:
-    if hasattr(module, "_fork_exec"):  # from 3.11 on it has the function under a name of its own
-        _wrap(module, "_fork_exec", _fork_exec)
-
-
 def _wrap_spawn(module: ModuleType) -> None:
     _wrap(module, "get_preparation_data", _get_preparation_data)
     _wrap(module, "prepare", _prepare)
@@ -113,7 +108,7 @@ def _wrap_spawn(module: ModuleType) -> None:
 
 _IN_MODULES: dict[str, Callable[[ModuleType], None]] = {
     "_posixsubprocess": lambda module: _wrap(module, "fork_exec", _fork_exec),
-    "subprocess": _wrap_subprocess,
+    "subprocess": lambda module: _wrap(module, "_fork_exec", _fork_exec),
     "multiprocessing.process": lambda module: _wrap(module.BaseProcess, "_bootstrap", _bootstrap),
     "multiprocessing.spawn": _wrap_spawn,
 }

@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Self
 
 from ticktree.session.session import current
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Checkpoints:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import pytest
 
@@ -20,9 +20,6 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.testing import SECTION
 from ticktree.testing.recording import Recording, recording
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _SOURCE = "ticktree_check:"
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")

@@ -161,28 +161,18 @@ static PyMethodDef tt_focus_callbacks[] = {
 /* Set by the Cython side: a root was found at this call of it; 0: it is called in other ways than can be wrapped. */
 static int (*tt_focus_wrap)(PyObject *code, int root);
 
-#if PY_VERSION_HEX >= 0x030B0000
 /* The instruction that a generator's frame stands at, or stood at when it was left. */
 static inline int tt_profile_opcode(tt_pyframe *pyframe) { return _Py_OPCODE(*pyframe->prev_instr); }
-#endif
 
 static inline int tt_profile_is_fresh(tt_pyframe *pyframe)
 {
-#if PY_VERSION_HEX >= 0x030B0000
     int opcode = tt_profile_opcode(pyframe);
     return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*pyframe->prev_instr) == 0;
-#else
-    return pyframe->f_lasti < 0;
-#endif
 }
 
 static inline int tt_profile_has_yielded(tt_pyframe *pyframe)
 {
-#if PY_VERSION_HEX >= 0x030B0000
     return tt_profile_opcode(pyframe) == YIELD_VALUE;
-#else
-    return pyframe->f_state == FRAME_SUSPENDED; /* at an await it stands before the instruction that yields */
-#endif
 }
 
 static uint32_t tt_profile_extents; /* wrapped roots that are open, in all threads */

@@ -158,18 +158,6 @@ static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_st
     return tt_focus_beneath(stack, now);
 }
 
-/* Byte offset of the instruction that a frame executes. */
-static inline int tt_pyframe_offset(tt_pyframe *frame)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return (int)((const char *)frame->instr_ptr - (const char *)_PyCode_CODE((PyCodeObject *)frame->f_executable));
-#elif PY_VERSION_HEX >= 0x030B0000
-    return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
-#else
-    return 2 * frame->f_lasti;
-#endif
-}
-
 static inline uint32_t tt_focus_slot(const void *caller, uint64_t at, const void *callee)
 {
     uint64_t key = (at ^ (uint64_t)(uintptr_t)caller << 20) * 0x9E3779B97F4A7C15ULL;

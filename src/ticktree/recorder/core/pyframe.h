@@ -9,7 +9,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#if PY_VERSION_HEX >= 0x030B0000
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
 #define TICKTREE_DEFINED_BUILD_CORE
@@ -22,13 +21,6 @@
 #undef Py_BUILD_CORE
 #endif
 typedef struct _PyInterpreterFrame tt_pyframe;
-#else
-#define Py_BUILD_CORE 1
-#include "internal/pycore_context.h"
-#undef Py_BUILD_CORE
-#include "frameobject.h"
-typedef PyFrameObject tt_pyframe;
-#endif
 
 /* The running Python frame as an object, for its line: slow, and it may run any code. Borrowed, or NULL. */
 static inline PyObject *tt_calling_frame(void) { return (PyObject *)PyEval_GetFrame(); }
@@ -37,10 +29,8 @@ static inline PyThreadState *tt_thread_state(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyThreadState_GetUnchecked();
-#elif PY_VERSION_HEX >= 0x030B0000
-    return _PyThreadState_GET(); /* a load, where the function would be a call */
 #else
-    return _PyThreadState_UncheckedGet();
+    return _PyThreadState_GET(); /* a load, where the function would be a call */
 #endif
 }
 
@@ -48,21 +38,12 @@ static inline tt_pyframe *tt_pyframe_now(PyThreadState *state)
 {
 #if PY_VERSION_HEX >= 0x030D0000
     return state->current_frame;
-#elif PY_VERSION_HEX >= 0x030B0000
-    return state->cframe->current_frame;
 #else
-    return state->frame;
+    return state->cframe->current_frame;
 #endif
 }
 
-static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame)
-{
-#if PY_VERSION_HEX >= 0x030B0000
-    return frame->previous;
-#else
-    return frame->f_back;
-#endif
-}
+static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame) { return frame->previous; }
 
 /* The context that was current where this one was entered; NULL below the thread's own. */
 static inline PyObject *tt_context_beneath(PyObject *context)
@@ -73,12 +54,7 @@ static inline PyObject *tt_context_beneath(PyObject *context)
 /* True of generators, coroutines and async generators: frames that outlive the call that resumed them. */
 static inline int tt_pyframe_may_sleep(tt_pyframe *frame)
 {
-    if (!frame) return 0;
-#if PY_VERSION_HEX >= 0x030B0000
-    return frame->owner == FRAME_OWNED_BY_GENERATOR;
-#else
-    return frame->f_gen != NULL;
-#endif
+    return frame && frame->owner == FRAME_OWNED_BY_GENERATOR;
 }
 
 static inline const void *tt_pyframe_code(const tt_pyframe *frame)
@@ -125,10 +101,18 @@ static inline uint64_t tt_pyframe_site(tt_pyframe *frame)
     if (!frame) return 1;
 #if PY_VERSION_HEX >= 0x030D0000
     return (uint64_t)(uintptr_t)frame->instr_ptr;
-#elif PY_VERSION_HEX >= 0x030B0000
-    return (uint64_t)(uintptr_t)frame->prev_instr;
 #else
-    return (uint64_t)(uintptr_t)frame->f_code + (uint64_t)frame->f_lasti;
+    return (uint64_t)(uintptr_t)frame->prev_instr;
+#endif
+}
+
+/* Byte offset of the instruction that a frame executes. */
+static inline int tt_pyframe_offset(tt_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return (int)((const char *)frame->instr_ptr - (const char *)_PyCode_CODE((PyCodeObject *)frame->f_executable));
+#else
+    return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
 #endif
 }
 

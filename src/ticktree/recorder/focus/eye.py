@@ -10,7 +10,6 @@ from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
 from ticktree.recorder._native import Recorder, focus_begin, focus_end, focus_root
-from ticktree.recorder.focus.lines import qualified_name
 from ticktree.recorder.focus.naming import (
     Expressions,
     Function,
@@ -110,7 +109,7 @@ class Eye(ABC):
             if expressions is None:
                 expressions = self._callers[id(caller)] = self._expressions(caller, sys._getframe(1))
             expression, line = expressions.at(offset, callee)
-            site = (caller.co_filename, line, qualified_name(expressions.function.code))
+            site = (caller.co_filename, line, expressions.function.code.co_qualname)
         self._held.append(site)
         if isinstance(callee, CodeType):
             return name_of_call(expression, callee), site

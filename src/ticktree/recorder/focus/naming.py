@@ -15,7 +15,7 @@ from collections import defaultdict
 from types import CodeType
 from typing import Any
 
-from ticktree.recorder.focus.lines import Place, places_of, qualified_name
+from ticktree.recorder.focus.lines import Place, places_of
 from ticktree.recorder.focus.parts import parts_of
 from ticktree.recorder.site import Site
 
@@ -89,7 +89,7 @@ def name_of_root(shown: str, code: CodeType) -> str:
 
 def name_of_call(expression: str, code: CodeType) -> str:
     """The name of a call of a function written in Python."""
-    callee = fitted(qualified_name(code), _QUALIFIED, keep_end=True)
+    callee = fitted(code.co_qualname, _QUALIFIED, keep_end=True)
     return f"{expression or f'{_last(code)}()'} | {callee} : {shown_file(code.co_filename)} @ L{code.co_firstlineno}"
 
 
@@ -102,7 +102,7 @@ def name_of_c_call(expression: str, callee: Any, line: int) -> str:
 
 def definition(code: CodeType) -> Site:
     """Where a function is defined: file, line and qualified name."""
-    return code.co_filename, code.co_firstlineno, qualified_name(code)
+    return code.co_filename, code.co_firstlineno, code.co_qualname
 
 
 @functools.lru_cache(maxsize=4096)

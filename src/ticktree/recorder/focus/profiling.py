@@ -1,4 +1,4 @@
-"""Calls told by a C profile function, Python 3.10 and 3.11.
+"""Calls told by a C profile function, Python 3.11.
 
 It is there from the beginning until each root has been called once. Then the root is wrapped, where that is sure to
 catch all of its calls, and the profile function lives only while it runs: outside nothing is paid. Where it is not

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from ticktree.recorder.focus.lines import qualified_name
-
 _MAIN = "__main__"
 _LOCALS = ".<locals>"
 _WRAPPERS_AT_MOST = 32
@@ -60,7 +58,7 @@ def _shown(name: str, code: CodeType, module: Any, names: dict[str, Any]) -> str
     """What to show a name as, where it means `code`, which belongs to `module`; None where it does not."""
     last = name.rpartition(".")[2]
     if code.co_name == last:
-        qualified = qualified_name(code)
+        qualified = code.co_qualname
         for known in _modules(module, names):
             rest = name.removeprefix(f"{known}.") if known else name
             if (known == "" or rest != name) and rest in (qualified, qualified.replace(_LOCALS, "")):
