@@ -241,7 +241,7 @@ def test_where_the_disk_takes_nothing_the_files_stay(run, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ticktree.run.folded.write_atomically", full)
+    monkeypatch.setattr("ticktree.run.directory.write_atomically", full)
     with pytest.raises(OSError):
         fold_finished(run)
     assert left(run) == NAMES
@@ -261,13 +261,14 @@ def test_after_the_machine_stopped_the_fold_is_what_is_left(run):
 
 def test_a_run_finished_while_it_is_folded_keeps_no_fold(run, monkeypatch):
     put(run, *NAMES)
-    write = Folded.write
+    write = RunDirectory.write
 
-    def finish_first(folded, folder):
-        RunDirectory.open(folder).finish()
-        write(folded, folder)
+    def finish_first(folding, *args, **options):
+        monkeypatch.setattr(RunDirectory, "write", write)
+        RunDirectory.open(folding.path).finish()
+        folding.write(*args, **options)
 
-    monkeypatch.setattr(Folded, "write", finish_first)
+    monkeypatch.setattr(RunDirectory, "write", finish_first)
     fold_finished(run)
     assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}
     assert run.profile() == unfolded(run)

@@ -13,6 +13,7 @@ from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
 from ticktree.run.folded import Folded
 from ticktree.run.memory import create_memory
+from ticktree.run.naming import FOLDED
 from ticktree.run.owner import Owner, start_of
 
 LONG_AGO = 25 * 3600
@@ -106,7 +107,7 @@ def test_records_of_a_living_process_are_never_swept(root):
 def test_what_a_killed_finisher_left_is_swept_on_both_sides(root, tmp_path):
     run = RunDirectory.create("x", tmp_path / "runs")
     run.finish()
-    Folded().write(run.path)
+    run.write(FOLDED, Folded().to_text().encode())
     (run.path / ".profile.json.999999999.tmp").write_bytes(b"half")
     aside = root / (run.id + ".finished")
     aside.mkdir(mode=0o700)

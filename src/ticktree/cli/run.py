@@ -25,6 +25,7 @@ from ticktree.run.directory import RunDirectory
 from ticktree.run.job import how_far
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
+from ticktree.run.trust import NotOwnError
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -130,7 +131,11 @@ def run_program(
     program.check()
     wanted = asked.environment()
     publisher = published.publisher()
-    run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
+    try:
+        run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
+    except NotOwnError as error:  # another user's doing does not keep the program from running
+        complain(f"{error}; the program runs without being recorded")
+        _run_alone(program)
     try:
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         note_focus(run, asked.focus)
@@ -153,6 +158,15 @@ def run_program(
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
     end_like(status)
+
+
+def _run_alone(program: Program) -> NoReturn:
+    """Become the program."""
+    command = program.command()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise TicktreeError(f"cannot start {command[0]}: {error.strerror}") from None
 
 
 def _close(

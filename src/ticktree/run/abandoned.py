@@ -78,8 +78,9 @@ def _remove_the_rest(memory: Path) -> None:
     """Remove what is left of a run that was finished by somebody who was then killed."""
     try:
         manifest = Manifest.from_json((memory / MANIFEST_NAME).read_text(encoding="utf-8"))
-        require_own(Path(manifest.directory))
-        RunDirectory.open(Path(manifest.directory)).tidy()
+        run = RunDirectory.open(Path(manifest.directory))
+        if run.id == manifest.id:
+            run.tidy()
     finally:
         remove_memory(memory)
 

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.profile.timeline import Lane, Spot, Timeline
-from ticktree.run.atomic import write_atomically
 from ticktree.run.reading.image import DamagedError
 
 FORMAT = "ticktree-timeline/1"
@@ -34,29 +33,24 @@ _MOST_BYTES = 1 << 26
 _LEVEL = 1
 
 
-def write_columns(path: Path, timeline: Timeline, room: int) -> bool:
-    """Writes a timeline in one step; where it takes more than `room` bytes, only how many calls there were.
+def columns_of(timeline: Timeline, room: int) -> tuple[bytes, bool]:
+    """The bytes of a timeline's file; where they are more than `room`, of one that says only how many calls it had.
 
     Returns:
-        Whether there was room for its calls.
-
-    Raises:
-        OSError: The directory does not allow it.
+        The bytes, and whether there was room for its calls.
     """
     data = _packed(timeline)
-    fits = len(data) <= room
-    if not fits:
-        none = np.empty(0, np.int64)
-        lost = timeline.overwritten + len(timeline)
-        data = _packed(
-            replace(timeline, start_ns=none, duration_ns=none, spot=none, lane=none, overwritten=lost)
-        )
-    write_atomically(path, data, durable=True, follow=False)
-    return fits
+    if len(data) <= room:
+        return data, True
+    none = np.empty(0, np.int64)
+    lost = timeline.overwritten + len(timeline)
+    return _packed(
+        replace(timeline, start_ns=none, duration_ns=none, spot=none, lane=none, overwritten=lost)
+    ), False
 
 
 def read_columns(path: Path) -> Timeline:
-    """Reads what `write_columns` wrote.
+    """Reads the file of a timeline.
 
     Raises:
         DamagedError: It is nothing that could have been written, or cannot be read.

@@ -19,8 +19,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -32,7 +32,15 @@ from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED, clean_name, make_unique
 from ticktree.run.owner import Owner, start_of
-from ticktree.run.trust import is_writable_by_all, require_own
+from ticktree.run.trust import (
+    NotOwnError,
+    any_directory,
+    is_writable_by_all,
+    names_in,
+    own_directory,
+    own_folder,
+    require_own,
+)
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
+_MANIFEST_AT_MOST = 1 << 24  # characters: command lines are long
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
 _PASSING = r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
@@ -80,11 +89,15 @@ class RunDirectory:
             path = make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{clean_name(name)}")
         except OSError as error:
             raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
+        except NotOwnError as error:
+            raise NotOwnError(f"cannot keep a run in {out}: {error}") from None
         try:
             return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
         except (OSError, TicktreeError) as error:
-            _remove_empty(path)
-            raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
+            with suppress(OSError, TicktreeError):
+                _remove_empty(path)
+            kind = NotOwnError if isinstance(error, NotOwnError) else TicktreeError
+            raise kind(f"cannot keep a run in {out}: {_reason(error)}") from None
 
     @classmethod
     def _begin(cls, name: str, path: Path, argv: tuple[str, ...], supervised: bool) -> RunDirectory:
@@ -102,7 +115,11 @@ class RunDirectory:
             metadata={"name": clean_name(name)},
         )
         run = cls(path, manifest)
-        run._write_manifest()
+        with own_directory(path) as at:
+            if names_in(at):
+                raise NotOwnError(f"{path} is not the directory that was made a moment ago")
+            write_atomically(Path(MANIFEST_NAME), manifest.to_json().encode(), follow=False, dir_fd=at)
+        run._copy_manifest()
         return run
 
     @classmethod
@@ -194,7 +211,7 @@ class RunDirectory:
         Raises:
             OSError: The directory cannot be written.
         """
-        write_atomically(self.path / name, image, follow=False)
+        self.write(name, image)
 
     def is_finished(self) -> bool:
         """Whether its profile is on disk for good: it has no memory left, or none that we may read."""
@@ -236,6 +253,8 @@ class RunDirectory:
             TicktreeError: What was recorded cannot be read.
             OSError: The profile cannot be written; the memory files are kept.
         """
+        if not self.is_finished():
+            require_memory(self.memory_dir)  # which is deleted then
         whole = self._read_memory()
         if whole is None:
             return self._read_saved()
@@ -248,11 +267,12 @@ class RunDirectory:
 
     def tidy(self) -> None:
         """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
-        for file in self.path.iterdir():
-            match = re.fullmatch(_PASSING, file.name)
-            # Two may finish a run at the same time, and the other be still writing.
-            if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
-                file.unlink(missing_ok=True)
+        with self.opened() as at:
+            for name in names_in(at):
+                match = re.fullmatch(_PASSING, name)
+                # Two may finish a run at the same time, and the other be still writing.
+                if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
+                    _unlink(name, at)
         forget_elsewhere(self)
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
@@ -274,8 +294,8 @@ class RunDirectory:
         """
         if (self.path / MANIFEST_NAME).exists():
             return False
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._write_manifest()
+        with own_directory(self.path, make=True):
+            self._write_manifest()
         return True
 
     def note_end(self, exit_status: int) -> None:
@@ -290,6 +310,50 @@ class RunDirectory:
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         self.manifest = self.manifest._replace(program_ended_ns=now)
         self.describe({"exit_status": exit_status})
+
+    def write(self, name: str, data: bytes, *, folder: str = "", durable: bool = False) -> None:
+        """Make a file of its directory, or of a folder there, in one step: the old one, or this one, is found.
+
+        Args:
+            name: Of the file.
+            data: All that is in it.
+            folder: Of its directory, which is made if it is missing.
+            durable: Whether it survives a crash of the machine.
+
+        Raises:
+            OSError: The directory or the disk does not allow it.
+            TicktreeError: Another directory is in the place of this one, or another user's.
+        """
+        with self.opened(folder, make=True) as at:
+            write_atomically(Path(name), data, durable=durable, follow=False, dir_fd=at)
+
+    def remove(self, names: Iterable[str], folder: str = "") -> None:
+        """Delete files of its directory, or of a folder there; some may be gone already.
+
+        Raises:
+            OSError: The directory does not allow it, or there is no such folder.
+            TicktreeError: Another directory is in the place of this one, or another user's.
+        """
+        with self.opened(folder) as at:
+            for name in names:
+                _unlink(name, at)
+
+    @contextmanager
+    def opened(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
+        """Its directory, or a folder there, for what takes a `dir_fd`; whoever may rename it, it stays this one.
+
+        Raises:
+            OSError: There is none.
+            TicktreeError: Another directory is in the place of this one, or another user's.
+        """
+        with own_directory(self.path) as at:
+            if _id_in(at) not in (self.id, None):
+                raise NotOwnError(f"{self.path} is another run's by now; nothing is changed there")
+            if folder:
+                with own_folder(at, folder, self.path, make=make) as inner:
+                    yield inner
+            else:
+                yield at
 
     def _read_memory(self) -> Profile | None:
         """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
@@ -313,7 +377,7 @@ class RunDirectory:
         return _annotated(read_run(self), {**self.manifest.metadata, "unfinished": True})
 
     def _save(self, profile: Profile) -> None:
-        write_atomically(self.path / PROFILE, profile.to_json().encode(), durable=True, follow=False)
+        self.write(PROFILE, profile.to_json().encode(), durable=True)
 
     def _keep_timeline(self) -> dict[str, int]:
         from ticktree.run.timeline import keep_timeline
@@ -331,10 +395,13 @@ class RunDirectory:
         return read_timeline(self)
 
     def _write_manifest(self) -> None:
-        data = self.manifest.to_json().encode()
-        write_atomically(self.path / MANIFEST_NAME, data, follow=False)
-        with suppress(OSError):  # a copy for whoever finds the memory; a full tmpfs must not cost the run
-            write_atomically(self.memory_dir / MANIFEST_NAME, data, follow=False)
+        self.write(MANIFEST_NAME, self.manifest.to_json().encode())
+        self._copy_manifest()
+
+    def _copy_manifest(self) -> None:
+        """For whoever finds the memory without the run."""
+        with suppress(OSError):  # a full tmpfs must not cost the run
+            write_atomically(self.memory_dir / MANIFEST_NAME, self.manifest.to_json().encode(), follow=False)
 
     def _outliving(self) -> int:
         """How many recorded processes go on and will be recorded in vain."""
@@ -356,9 +423,25 @@ def no_run_in(out: Path, name: str | None = None) -> str:
 
 
 def _remove_empty(path: Path) -> None:
-    for file in path.iterdir():
-        file.unlink()
-    path.rmdir()
+    with own_directory(path) as at:
+        for name in names_in(at):
+            os.unlink(name, dir_fd=at)
+    with any_directory(path.parent) as at:
+        os.rmdir(path.name, dir_fd=at)
+
+
+def _unlink(name: str, at: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=at)
+
+
+def _id_in(at: int) -> str | None:
+    """The id of the run in a directory; None where nothing there says it."""
+    with suppress(OSError, ValueError, TicktreeError):
+        fd = os.open(MANIFEST_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+        with os.fdopen(fd, encoding="utf-8") as file:
+            return Manifest.from_json(file.read(_MANIFEST_AT_MOST)).id
+    return None
 
 
 def _reason(error: Exception) -> str:

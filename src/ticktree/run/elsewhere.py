@@ -7,10 +7,11 @@ Each is replaced as a whole, so that nothing counts twice, and deleted once it i
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ticktree.run.atomic import write_atomically
+from ticktree.run.trust import names_in
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -32,9 +33,7 @@ def keep_elsewhere(run: RunDirectory, name: str, profile: bytes) -> None:
     """
     if run.is_finished():
         return
-    folder = run.path / FOLDER
-    folder.mkdir(exist_ok=True)
-    write_atomically(folder / f"{name}.json", profile, follow=False)
+    run.write(f"{name}.json", profile, folder=FOLDER)
 
 
 def read_elsewhere(run: RunDirectory) -> Profile:
@@ -54,8 +53,8 @@ def read_elsewhere(run: RunDirectory) -> Profile:
 
 def forget_elsewhere(run: RunDirectory) -> None:
     """Deletes the parts."""
-    folder = run.path / FOLDER
-    with suppress(OSError):  # another may finish the run at the same time
-        for file in folder.iterdir():
-            file.unlink(missing_ok=True)
-        folder.rmdir()
+    with suppress(OSError), run.opened() as at:  # another may finish the run at the same time
+        with run.opened(FOLDER) as folder:
+            for name in names_in(folder):
+                os.unlink(name, dir_fd=folder)
+        os.rmdir(FOLDER, dir_fd=at)

@@ -22,7 +22,6 @@ from typing import Any
 
 from ticktree.profile import Profile, ProfileError
 from ticktree.profile.codec import from_text
-from ticktree.run.atomic import write_atomically
 from ticktree.run.naming import FOLDED
 from ticktree.run.reading.edges import Edge, Place
 from ticktree.run.reading.image import DamagedError, Writer
@@ -126,14 +125,6 @@ class Folded:
             return cls(from_text(fields["profile"]), files, places, loose, longest, version)
         except (ValueError, KeyError, TypeError, IndexError, RecursionError, ProfileError) as error:
             raise DamagedError(f"{FOLDED} is damaged: {error}") from None
-
-    def write(self, folder: Path) -> None:
-        """Makes this the folded part of the run kept in `folder`, in one step that lasts.
-
-        Raises:
-            OSError: The directory does not allow it; what was folded before still counts.
-        """
-        write_atomically(folder / FOLDED, self.to_text().encode(), durable=True, follow=False)
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,9 +71,9 @@ def _fold(run: RunDirectory) -> int:
     if run.path / FOLDED in found.errors:
         # Replaced by another, what it held would be lost without a word.
         raise found.errors[run.path / FOLDED]
-    _delete(path for path in run.memory_files() if path.name in found.folded.files)
+    _delete(run, [path for path in run.memory_files() if path.name in found.folded.files])
     # Processes that ended before they began to record have left nothing but their files.
-    _delete(path for path in found.unbegun if path in ended)
+    _delete(run, [path for path in found.unbegun if path in ended])
     ready, places = _placed(run, found, ended)
     profile, joining = _joined(run, ready.values(), places)
     if joining.errors:
@@ -87,10 +87,11 @@ def _fold(run: RunDirectory) -> int:
         return 0
     profile += Profile(losses=keep_timeline(run, only=set(ready)))
     more = found.folded.with_more(profile, *joining.left_over)
-    more.with_files({path.name: image.writer for path, image in ready.items()}, places).write(run.path)
-    _delete(ready)
+    more = more.with_files({path.name: image.writer for path, image in ready.items()}, places)
+    run.write(FOLDED, more.to_text().encode(), durable=True)
+    _delete(run, ready)
     if run.is_finished():  # meanwhile, with all that was there
-        (run.path / FOLDED).unlink(missing_ok=True)
+        run.remove([FOLDED])
     return len(ready)
 
 
@@ -151,9 +152,14 @@ def _finished(run: RunDirectory, files: Sequence[Path]) -> list[Path]:
     return [file for file in files if writer_of(file) in dead]
 
 
-def _delete(files: Iterable[Path]) -> None:
+def _delete(run: RunDirectory, files: Collection[Path]) -> None:
+    """Deletes memory files: most lie in memory, where nobody else may rename, and some in the run's directory."""
+    on_disk = [file.name for file in files if file.parent == run.path]
+    if on_disk:
+        run.remove(on_disk)
     for file in files:
-        file.unlink(missing_ok=True)
+        if file.parent != run.path:
+            file.unlink(missing_ok=True)
 
 
 @contextmanager

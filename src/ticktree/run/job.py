@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.run.atomic import write_atomically
 from ticktree.run.naming import clean_name
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def keep(run: RunDirectory, run_id: str, profile: bytes) -> None:
     """
     name = _file_name(run_id)
     _write(run, f"{name}{_ENDING}", profile)
-    (run.path / JOB / f"{name}{_SO_FAR}{_ENDING}").unlink(missing_ok=True)
+    run.remove([f"{name}{_SO_FAR}{_ENDING}"], folder=JOB)
 
 
 def keep_so_far(run: RunDirectory, run_id: str, profile: bytes) -> None:
@@ -156,8 +155,7 @@ def _read(run: Path) -> dict[str, SoFar]:
 
 
 def _write(run: RunDirectory, name: str, content: bytes) -> None:
-    (run.path / JOB).mkdir(exist_ok=True)
-    write_atomically(run.path / JOB / name, content, follow=False)
+    run.write(name, content, folder=JOB)
 
 
 def _file_name(run_id: str) -> str:

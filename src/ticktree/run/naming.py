@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
+
+from ticktree.run.trust import any_directory
 
 # What processes left that have ended, until the run is finished (folded.py).
 FOLDED = "folded.json"
@@ -23,17 +27,22 @@ def make_unique(out: Path, name: str) -> Path:
 
     Raises:
         OSError: It cannot be made.
+        NotOwnError: `out` is a link of another user's, or behind one.
     """
-    if not out.exists():
-        out.mkdir(parents=True, exist_ok=True)
-        # What is measured is not what is versioned; and it would make every later run's tree look changed.
-        (out / ".gitignore").write_text("*\n", encoding="ascii")
-    number = 1
-    while True:
-        path = out / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir()
-        except FileExistsError:
-            number += 1
-        else:
-            return path
+    is_new = not out.exists()
+    with any_directory(out, make=True) as at:
+        if is_new:
+            # What is measured is not what is versioned; and it would make every later run's tree look changed.
+            with suppress(FileExistsError):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(".gitignore", flags, 0o666, dir_fd=at), "wb") as file:
+                    file.write(b"*\n")
+        number = 1
+        while True:
+            unique = name if number == 1 else f"{name}-{number}"
+            try:
+                os.mkdir(unique, dir_fd=at)
+            except FileExistsError:
+                number += 1
+            else:
+                return out / unique

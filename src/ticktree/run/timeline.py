@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Lane, Spot, Timeline, in_order, together
-from ticktree.run.columns import read_columns, write_columns
+from ticktree.run.columns import columns_of, read_columns
 from ticktree.run.gathering import gather
 from ticktree.run.reading import layout
 from ticktree.run.reading.clock import Clock
@@ -69,10 +69,10 @@ def keep_timeline(run: RunDirectory, only: set[Path] | None = None) -> dict[str,
     """
     names, lost = None if only is None else {path.stem for path in only}, 0
     for name, part in _in_memory(run, names).items():
-        (run.path / TIMELINE).mkdir(exist_ok=True)
-        target = run.path / TIMELINE / f"{name}.npz"
-        room = MOST_BYTES - sum(path.stat().st_size for path in _kept(run) if path != target)
-        if not write_columns(target, part, room):
+        room = MOST_BYTES - sum(path.stat().st_size for path in _kept(run) if path.stem != name)
+        data, fits = columns_of(part, room)
+        run.write(f"{name}.npz", data, folder=TIMELINE, durable=True)
+        if not fits:
             lost += len(part)
     return {BEFORE_THE_TIMELINE: lost} if lost else {}
 

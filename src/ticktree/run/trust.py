@@ -2,17 +2,89 @@
 
 A profiled program writes where it is told to. Who could tell it, or put a link in the way, would make it write or
 read for him; so nothing is written to a place before it was seen that only this user could have made it so.
+
+A name may lead elsewhere a moment after that was seen. So what is written to, or deleted from, a directory in which
+others may rename is reached by a descriptor of the directory that was seen (`own_directory`), and not by its name.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
 
 _MOST_LINKS = 40
+# To pass through a directory takes no right to read it.
+_PASS = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_READ = os.O_DIRECTORY | os.O_CLOEXEC | os.O_RDONLY | os.O_NOFOLLOW
+
+
+class NotOwnError(TicktreeError):
+    """Another user made a file, directory or link, or could have put it there."""
+
+
+@contextmanager
+def own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
+    """Opens a directory of this user's, for what takes a `dir_fd`; no link of another user leads there.
+
+    Args:
+        path: The directory.
+        make: Whether to make it, and those around it, where they are missing.
+
+    Raises:
+        OSError: There is none.
+        NotOwnError: Another user made it, or put a link in the way.
+    """
+    with any_directory(path, make=make) as fd:
+        _require_owner(fd, path)
+        yield fd
+
+
+@contextmanager
+def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
+    """The same of a directory that may be another user's."""
+    with _end_of(path, make=make) as (at, name):
+        if make:
+            _make(name, at)
+        fd = os.open(name, _READ, dir_fd=at)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterator[int]:
+    """Opens a folder in a directory; it must be this user's own, and no link.
+
+    Args:
+        fd: Of the directory.
+        name: Of the folder.
+        path: Of the directory, for messages.
+        make: Whether to make the folder where it is missing.
+
+    Raises:
+        OSError: There is none, or a link in its place.
+        NotOwnError: Another user made it.
+    """
+    if make:
+        _make(name, fd)
+    folder = os.open(name, _READ, dir_fd=fd)
+    try:
+        _require_owner(folder, path / name)
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def names_in(fd: int) -> list[str]:
+    """The names of what is in a directory."""
+    with os.scandir(fd) as entries:
+        return [entry.name for entry in entries]
 
 
 def require_private(directory: Path) -> None:
@@ -35,13 +107,17 @@ def require_base(directory: Path) -> None:
     Raises:
         TicktreeError: It is not the system's or this user's own, or a link of somebody else leads there.
     """
-    status = _status(_without_links(directory))
+    try:
+        with _end_of(directory) as (at, name):
+            status = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except OSError:
+        status = None
     if status is None or not stat.S_ISDIR(status.st_mode):
         raise TicktreeError(f"no place for memory files in {directory}: there is no such directory")
     if status.st_uid not in (0, os.geteuid()):
-        raise TicktreeError(f"{directory} belongs to another user; nothing is kept there")
+        raise NotOwnError(f"{directory} belongs to another user; nothing is kept there")
     if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-        raise TicktreeError(f"{directory} can be changed by every user; nothing is kept there")
+        raise NotOwnError(f"{directory} can be changed by every user; nothing is kept there")
 
 
 def require_own(path: Path) -> None:
@@ -50,42 +126,85 @@ def require_own(path: Path) -> None:
     Raises:
         TicktreeError: It says why. What does not exist is nobody's, and refused by who needs it.
     """
-    status = _status(_without_links(path))
-    if status is not None and status.st_uid != os.geteuid():
-        raise TicktreeError(f"{path} belongs to another user; nothing is recorded there")
+    try:
+        with _end_of(path) as (at, name):
+            status = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except OSError:
+        return
+    if status.st_uid != os.geteuid():
+        raise _not_own(path)
 
 
 def is_writable_by_all(path: Path) -> bool:
     """Whether every user may change it; so it seems of everything on file systems that know no users."""
-    status = _status(path)
-    return status is not None and bool(status.st_mode & stat.S_IWOTH)
-
-
-def _without_links(path: Path) -> Path:
-    """Where a path leads; every link on the way must be the system's or this user's own."""
-    done, links = Path("/"), 0
-    rest = list(reversed(path.absolute().parts[1:]))
-    while rest:
-        name = rest.pop()
-        here = done.parent if name == ".." else done / name
-        status = _status(here)
-        if status is None or not stat.S_ISLNK(status.st_mode):
-            done = here
-            continue
-        links += 1
-        if status.st_uid not in (0, os.geteuid()):
-            raise TicktreeError(f"{here} is a link of another user's; it is not followed")
-        if links > _MOST_LINKS:
-            raise TicktreeError(f"{path} leads through too many links")
-        target = here.readlink()
-        if target.is_absolute():
-            done = Path("/")
-        rest.extend(reversed([part for part in target.parts if part != "/"]))
-    return done
-
-
-def _status(path: Path) -> os.stat_result | None:
     try:
-        return path.lstat()
+        return bool(path.lstat().st_mode & stat.S_IWOTH)
     except OSError:
+        return False
+
+
+@contextmanager
+def _end_of(path: Path, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The directory in which a path ends, as a descriptor, and the name there, which is no link.
+
+    Every link on the way must be the system's or this user's own.
+    """
+    at, here, name, links = os.open("/", _PASS), Path("/"), ".", 0
+    rest = list(reversed(path.absolute().parts[1:]))
+    try:
+        while rest:
+            name = rest.pop()
+            target = _target(name, at, here)
+            if target is not None:
+                links += 1
+                if links > _MOST_LINKS:
+                    raise TicktreeError(f"{path} leads through too many links")
+                rest.extend(reversed(target.parts[1:] if target.is_absolute() else target.parts))
+                name = "."
+            elif rest and make:
+                _make(name, at)
+            if target is not None and target.is_absolute():
+                at, here = _passed("/", at), Path("/")
+            elif target is None and rest:
+                at, here = _passed(name, at), here / name
+        yield at, name
+    finally:
+        os.close(at)
+
+
+def _target(name: str, at: int, here: Path) -> Path | None:
+    """Where the link of a name leads; None where there is no link."""
+    try:
+        status = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
         return None
+    if not stat.S_ISLNK(status.st_mode):
+        return None
+    if status.st_uid not in (0, os.geteuid()):
+        raise NotOwnError(f"{here / name} is a link of another user's; it is not followed")
+    target = os.readlink(name, dir_fd=at)
+    again = os.stat(name, dir_fd=at, follow_symlinks=False)
+    if (again.st_ino, again.st_ctime_ns) != (status.st_ino, status.st_ctime_ns):
+        raise NotOwnError(f"{here / name} was replaced; it is not followed")
+    return Path(target)
+
+
+def _passed(name: str, at: int) -> int:
+    """The next directory on the way in place of the last."""
+    fd = os.open(name, _PASS | os.O_NOFOLLOW, dir_fd=at)
+    os.close(at)
+    return fd
+
+
+def _make(name: str, at: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=at)
+
+
+def _require_owner(fd: int, path: Path) -> None:
+    if os.fstat(fd).st_uid != os.geteuid():
+        raise _not_own(path)
+
+
+def _not_own(path: Path) -> NotOwnError:
+    return NotOwnError(f"{path} belongs to another user; nothing is recorded there")
