@@ -51,3 +51,27 @@ def test_where_somebody_has_the_toolkits_already_it_says_so(run_with_a_toolkit):
     assert done.returncode == 1
     said = done.stderr.splitlines()[-1]
     assert said.startswith("ImportError: ticktree.compat.mlagents.everywhere comes too late")
+
+
+def test_the_module_is_the_packages_attribute_too(run_with_a_toolkit):
+    done = run_with_a_toolkit("""
+import ticktree.compat.mlagents.everywhere
+import mlagents_envs.timers
+assert mlagents_envs.timers.timed is ticktree.compat.mlagents.timed
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_installed_release_says_how_the_tree_is_written(run_with_a_toolkit, tmp_path):
+    (tmp_path / "mlagents_envs-0.13.1.dist-info").mkdir()
+    (tmp_path / "mlagents_envs-0.13.1.dist-info" / "METADATA").write_text(
+        "Name: mlagents-envs\nVersion: 0.13.1\n"
+    )
+    done = run_with_a_toolkit("""
+import ticktree.compat.mlagents.everywhere
+from mlagents_envs.timers import get_timer_tree, hierarchical_timer
+with hierarchical_timer("step"):
+    pass
+assert get_timer_tree()["children"][0]["name"] == "step"
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -217,3 +217,116 @@ def play(timers, steps):
 @given(programs)
 def test_any_nesting_leaves_the_same_tree(steps):
     assert of(ours, lambda timers: play(timers, steps)) == of(theirs, lambda timers: play(timers, steps))
+
+
+def by_hand(depth):
+    """What a program can do to a node, at most `depth` levels down."""
+    seconds = st.sampled_from([1e6, 2e6, 6e6])
+    names = st.sampled_from(["a", "b", "x"])
+    here = [
+        st.tuples(st.just("add_time"), seconds),
+        st.tuples(st.just("total"), seconds),
+        st.tuples(st.just("count"), st.just(2)),
+        st.tuples(st.just("is_parallel"), st.just(True)),
+        st.tuples(st.just("merge"), seconds, seconds, st.one_of(st.none(), names), st.booleans()),
+        st.tuples(st.just("timer"), names),
+        st.tuples(st.just("tree")),
+    ]
+    if depth:
+        below = by_hand(depth - 1)
+        here += [
+            st.tuples(st.just("get_child"), names, below),
+            st.tuples(st.just("children"), names, below),
+            st.tuples(st.just("put"), names, seconds),
+            st.tuples(st.just("enter"), names, below),
+            st.tuples(st.just("root"), below),
+        ]
+    return st.lists(st.one_of(here), max_size=4)
+
+
+class ByHand:
+    """Plays such a program's steps, under one of the two modules."""
+
+    def __init__(self, timers):
+        self.timers = timers
+
+    def play(self, node, steps):
+        for action, *arguments in steps:
+            getattr(self, action)(node, *arguments)
+
+    def add_time(self, node, seconds):
+        node.add_time(seconds)
+
+    def total(self, node, seconds):
+        node.total += seconds
+
+    def count(self, node, calls):
+        node.count += calls
+
+    def is_parallel(self, node, value):
+        node.is_parallel = value
+
+    def merge(self, node, total, child, name, is_parallel):
+        merged = self.timers.TimerNode()
+        merged.add_time(total + child)
+        merged.get_child("part").add_time(child)
+        node.merge(merged, root_name=name, is_parallel=is_parallel)
+
+    def timer(self, node, name):
+        with self.timers.hierarchical_timer(name):
+            pass
+
+    def tree(self, node):
+        self.timers.get_timer_tree()
+
+    def get_child(self, node, name, below):
+        self.play(node.get_child(name), below)
+
+    def children(self, node, name, below):
+        if name in node.children:
+            self.play(node.children[name], below)
+
+    def put(self, node, name, seconds):
+        if name not in node.children:
+            node.children[name] = made = self.timers.TimerNode()
+            self.timers.get_timer_tree()
+            made.add_time(seconds)
+
+    def enter(self, node, name, below):
+        with self.timers.hierarchical_timer(name) as entered:
+            assert isinstance(entered, self.timers.TimerNode)
+            self.play(entered, below)
+
+    def root(self, node, below):
+        self.play(self.timers.get_timer_root(), below)
+
+
+def numbers(node):
+    """A tree's numbers, in millions of seconds: what is added by hand; what is measured is far less."""
+    children = {name: numbers(child) for name, child in node.get("children", {}).items()}
+    in_parallel = any(child["is_parallel"] for child in children.values())
+    return {
+        "total": round(node["total"] / 1e6),
+        "count": node["count"],
+        "is_parallel": node.get("is_parallel", False),
+        # There parallel children take of their parent's time; docs/compat/mlagents.md says so.
+        "self": None if in_parallel else round(node["self"] / 1e6),
+        "children": children,
+    }
+
+
+@settings(max_examples=200, deadline=None)
+@given(by_hand(3))
+def test_whatever_a_program_does_to_nodes_by_hand_leaves_the_same_numbers(steps):
+    def of(module):
+        stack = module.TimerStack()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_get_thread_timer", lambda: stack)
+            with module.hierarchical_timer("run") as run:
+                ByHand(module).play(run, steps)
+            tree = numbers(module.get_timer_tree())
+        # There the root is always one call of the time since the reset, whatever is added to it by hand.
+        tree.update(total=None, self=None, count=None, is_parallel=None)
+        return tree
+
+    assert of(ours) == of(theirs)

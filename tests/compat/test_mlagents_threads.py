@@ -121,6 +121,23 @@ print(json.dumps(tree()))
     assert tree["children"]["main"]["children"].keys() == {"trainer_advance", "after"}
 
 
+def test_the_first_timer_of_a_second_thread_imports_nothing(run_timers):
+    """What it imports is in its time, and all other threads' first timers wait for it."""
+    imported = run_timers("""
+known = set(sys.modules)
+
+def first():
+    with timers.hierarchical_timer("first"):
+        imported.extend(set(sys.modules) - known)
+
+imported = []
+with timers.hierarchical_timer("main"):
+    started(threading.Thread(target=first))
+print(json.dumps(imported))
+""")
+    assert imported == []
+
+
 def test_a_thread_without_timers_has_no_stack(run_timers):
     assert run_timers("""
 idle = threading.Thread(target=lambda: None)

@@ -11,6 +11,7 @@ import pickle
 import weakref
 from unittest import mock
 
+import numpy as np
 import pytest
 
 import ticktree
@@ -243,6 +244,15 @@ def test_a_reading_that_is_no_finite_number_is_left_out(virtual, value):
     assert virtual.tree()["gauges"] == {"loss": {"value": 1.5, "min": 1.5, "max": 1.5, "count": 1}}
 
 
+def test_a_gauge_takes_numbers_only_and_writes_them_as_they_are(virtual):
+    with pytest.raises(TypeError):
+        timers.set_gauge("loss", "3")
+    timers.set_gauge("steps", 3)
+    timers.set_gauge("loss", np.float32(0.5))
+    assert json.dumps(virtual.tree()["gauges"]["steps"]) == '{"value": 3, "min": 3, "max": 3, "count": 1}'
+    assert json.loads(json.dumps(virtual.tree()["gauges"]["loss"]))["value"] == 0.5
+
+
 def test_gauges_are_recorded_too(virtual):
     timers.set_gauge("reward", 2)
     timers.set_gauge("reward", -1)
@@ -283,6 +293,42 @@ def test_tests_replace_the_stack_as_the_toolkits_releases_have_it(name):
         assert timers.get_timer_tree()["children"].keys() == {"here"}
     assert stack.root.children["here"].children["decorated"].count == 1
     assert "here" not in timers.get_timer_tree().get("children", {})
+
+
+def test_the_one_stack_of_older_releases_is_that_of_the_thread_that_asks(virtual):
+    with timers.hierarchical_timer("here"):
+        virtual.advance(1)
+    assert timers._global_timer_stack.get_timing_tree() == timers.get_timer_tree()
+    with pytest.raises(AttributeError, match="_global_timer"):
+        _ = timers._global_timer
+
+
+@pytest.mark.parametrize("release", ["0.14.1", "0.15.0", "0.16.0.dev0", "0.16.0", "1.1.0"])
+def test_the_tree_has_the_shape_of_the_release_whose_place_it_takes(virtual, monkeypatch, release):
+    monkeypatch.setattr("ticktree.compat.mlagents.release.emulated", release)
+    with timers.hierarchical_timer("top"), timers.hierarchical_timer("below"):
+        virtual.advance(2)
+    timers.set_gauge("loss", 1)
+    tree = timers.get_timer_tree()
+    below = {"total": 0.002, "count": 1, "self": 0.002}
+    gauge = {"value": 1, "min": 1, "max": 1, "count": 1}
+    if release == "0.14.1":
+        assert tree["gauges"] == [{"name": "loss", **gauge}]
+        (top,) = tree["children"]
+        assert top["name"] == "top"
+        assert top["children"] == [{"name": "below", **below}]
+    else:
+        assert tree["gauges"] == {"loss": gauge}
+        assert tree["children"]["top"]["children"] == {"below": below}
+    command_line = {"command_line_arguments"}
+    metadata = {
+        "timer_format_version",
+        "start_time_seconds",
+        "end_time_seconds",
+        "python_version",
+    } | command_line
+    written = {"0.14.1": None, "0.15.0": None, "0.16.0.dev0": metadata - command_line}.get(release, metadata)
+    assert (set(tree["metadata"]) if "metadata" in tree else None) == written
 
 
 def test_a_stack_that_is_given_is_used(virtual):
@@ -379,17 +425,6 @@ def test_what_is_merged_into_the_root_stays_there_until_the_reset(virtual):
     assert virtual.tree()["children"]["elsewhere"]["total"] == 1
     timers.reset_timers()
     assert "children" not in virtual.tree()
-
-
-def test_nodes_can_be_made_and_merged_by_hand():
-    one, other = timers.TimerNode(), timers.TimerNode()
-    for node in (one, other):
-        node.get_child("a").add_time(1)
-        node.get_child("a").get_child("b").add_time(0.25)
-    one.merge(other)
-    a = one.children["a"]
-    assert (a.total, a.count, a.is_parallel, a.children["b"].total) == (2, 2, True, 0.5)
-    assert a.as_dict()["self"] == 1.5
 
 
 def test_a_deep_recursion_is_written_without_one(virtual):

@@ -35,13 +35,17 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# A stack for all threads, where one is put here; otherwise each thread has its own.
-_global_timer_stack: TimerStack | None = None
+
+def __getattr__(name: str) -> TimerStack:
+    """Older releases have one stack for all threads, and tests replace it; unless they do, each thread has its own."""
+    if name == "_global_timer_stack":
+        return _get_thread_timer()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _get_thread_timer() -> TimerStack:
     """The stack that is used where none is given."""
-    return _global_timer_stack or threads.here()
+    return globals().get("_global_timer_stack") or threads.here()
 
 
 def get_timer_stack_for_thread(t: threading.Thread) -> TimerStack | None:

@@ -6,13 +6,27 @@ environments too, without a change to them.
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import sys
+from types import ModuleType
 
 from ticktree.compat import mlagents
+from ticktree.compat.mlagents import release
+from ticktree.recorder import imports
 
-_REPLACED = "mlagents_envs.timers"
+_PACKAGE, _REPLACED = "mlagents_envs", "mlagents_envs.timers"
+
+
+def _adopt(package: ModuleType) -> None:
+    """Do what the interpreter does where it imports a module of a package itself: `mlagents_envs.timers.timed`."""
+    package.timers = mlagents  # type: ignore[attr-defined]
+
 
 if sys.modules.get(_REPLACED, mlagents) is not mlagents:
     # Who has its functions keeps them: half of the timers would be missing from each of two trees.
     raise ImportError(f"{__name__} comes too late: {_REPLACED} is imported already. Import this first.")
 sys.modules[_REPLACED] = mlagents
+imports.when_imported(_PACKAGE, _adopt)
+with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a checkout that is not installed
+    release.emulated = importlib.metadata.version(_PACKAGE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from ticktree.compat.mlagents.node import TimerNode
 from ticktree.run.reading.tallies import Tallies, Tally
@@ -62,27 +62,9 @@ class Growth:
         elapsed_ns = max(covered_ns, self.tallies.ns(self.tallies.now - began)) if lives else covered_ns
         root.total, root.count, root.own = elapsed_ns / _SECOND, 1, (elapsed_ns - covered_ns) / _SECOND
 
-    def add(self, extras: Mapping[int, TimerNode], elsewhere: TimerNode | None) -> None:
-        """Add what was merged or timed by hand.
-
-        Args:
-            extras: By the reference of the node it was added to.
-            elsewhere: Where to add what belongs to no node of the tree; None to leave that out.
-        """
-        for ref, extra in extras.items():
-            node = self.nodes.get(ref, elsewhere)
-            if node is not None:
-                _add_by_hand(node, extra)
-
-    def prune(self, root: TimerNode) -> None:
-        """Take out the nodes that nothing happened at since the moment."""
-        open_now = {id(node) for ref, node in self.nodes.items() if self._since[ref][0].open}
-        found = [(root, "", root)]
-        for _, _, node in found:
-            found.extend((node, name, child) for name, child in node.children.items())
-        for above, name, node in reversed(found[1:]):
-            if not (node.children or node.count or node.total or id(node) in open_now):
-                del above.children[name]
+    def open_nodes(self) -> set[int]:
+        """The identities of the tree's nodes with a call that has not ended."""
+        return {id(node) for ref, node in self.nodes.items() if self._since[ref][0].open}
 
     def _measure(self) -> None:
         before = self.before.at if self.before else {}
@@ -115,12 +97,3 @@ class Growth:
         node.own = (node.own or 0.0) + own_ns / _SECOND
         node.count += since.calls
         node.is_parallel = node.is_parallel or is_parallel
-
-
-def _add_by_hand(node: TimerNode, added: TimerNode) -> None:
-    node.total += added.total
-    node.count += added.count
-    for name, child in added.children.items():
-        node.get_child(name).merge(child, is_parallel=False)
-        if node.own is not None and not child.is_parallel:  # it was spent in the node's own time
-            node.own = max(0.0, node.own - child.total)

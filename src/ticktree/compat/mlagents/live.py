@@ -1,8 +1,7 @@
-"""Nodes that stand for something that goes on: what is merged into them is merged into their stack."""
+"""Timers to be entered, and what `with` on one gives: the timer's place in its stack's tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,42 +12,6 @@ from ticktree.recorder import Block, Entered, Recorder, make_block
 _NAMES_KEPT = 4096
 
 
-class StackRoot(TimerNode):
-    """The tree of a stack at one moment; sent to another process, it is a plain node.
-
-    Args:
-        extra: What of the stack is merged or added by hand at its root.
-    """
-
-    __slots__ = ("_extra",)
-
-    def __init__(self, extra: TimerNode) -> None:
-        super().__init__()
-        self._extra = extra
-
-    def add_time(self, elapsed: float) -> None:
-        """Add a call that was timed by hand, here and to the stack."""
-        super().add_time(elapsed)
-        self._extra.add_time(elapsed)
-
-    def merge(self, other: Timings, root_name: str | None = None, is_parallel: bool = True) -> None:
-        """Add another tree, here and to the stack; see `TimerNode.merge`."""
-        super().merge(other, root_name, is_parallel)
-        self._extra.merge(other, root_name, is_parallel)
-
-    def __reduce__(self) -> tuple[Callable[..., TimerNode], tuple[Any, ...]]:
-        return _plain, (self.children, self.total, self.count, self.is_parallel, self.own)
-
-
-def _plain(
-    children: dict[str, TimerNode], total: float, count: int, is_parallel: bool, own: float | None
-) -> TimerNode:
-    node = TimerNode()
-    node.children, node.total, node.count = children, total, count
-    node.is_parallel, node.own = is_parallel, own
-    return node
-
-
 class Holder(Protocol):
     """Who knows a recorder's nodes."""
 
@@ -56,13 +19,17 @@ class Holder(Protocol):
         """What is merged or added by hand at a node."""
 
     def node_at(self, ref: int) -> TimerNode:
-        """The tree from a node on, by now."""
+        """The node of the stack's tree, brought up to date."""
+
+    def given_at(self, ref: int) -> TimerNode:
+        """The same node as the program last got it."""
 
 
 class OpenTimer(Entered):
     """What `with hierarchical_timer(...) as timer` gives: the timer's place in the tree.
 
-    It has what a `TimerNode` has; its numbers are those of the moment they are asked for, open calls included.
+    It has what a `TimerNode` has, and counts as one: its numbers are those of the moment they are asked for, open
+    calls included, and what is assigned to them or added to its children is kept. Pickled it is a `TimerNode`.
     """
 
     __slots__ = ()
@@ -77,15 +44,27 @@ class OpenTimer(Entered):
         """Seconds in it by now."""
         return self._now().total
 
+    @total.setter
+    def total(self, seconds: float) -> None:
+        self._given().total = seconds
+
     @property
     def count(self) -> int:
         """Completed calls by now."""
         return self._now().count
 
+    @count.setter
+    def count(self, calls: int) -> None:
+        self._given().count = calls
+
     @property
     def is_parallel(self) -> bool:
-        """Whether it ran beside something else."""
+        """Whether it ran concurrently with something else."""
         return self._now().is_parallel
+
+    @is_parallel.setter
+    def is_parallel(self, value: bool) -> None:
+        self._given().is_parallel = value
 
     @property
     def own(self) -> float | None:
@@ -93,11 +72,11 @@ class OpenTimer(Entered):
         return self._now().own
 
     def get_child(self, name: str) -> TimerNode:
-        """Return what is merged or added by hand to the child called `name`, to be added to."""
-        return self._extra().get_child(name)
+        """Return the child called `name`, made at need."""
+        return self._now().get_child(name)
 
     def add_time(self, elapsed: float) -> None:
-        """Add a call of `elapsed` seconds that was timed by hand, beside the one that is being timed."""
+        """Add a call of `elapsed` seconds that the program timed, next to the one that is being timed."""
         self._extra().add_time(elapsed)
 
     def merge(self, other: Timings, root_name: str | None = None, is_parallel: bool = True) -> None:
@@ -108,13 +87,29 @@ class OpenTimer(Entered):
         """
         self._extra().merge(other, root_name, is_parallel)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the tree from here on as objects to be written as JSON."""
+        return self._now().as_dict()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return self._now().__reduce__()
+
+    # Without a node nothing is being recorded: then the program has a node that is in no tree.
     def _extra(self) -> TimerNode:
         holder: Holder = self.holder
-        return holder.extra_at(self.node)
+        return holder.extra_at(self.node) if self.node else TimerNode()
 
     def _now(self) -> TimerNode:
         holder: Holder = self.holder
-        return holder.node_at(self.node)
+        return holder.node_at(self.node) if self.node else TimerNode()
+
+    def _given(self) -> TimerNode:
+        # Not brought up to date: `timer.total += 5` adds 5, not also the time since `total` was read.
+        holder: Holder = self.holder
+        return holder.given_at(self.node) if self.node else TimerNode()
+
+
+TimerNode.register(OpenTimer)
 
 
 class PushedTimer(OpenTimer):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABCMeta
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
@@ -19,7 +20,7 @@ class Timings(Protocol):
     def is_parallel(self) -> bool: ...  # noqa: D102
 
 
-class TimerNode:
+class TimerNode(metaclass=ABCMeta):  # noqa: B024 - not for methods: what `with` gives is registered as one
     """The calls of one timer at its place in the tree.
 
     Attributes:
@@ -28,22 +29,25 @@ class TimerNode:
         count: completed calls.
         is_parallel: whether it ran beside something else, in other threads or processes.
         own: seconds in which none of its children ran; None where that was not measured.
+        tree: the stack's tree that it is in; None of any other. It is not sent along.
     """
 
-    __slots__ = ("children", "count", "is_parallel", "own", "total")
+    __slots__ = ("children", "count", "is_parallel", "own", "total", "tree")
 
     def __init__(self) -> None:
         self.children: dict[str, TimerNode] = {}
         self.total = 0.0
         self.count = 0
         self.is_parallel = False
-        self.own: float | None = 0.0
+        self.own: float | None = None
+        self.tree: object | None = None
 
     def get_child(self, name: str) -> TimerNode:
         """Return the child called `name`, made at need."""
         child = self.children.get(name)
         if child is None:
             child = self.children[name] = TimerNode()
+            child.tree = self.tree
         return child
 
     def add_time(self, elapsed: float) -> None:
@@ -64,11 +68,17 @@ class TimerNode:
         while waiting:  # not by recursion: trees are as deep as the program recursed
             node, added = waiting.pop()
             own: float | None = getattr(added, "own", None)
-            node.own = None if node.own is None or own is None else node.own + own
+            if not (node.total or node.count):
+                node.own = own
+            elif added.total or added.count:
+                node.own = None if node.own is None or own is None else node.own + own
             node.total += added.total
             node.count += added.count
             node.is_parallel = node.is_parallel or is_parallel or added.is_parallel
             waiting.extend((node.get_child(name), child) for name, child in list(added.children.items()))
+
+    def __reduce__(self) -> tuple[Callable[..., TimerNode], tuple[Any, ...]]:
+        return _plain, (self.children, self.total, self.count, self.is_parallel, self.own)
 
     def self_seconds(self) -> float:
         """Return the seconds in which none of its children ran; from the totals where it was not measured."""
@@ -94,3 +104,12 @@ class TimerNode:
                 written["children"] = below
                 waiting.extend((child, below[name]) for name, child in node.children.items())
         return result
+
+
+def _plain(
+    children: dict[str, TimerNode], total: float, count: int, is_parallel: bool, own: float | None
+) -> TimerNode:
+    node = TimerNode()
+    node.children, node.total, node.count = children, total, count
+    node.is_parallel, node.own = is_parallel, own
+    return node

@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
-from ticktree.compat.mlagents.live import OpenTimer, PushedTimer, StackRoot, Timer, Timers
-from ticktree.compat.mlagents.node import TimerNode, Timings
-from ticktree.recorder import Recorder as AnyRecorder
-from ticktree.session import Recorder
 
-if TYPE_CHECKING:
-    from ticktree.compat.mlagents.growth import Growth
-    from ticktree.run.reading.tallies import Tallies
+# Not when a tree is first asked for: a program's second thread asks for one within its first timer, and what is
+# imported there takes a tenth of a second of that timer.
+from ticktree.compat.mlagents.growth import Growth
+from ticktree.compat.mlagents.live import OpenTimer, PushedTimer, Timer, Timers
+from ticktree.compat.mlagents.node import TimerNode, Timings
+from ticktree.compat.mlagents.release import as_written_by_release
+from ticktree.compat.mlagents.tree import StackTree, add_extras
+from ticktree.recorder import Recorder as AnyRecorder
+from ticktree.run.reading.tallies import Tallies
+from ticktree.session import Recorder
 
 TIMER_FORMAT_VERSION = "0.1.0"
 
-_ROOT = 0
+
+class _Lock:
+    """One lock for all stacks: the main thread's stack reads those of the others, in a program that forks as well."""
+
+    def __init__(self) -> None:
+        self._renew()
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()  # a thread that does not exist here may hold the parent's
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+LOCK = _Lock()
 
 
 class View(Protocol):
@@ -83,6 +106,7 @@ class TimerStack:
             "command_line_arguments": " ".join(sys.argv),
         }
         self.extras: dict[int, TimerNode] = {}
+        self._tree = StackTree()
 
     def reset(self) -> None:
         """Forget the timers, gauges and metadata; open timers begin again now.
@@ -105,13 +129,7 @@ class TimerStack:
         if self._last is not None:
             return self._last
         data = self.recorder.image()
-        if not data:
-            return None
-        from ticktree.run.reading.tallies import (
-            Tallies,  # here, because a program that only records can do without
-        )
-
-        return Tallies(data)
+        return Tallies(data) if data else None
 
     def trees(self) -> set[int]:
         """Return the recorder's trees that are the stack's own."""
@@ -141,18 +159,25 @@ class TimerStack:
     def get_root(self) -> TimerNode:
         """Return the tree by now, open timers with their time so far.
 
-        It does not change any more, and can be sent to another process. What is merged into it is merged into the
-        stack as well.
+        It is the same object until `reset`, brought up to date each time it is asked for, and can be sent to another
+        process. What the program adds to it or assigns in it is kept, and is in no recording.
         """
-        root = StackRoot(self.extra_at(_ROOT))
-        self._grown(root)
-        return root
+        return self._updated().root
 
     def node_at(self, ref: int) -> TimerNode:
         """Return the tree from one of the recorder's nodes on."""
-        root = TimerNode()
-        growth = self._grown(root)
-        return growth.nodes.get(ref, root) if growth else root
+        tree = self._updated()
+        return tree.nodes.get(ref, tree.root)
+
+    def given_at(self, ref: int) -> TimerNode:
+        """Return the same node as the program last got it."""
+        return self._tree.nodes.get(ref) or self.node_at(ref)
+
+    def collect(self) -> None:
+        """Find out what the program added to its tree or assigned in it."""
+        with LOCK:
+            self._tree.collect(self.extra_at)
+            self._tree.give(self._tree.nodes)
 
     def get_timing_tree(self, node: Timings | None = None) -> dict[str, Any]:
         """Return a tree to be written as JSON: of everything, with gauges and metadata, or from a node on."""
@@ -165,14 +190,16 @@ class TimerStack:
         if self.metadata:
             self.metadata["end_time_seconds"] = str(int(time.time()))
             result["metadata"] = dict(self.metadata)
-        return {**result, **self.get_root().as_dict()}
+        return as_written_by_release({**result, **self.get_root().as_dict()})
 
     def set_gauge(self, name: str, value: float) -> None:
         """Add a reading; those that are no finite number are left out."""
-        value = float(value)
-        self.recorder.gauge(name, value)  # counts what is not finite as lost
-        if not math.isfinite(value):
+        finite = math.isfinite(value)  # raises TypeError for what is no number, as the toolkit does
+        self.recorder.gauge(name, float(value))  # counts what is not finite as lost
+        if not finite:
             return
+        if not isinstance(value, (int, float)):  # a NumPy scalar, which JSON does not know
+            value = float(value)
         gauge = self.gauges.get(name)
         if gauge is None:
             self.gauges[name] = GaugeNode(value)
@@ -189,23 +216,30 @@ class TimerStack:
             merge_into(gauges, stack.gauges)
         return gauges
 
-    def _grown(self, root: TimerNode) -> Growth | None:
-        """Let the tree by now grow from `root`."""
-        tallies = self.tallies()
-        if tallies is None:
-            root.total = root.own = time.perf_counter() - self.start_time
-            root.count = 1
-            return None
-        from ticktree.compat.mlagents.growth import Growth
-
-        mine, beside = self._view.mine(tallies), self._view.beside(tallies)
-        growth = Growth(tallies, mine, beside, self._before)
-        growth.grow(root, lives=self._last is None and self._view.lives())
-        growth.add(self.extras, root)
-        for stack in self._view.others():
-            growth.add(stack.extras, None)
-        growth.prune(root)
-        return growth
+    def _updated(self) -> StackTree:
+        """Bring the tree up to date."""
+        with LOCK:
+            tree = self._tree
+            tree.collect(self.extra_at)
+            tree.clear()
+            tallies = self.tallies()
+            nodes: dict[int, TimerNode] = {}
+            open_nodes: set[int] = set()
+            if tallies is None:
+                tree.root.total = tree.root.own = time.perf_counter() - self.start_time
+                tree.root.count = 1
+            else:
+                mine, beside = self._view.mine(tallies), self._view.beside(tallies)
+                growth = Growth(tallies, mine, beside, self._before)
+                growth.grow(tree.root, lives=self._last is None and self._view.lives())
+                nodes, open_nodes = growth.nodes, growth.open_nodes()
+            add_extras(tree.root, nodes, self.extras, tree.root)
+            for stack in self._view.others():
+                stack.collect()
+                add_extras(tree.root, nodes, stack.extras, None)
+            tree.prune(nodes, open_nodes)
+            tree.give(nodes)
+            return tree
 
 
 class _Everything:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
 from ticktree.compat.mlagents.live import Timers
 from ticktree.compat.mlagents.node import TimerNode
-from ticktree.compat.mlagents.stack import TimerStack
+from ticktree.compat.mlagents.stack import LOCK, TimerStack
 from ticktree.recorder import Origin
 from ticktree.session import current
 
@@ -33,7 +33,6 @@ class Threads:
 
     def _start(self) -> None:
         self._local = threading.local()
-        self._lock = threading.RLock()
         self._stacks: weakref.WeakKeyDictionary[threading.Thread, TimerStack] = weakref.WeakKeyDictionary()
         self._claimed: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._claimed_trees: set[int] = set()
@@ -50,6 +49,10 @@ class Threads:
         """Return the tree from a node on, as the calling thread sees it."""
         return self.here().node_at(ref)
 
+    def given_at(self, ref: int) -> TimerNode:
+        """Return the same node as the calling thread last got it."""
+        return self.here().given_at(ref)
+
     def _after_fork(self) -> None:
         """In the child: its timers begin anew, and of the parent's threads none exists here."""
         self._start()
@@ -65,7 +68,7 @@ class Threads:
 
     def of(self, thread: threading.Thread) -> TimerStack | None:
         """Return a thread's stack for the program to merge; None if it never used a timer."""
-        with self._lock:
+        with LOCK:
             stack = self._stacks.get(thread)
             if stack is not None and thread is not threading.main_thread():
                 self._claimed.add(thread)
@@ -74,7 +77,7 @@ class Threads:
 
     def claimed_trees(self) -> set[int]:
         """Return the trees of the threads that the program merges itself."""
-        with self._lock:
+        with LOCK:
             for thread in list(self._claimed):
                 stack = self._stacks.get(thread)
                 if stack is not None and thread.is_alive():
@@ -83,7 +86,7 @@ class Threads:
 
     def unclaimed(self) -> list[TimerStack]:
         """Return the stacks of the other threads, less those that the program merges itself."""
-        with self._lock:
+        with LOCK:
             main = threading.main_thread()
             return [
                 stack
@@ -97,7 +100,7 @@ class Threads:
         is_main = thread is threading.main_thread()
         view = _View(self, thread, is_main)
         stack = TimerStack(current.recorder, view, self._timers)
-        with self._lock:
+        with LOCK:
             if self._forked or not is_main:
                 tallies = stack.tallies()
                 if self._forked and not self._stacks and tallies is not None:
@@ -120,9 +123,10 @@ class Threads:
 
     def _outlive(self, _thread: object, stack: TimerStack) -> None:
         """Keep for the main thread what a thread has left that nobody can ask for any more."""
-        with self._lock:
+        with LOCK:
             if stack.trees() & self._claimed_trees:
                 return
+            stack.collect()
             main = self._stacks.get(threading.main_thread())
             merge_into(main.gauges if main else self._left_gauges, stack.gauges)
             extras = main.extras if main else self._left_extras
