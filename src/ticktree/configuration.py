@@ -12,6 +12,7 @@ from ticktree.analysis.categories import Categories
 from ticktree.analysis.quantities import duration_ns, part, size_bytes
 from ticktree.analysis.settings import Settings, Thresholds, Weights
 from ticktree.errors import TicktreeError
+from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
 
 if TYPE_CHECKING:
     from ticktree.analysis.budgets import Plan
@@ -164,9 +165,9 @@ def settings(table: Mapping[str, Any]) -> Settings:
 def _tool(path: Path) -> Table | None:
     """Return [tool.ticktree] of a file, None where it has none."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
+        document = tomllib.loads(read_bytes(path, MOST_OF_FACTS).decode())
+    except FileError as error:
+        raise ConfigurationError(str(error)) from None
     except (ValueError, RecursionError) as error:  # bad TOML, or bad UTF-8
         raise ConfigurationError(f"{path}: not TOML: {str(error).splitlines()[0]}") from None
     tool = document.get("tool", {})

@@ -164,7 +164,7 @@ def test_no_run_yet_is_one_clear_line(out: Path) -> None:
 def test_a_damaged_manifest_is_one_clear_line(out: Path, text: str) -> None:
     run = RunDirectory.create("x", out)
     (run.path / "run.json").write_text(text)
-    with pytest.raises(TicktreeError, match=r"run.json is damaged: [^\n]+$"):
+    with pytest.raises(TicktreeError, match=r"run.json: [^\n]+$"):
         RunDirectory.open(run.path)
 
 

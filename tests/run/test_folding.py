@@ -187,7 +187,7 @@ def test_a_damaged_fold_is_counted_and_never_overwritten(run):
     (run.path / FOLDED).write_text("{")
     put(run, *NAMES[2:])
     assert run.profile().losses["memory_files_damaged"] == 1
-    with pytest.raises(DamagedError, match=r"folded\.json is damaged"):
+    with pytest.raises(DamagedError, match=r"folded\.json: it is damaged"):
         fold_finished(run)
     assert (run.path / FOLDED).read_text() == "{"
 
@@ -197,7 +197,7 @@ def test_a_damaged_fold_is_counted_and_never_overwritten(run):
 )
 def test_no_text_but_a_fold_is_one(run, text):
     (run.path / FOLDED).write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(DamagedError, match=r"^folded.json is damaged: [^\n]+$"):
+    with pytest.raises(DamagedError, match=r"^folded.json: [^\n]+$"):
         read_folded(run.path)
 
 

@@ -121,7 +121,7 @@ def test_a_damaged_file_is_named_and_a_run_goes_on_without(text: str) -> None:
 def test_a_file_that_is_no_text_is_named() -> None:
     machine = fingerprint()
     kept.save(machine, Kept(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
-    with pytest.raises(NotUsableError, match="it is no text"):
+    with pytest.raises(NotUsableError, match="is damaged: it is not JSON"):
         kept.load(machine)
 
 

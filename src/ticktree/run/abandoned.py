@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ticktree.run.directory import RunDirectory
-from ticktree.run.manifest import MANIFEST_NAME, Manifest
+from ticktree.run.directory import RunDirectory, read_manifest
+from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.memory import (
     HOMELESS_NAME,
     all_memory,
@@ -60,7 +60,7 @@ def _finish(memory: Path) -> RunDirectory | None:
     if not (memory / MANIFEST_NAME).exists():
         _sweep_nameless(memory)
         return None
-    manifest = Manifest.from_json((memory / MANIFEST_NAME).read_text(encoding="utf-8"))
+    manifest = read_manifest(memory)
     path = Path(manifest.directory)
     if not (path / MANIFEST_NAME).exists():
         if _nobody_writes(memory, manifest.owner):
@@ -77,7 +77,7 @@ def _finish(memory: Path) -> RunDirectory | None:
 def _remove_the_rest(memory: Path) -> None:
     """Remove what is left of a run that was finished by somebody who was then killed."""
     try:
-        manifest = Manifest.from_json((memory / MANIFEST_NAME).read_text(encoding="utf-8"))
+        manifest = read_manifest(memory)
         run = RunDirectory.open(Path(manifest.directory))
         if run.id == manifest.id:
             run.tidy()

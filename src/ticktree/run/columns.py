@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ticktree.files.guarded import MOST_OF_DATA, FileError, json_in, opened, understood
 from ticktree.profile.timeline import Lane, Spot, Timeline
-from ticktree.run.reading.image import DamagedError
 
 FORMAT = "ticktree-timeline/1"
 _COLUMNS = ("start_ns", "duration_ns", "spot", "lane")
@@ -53,18 +53,13 @@ def read_columns(path: Path) -> Timeline:
     """Reads the file of a timeline.
 
     Raises:
-        DamagedError: It is nothing that could have been written, or cannot be read.
+        FileError: It is nothing that could have been written, or cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            timeline = _unpacked(_arrays(file))
-    except OSError as error:
-        raise DamagedError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile) as error:
-        raise DamagedError(f"{path} is damaged: {error}") from None
-    problem = next(timeline.problems(), None)
+    with opened(path, MOST_OF_DATA) as file, understood(path):
+        timeline = _unpacked(_arrays(file))
+        problem = next(timeline.problems(), None)
     if problem is not None:
-        raise DamagedError(f"{path} is damaged: {problem}")
+        raise FileError(path, f"it is damaged: {problem}")
     return timeline
 
 
@@ -111,7 +106,7 @@ def _arrays(file: Any) -> Mapping[str, NDArray[Any]]:
 
 
 def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
-    about: dict[str, Any] = json.loads(arrays["about"].tobytes())
+    about: dict[str, Any] = json_in(arrays["about"].tobytes())
     if about["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
     start, duration, spot, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)

@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
+from ticktree.files.guarded import MOST_OF_FACTS, FileError, MissingFileError, read_bytes, understood
 from ticktree.run.atomic import write_atomically
 from ticktree.run.elsewhere import forget_elsewhere
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
@@ -131,17 +132,11 @@ class RunDirectory:
         """
         path = Path(path).absolute()
         try:
-            text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
+            return cls(path, read_manifest(path))
+        except MissingFileError:
             if path.is_file():
                 raise TicktreeError(f"{path} is a file, and no run's directory") from None
             raise TicktreeError(f"{path} is not a run: it holds no {MANIFEST_NAME}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise TicktreeError(f"{path / MANIFEST_NAME} cannot be read: {error}") from None
-        try:
-            return cls(path, Manifest.from_json(text))
-        except TicktreeError as error:
-            raise TicktreeError(f"{path / MANIFEST_NAME} is damaged: {error}") from None
 
     @classmethod
     def join(cls, path: Path) -> RunDirectory:
@@ -158,23 +153,30 @@ class RunDirectory:
             return run
         require_memory(run.memory_dir)
         if any(map(is_writable_by_all, (path, path / MANIFEST_NAME))):
-            copy = (run.memory_dir / MANIFEST_NAME).read_text(encoding="utf-8")
-            if Manifest.from_json(copy).id != run.id or not path.samefile(run.manifest.directory):
+            copy = read_manifest(run.memory_dir)
+            if copy.id != run.id or not path.samefile(run.manifest.directory):
                 raise TicktreeError(f"{path} can be changed by every user; nothing is recorded there")
         return run
 
     @classmethod
     def list(cls, out: Path = DEFAULT_OUT) -> Sequence[RunDirectory]:
         """The runs kept in `out`, oldest first; what is no run, or a damaged one, is passed over."""
-        try:
-            paths = [path for path in Path(out).iterdir() if (path / MANIFEST_NAME).is_file()]
-        except OSError:
-            return []
-        runs = []
-        for path in paths:
-            with suppress(TicktreeError):
-                runs.append(cls.open(path))
-        return sorted(runs, key=lambda run: (run.manifest.started_ns, run.path.name))
+        return cls.list_all(out)[0]
+
+    @classmethod
+    def list_all(cls, out: Path = DEFAULT_OUT) -> tuple[Sequence[RunDirectory], Mapping[Path, FileError]]:
+        """The runs kept in `out`, oldest first, and the damaged ones, each with what is wrong with its `run.json`."""
+        runs: list[RunDirectory] = []
+        damaged: dict[Path, FileError] = {}
+        with suppress(OSError):
+            for path in sorted(Path(out).iterdir()):
+                try:
+                    runs.append(cls(path.absolute(), read_manifest(path)))
+                except MissingFileError:
+                    continue
+                except FileError as error:
+                    damaged[path] = error
+        return sorted(runs, key=lambda run: (run.manifest.started_ns, run.path.name)), damaged
 
     @classmethod
     def newest(cls, out: Path = DEFAULT_OUT) -> RunDirectory:
@@ -407,6 +409,18 @@ class RunDirectory:
         """How many recorded processes go on and will be recorded in vain."""
         writers = {writer_of(file) for file in self.memory_files()}
         return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What the `run.json` in a directory says.
+
+    Raises:
+        FileError: It cannot be read, or says what cannot be.
+    """
+    path = folder / MANIFEST_NAME
+    content = read_bytes(path, MOST_OF_FACTS)
+    with understood(path):
+        return Manifest.from_json(content)
 
 
 def no_run_in(out: Path, name: str | None = None) -> str:

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ticktree.profile import Profile, ProfileError
+from ticktree.files.guarded import MissingFileError, content_of, json_in, opened, understood
+from ticktree.profile import Profile
 from ticktree.profile.codec import from_text
 from ticktree.run.naming import FOLDED
 from ticktree.run.reading.edges import Edge, Place
-from ticktree.run.reading.image import DamagedError, Writer
+from ticktree.run.reading.image import Writer
 from ticktree.run.reading.places import Places, Spot
 from ticktree.run.reading.wakes import Longest, Loose
 
@@ -101,10 +101,10 @@ class Folded:
         """Reads what `to_text` wrote.
 
         Raises:
-            DamagedError: It is nothing that could have been written.
+            FileError: It is nothing that could have been written.
         """
-        try:
-            fields: dict[str, Any] = json.loads(text)
+        with understood(FOLDED):
+            fields: dict[str, Any] = json_in(text)
             if fields["format"] != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
             paths = [str(path) for path in fields["paths"]]
@@ -123,8 +123,6 @@ class Folded:
                 str(main), {Place(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares}
             )
             return cls(from_text(fields["profile"]), files, places, loose, longest, version)
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError, ProfileError) as error:
-            raise DamagedError(f"{FOLDED} is damaged: {error}") from None
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:
@@ -135,22 +133,19 @@ def read_folded(folder: Path, known: Folded | None = None) -> Folded:
         known: What it was when it was last read: given back, if it is still that.
 
     Raises:
-        DamagedError: The file cannot be read, or is nothing that could have been written.
+        FileError: The file cannot be read, or is nothing that could have been written.
     """
+    path = folder / FOLDED
     try:
-        fd = os.open(folder / FOLDED, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
+        with opened(path, _MOST_BYTES, follow=False) as file:
+            status = os.fstat(file.fileno())
+            version = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if known is not None and known.version == version:
+                return known
+            text = content_of(file)
+    except MissingFileError:
         return known if known is not None and known.version is None else Folded()
-    except OSError as error:
-        raise DamagedError(f"{folder / FOLDED}: {error.strerror}") from None
-    with os.fdopen(fd, "rb") as file:
-        status = os.fstat(fd)
-        version = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if known is not None and known.version == version:
-            return known
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            raise DamagedError(f"{folder / FOLDED} is no file of ours")
-        return Folded.from_text(file.read().decode(errors="replace"), version)
+    return Folded.from_text(text.decode(errors="replace"), version)
 
 
 def _flat(edge: Edge) -> list[str | int]:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes, understood
 from ticktree.run.naming import clean_name
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def copied_run(path: Path) -> str | None:
 
 def missing(run: Path) -> int:
     """How many of the other runs did not come."""
-    with suppress(OSError, ValueError):
-        return max(0, int((run / JOB / _EXPECTED).read_text()) - len(gathered(run)))
+    with suppress(FileError, ValueError):
+        return max(0, int(read_bytes(run / JOB / _EXPECTED, MOST_OF_FACTS)) - len(gathered(run)))
     return 0
 
 
@@ -145,13 +146,23 @@ def _until(each: SoFar) -> str:
 
 
 def _read(run: Path) -> dict[str, SoFar]:
-    with suppress(OSError, ValueError, TypeError):
-        found = json.loads((run / JOB / _INDEX).read_text())
-        return {
-            _file_name(run_id): SoFar(**{**fields, "ranks": tuple(fields["ranks"])})
-            for run_id, fields in found.items()
-        }
+    path = run / JOB / _INDEX
+    with suppress(FileError), understood(path):
+        found = json_in(read_bytes(path, MOST_OF_FACTS))
+        return {_file_name(run_id): _so_far(**fields) for run_id, fields in found.items()}
     return {}
+
+
+def _so_far(host: str, ranks: list[int], **amounts: int) -> SoFar:
+    """What the index says of a run.
+
+    Raises:
+        ValueError: It says what cannot be; likewise TypeError.
+    """
+    every = (*ranks, *amounts.values())
+    if not isinstance(host, str) or not all(type(each) is int and 0 <= each < 1 << 63 for each in every):
+        raise ValueError("a run's name, ranks or amounts cannot be")
+    return SoFar(host, tuple(ranks), **amounts)
 
 
 def _write(run: RunDirectory, name: str, content: bytes) -> None:

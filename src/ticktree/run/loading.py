@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
-from ticktree.profile import Profile, ProfileError, codec
+from ticktree.files.guarded import MOST_OF_DATA, MissingFileError, read_bytes, understood
+from ticktree.profile import Profile, codec
 from ticktree.profile.timeline import Timeline
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
 from ticktree.run.foreign import chrome, mlagents
@@ -69,8 +69,9 @@ def load_timeline(path: Path, categories: Collection[str] = ()) -> Timeline | No
     """
     if path.is_dir():
         return find_run(path).timeline()
-    with _clear_errors(path):
-        value = value_in(path.read_bytes())
+    content = _content_of(path)
+    with understood(path):
+        value = value_in(content)
         return chrome.timeline_of(value, categories) if chrome.is_trace(value) else None
 
 
@@ -84,8 +85,9 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
     Raises:
         TicktreeError: The file cannot be read or is not a valid profile.
     """
-    with _clear_errors(path):
-        value = value_in(path.read_bytes())
+    content = _content_of(path)
+    with understood(path):
+        value = value_in(content)
         if chrome.is_trace(value):
             return chrome.profile_of(value, _run_id(path), categories)
         if mlagents.is_timers_file(value):
@@ -95,19 +97,11 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
         return profile
 
 
-@contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
-    """Say in one line what is wrong with a file."""
+def _content_of(path: Path) -> bytes:
     try:
-        yield
-    except FileNotFoundError:
+        return read_bytes(path, MOST_OF_DATA)
+    except MissingFileError:
         raise TicktreeError(f"{path}: there is no such file or run") from None
-    except OSError as error:
-        raise TicktreeError(f"{path}: {error.strerror}") from None
-    except ProfileError as error:
-        raise TicktreeError(f"{path}: {error}") from None
-    except MemoryError:
-        raise TicktreeError(f"{path}: it does not fit into this machine's memory") from None
 
 
 def _run_id(path: Path) -> str:

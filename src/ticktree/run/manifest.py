@@ -7,9 +7,11 @@ History of the format
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, NamedTuple
 
 from ticktree.errors import TicktreeError
+from ticktree.files.guarded import json_in
 from ticktree.run.owner import Owner
 
 FORMAT = "ticktree-run/1"
@@ -51,16 +53,16 @@ class Manifest(NamedTuple):
         return json.dumps(fields, indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Manifest:
+    def from_json(cls, text: str | bytes) -> Manifest:
         """Read a `run.json`; fields of later minor versions are ignored.
 
         Raises:
             TicktreeError: The text is not the manifest of a run, or of a version unknown here.
         """
         try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise TicktreeError(f"not JSON: {error}") from None
+            data = json_in(text)
+        except ValueError as error:
+            raise TicktreeError(str(error)) from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             known = data.get("format") if isinstance(data, dict) else None
             raise TicktreeError(f"format {known!r} is not {FORMAT}")
@@ -87,6 +89,8 @@ _KINDS: dict[str, type] = {
     "memory": str,
     "metadata": dict,
 }
+_PATHS = frozenset({"cwd", "directory", "memory"})
+_MOST = 1 << 63
 _OWNER_KINDS: dict[str, type] = {"pid": int, "started": int, "boot_id": str, "namespace": int}
 
 
@@ -95,7 +99,18 @@ def _field(data: dict[str, Any], name: str, kind: type) -> Any:
     # A bool is an int to isinstance, and no field is either.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TicktreeError(f"{name!r} is missing or not of type {kind.__name__}")
+    if kind is int and not -_MOST <= data[name] < _MOST:
+        raise TicktreeError(f"{name!r} is larger than it can be")
+    if name in _PATHS and not _is_path(data[name]):
+        raise TicktreeError(f"{name!r} is no path")
     return value
+
+
+def _is_path(value: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
 
 
 def _strings(values: list[Any]) -> tuple[str, ...]:

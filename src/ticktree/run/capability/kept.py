@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from ticktree.errors import TicktreeError
+from ticktree.files.guarded import MOST_OF_FACTS, FileError, MissingFileError, json_in, read_bytes
 from ticktree.run.atomic import write_atomically
 from ticktree.run.capability.fingerprint import Fingerprint, digest
 
@@ -87,15 +88,14 @@ def load(machine: Fingerprint) -> Kept | None:
     """
     path = path_for(machine)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+        text = read_bytes(path, MOST_OF_FACTS)
+    except MissingFileError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise NotUsableError(f"{path} cannot be read: {reason}") from None
+    except FileError as error:
+        raise NotUsableError(f"{path} cannot be read: {error.reason}") from None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_in(text)
+    except ValueError:
         raise NotUsableError(f"{path} is damaged: it is not JSON") from None
     kept = _kept(value)
     if kept is None:

@@ -12,6 +12,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes
 from ticktree.run.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def ranks_of(run: RunDirectory) -> tuple[Rank, ...]:
     found = []
     for path in run.memory_dir.glob("rank-*.json"):
         # Not there any more: the run was finished.
-        with suppress(OSError, ValueError, TypeError):
-            found.append((path.stat().st_mtime_ns, Rank(*json.loads(path.read_text()))))
+        with suppress(OSError, FileError, ValueError, TypeError):
+            found.append((path.stat().st_mtime_ns, Rank(*json_in(read_bytes(path, MOST_OF_FACTS)))))
     newest = max(found)[1].attempt if found else ""
     return tuple(sorted(rank for _, rank in found if rank.attempt == newest))

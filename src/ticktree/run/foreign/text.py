@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from typing import Any
 
+from ticktree.files.guarded import unpacked
 from ticktree.profile import ProfileError, codec, nested
 from ticktree.profile.pausing import collector_paused
 
@@ -32,9 +31,9 @@ def value_in(content: bytes) -> Any:
 
 def _decompressed(content: bytes) -> bytes:
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ProfileError(f"a compressed file that is damaged or cut short ({error})") from None
+        return bytes(unpacked(content))
+    except ValueError as error:
+        raise ProfileError(str(error)) from None
 
 
 def _trace(content: bytes) -> Any:

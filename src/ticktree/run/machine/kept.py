@@ -12,20 +12,18 @@ History of the format
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ticktree.profile import Gauge, ProfileError
+from ticktree.files.guarded import MissingFileError, json_in, read_bytes, understood
+from ticktree.profile import Gauge
 from ticktree.profile.decode.gauge import gauge_from
 from ticktree.profile.encode.gauge import gauge_object
 from ticktree.profile.fields import Fields
 from ticktree.profile.machine import is_of_machine
 from ticktree.run.atomic import write_atomically
 from ticktree.run.naming import MACHINE
-from ticktree.run.reading.image import DamagedError
 
 FORMAT = "ticktree-machine/1"
 _MOST_BYTES = 1 << 20
@@ -49,22 +47,14 @@ def kept(folder: Path) -> dict[str, Gauge]:
     """The readings kept in `folder`, by name; none where nobody took any.
 
     Raises:
-        DamagedError: What is there is nothing that could have been written.
+        FileError: What is there is nothing that could have been written.
     """
     try:
-        fd = os.open(folder / MACHINE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+        data = read_bytes(folder / MACHINE, _MOST_BYTES, follow=False)
+    except MissingFileError:
         return {}
-    except OSError as error:
-        raise DamagedError(f"{folder / MACHINE}: {error.strerror}") from None
-    with os.fdopen(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            raise DamagedError(f"{folder / MACHINE} is no file of ours")
-        try:
-            return _gauges(json.loads(file.read()))
-        except (ValueError, TypeError, RecursionError, ProfileError) as error:
-            raise DamagedError(f"{folder / MACHINE} is damaged: {error}") from None
+    with understood(folder / MACHINE):
+        return _gauges(json_in(data))
 
 
 def _gauges(value: Any) -> dict[str, Gauge]:

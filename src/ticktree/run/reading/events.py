@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ticktree.files.guarded import MissingFileError, opened
 from ticktree.recorder import copy_settled
 from ticktree.run.reading import layout
-from ticktree.run.reading.image import DamagedError, Image
+from ticktree.run.reading.image import MOST_BYTES, DamagedError, Image
 
 EVENT = np.dtype(layout.Event)
 _RING_BYTES = ctypes.sizeof(layout.Ring)
@@ -43,17 +44,15 @@ def events_of_file(path: Path) -> Events | None:
         DamagedError: The file says what cannot be.
     """
     try:
-        with path.open("rb", buffering=0) as file:
+        with opened(path, MOST_BYTES) as file:
             # Most files have no timeline: they are told by their first bytes.
             head = file.read(_HEADER_BYTES)
             if len(head) < _HEADER_BYTES or not _ring_of(head):
                 return None
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
                 return events_in(memory, str(path))
-    except FileNotFoundError:
+    except MissingFileError:
         return None  # folded meanwhile, which keeps them
-    except OSError as error:
-        raise DamagedError(f"{path}: {error.strerror}") from None
 
 
 def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file") -> Events | None:
@@ -62,18 +61,18 @@ def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file"
     if not at:
         return None
     if at + _RING_BYTES > len(memory):
-        raise DamagedError(f"{origin} is damaged: its timeline lies outside it")
+        raise DamagedError(origin, "it is damaged: its timeline lies outside it")
     before = _ring(memory, at)
     begin, capacity = at + _RING_BYTES, before.capacity
     if not 0 < capacity <= (len(memory) - begin) // EVENT.itemsize:
-        raise DamagedError(f"{origin} is damaged: its timeline lies outside it")
+        raise DamagedError(origin, "it is damaged: its timeline lies outside it")
     end = begin + capacity * EVENT.itemsize
     data = bytearray(end - begin)
     with memoryview(memory) as whole, whole[begin:end] as part:
         copy_settled(part, data, 0, [(0, end - begin)], 1)
     after = _ring(memory, at)
     if not (before.forgotten <= before.done <= after.begun < _MOST):
-        raise DamagedError(f"{origin} is damaged: its timeline's numbers cannot be")
+        raise DamagedError(origin, "it is damaged: its timeline's numbers cannot be")
     # What was begun meanwhile may lie, in part, over the oldest of those that were done before.
     first = max(before.forgotten, after.begun - capacity, 0)
     last = max(before.done, first)  # while they were copied, all may have been written over

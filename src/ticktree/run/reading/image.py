@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ticktree.errors import TicktreeError
+from ticktree.files.guarded import FileError, MissingFileError, opened, understood
 from ticktree.run.reading import layout
 from ticktree.run.reading.copying import copy_of
 
@@ -36,16 +36,13 @@ Record = TypeVar(
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
-_MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
+MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
 _WORD = struct.Struct("<I")
 
 
-class DamagedError(TicktreeError):
-    """A memory file that says what cannot be."""
-
-
-class GoneError(DamagedError):
-    """A memory file that is not there any more: it has been folded, or its run finished."""
+# Of a memory file: it says what cannot be; it is not there any more, for it has been folded, or its run finished.
+DamagedError = FileError
+GoneError = MissingFileError
 
 
 class UnbegunError(DamagedError):
@@ -90,7 +87,7 @@ class Image:
         self.unsettled = unsettled
         self.data = data
         if not any(memoryview(data)[: ctypes.sizeof(layout.Header)]):
-            raise UnbegunError(f"{self.origin} has not been begun")
+            raise UnbegunError(self.origin, "it has not been begun")
         if len(data) < ctypes.sizeof(layout.Header):
             raise self.damaged("it is cut short")
         self.header = layout.Header.from_buffer_copy(data)
@@ -112,26 +109,21 @@ class Image:
         Raises:
             DamagedError: It is not a memory file, or cannot be read.
         """
-        try:
-            with path.open("rb", buffering=0) as file:
-                quiet = _quiet_bytes(file.fileno())
-                if quiet is not None:
-                    return cls(quiet, str(path))
-                for _ in range(_MOST_COPIES):
-                    size = os.fstat(file.fileno()).st_size
-                    if not size:
-                        raise UnbegunError(f"{path} has not been begun")
-                    if size < ctypes.sizeof(layout.Header):
-                        raise DamagedError(f"{path}: it is cut short")
-                    with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
-                        copy = copy_of(memory)
-                    if copy.is_whole:
-                        break
-                return cls(copy.data, str(path), copy.unsettled)
-        except FileNotFoundError:
-            raise GoneError(f"{path} is not there any more") from None
-        except OSError as error:
-            raise DamagedError(f"{path}: {error.strerror}") from None
+        with opened(path, MOST_BYTES) as file, understood(path):
+            quiet = _quiet_bytes(file.fileno())
+            if quiet is not None:
+                return cls(quiet, str(path))
+            for _ in range(_MOST_COPIES):
+                size = os.fstat(file.fileno()).st_size
+                if not size:
+                    raise UnbegunError(path, "it has not been begun")
+                if size < ctypes.sizeof(layout.Header):
+                    raise DamagedError(path, "it is cut short")
+                with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as memory:
+                    copy = copy_of(memory)
+                if copy.is_whole:
+                    break
+            return cls(copy.data, str(path), copy.unsettled)
 
     @property
     def writer(self) -> Writer:
@@ -155,12 +147,12 @@ class Image:
     def _not_one(self) -> DamagedError:
         """The error for a file without the mark that is written last when one is begun."""
         if self.header.magic == 0 and self.header.format in layout.FORMATS and not self.header.nodes:
-            return UnbegunError(f"{self.origin} has only just been begun")
+            return UnbegunError(self.origin, "it has only just been begun")
         return self.damaged("it is not one")
 
     def damaged(self, why: str) -> DamagedError:
         """The error that says what is wrong with this file."""
-        return DamagedError(f"{self.origin} is damaged: {why}")
+        return DamagedError(self.origin, f"it is damaged: {why}")
 
     def nodes(self) -> list[tuple[int, layout.Node]]:
         """Every node with its reference, parents before their children."""
@@ -300,6 +292,6 @@ def _quiet_bytes(fd: int) -> bytes | None:
     header = layout.Header.from_buffer_copy(before)
     if header.magic != layout.MAGIC or header.flags & layout.HeaderFlag.RECORDING:
         return None
-    data = os.pread(fd, header.used_bytes, 0) if header.used_bytes < _MOST_BYTES else b""
+    data = os.pread(fd, min(header.used_bytes, os.fstat(fd).st_size), 0)
     # It may have begun to record again, and written all sorts of things, only to stop before this second look.
     return data if len(data) == header.used_bytes and os.pread(fd, size, 0) == before else None

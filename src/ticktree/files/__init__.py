@@ -1,0 +1,1 @@
+"""Files: the ground floor, on which everything that reads one stands."""

@@ -1,0 +1,201 @@
+"""The one way to read a file that somebody else may have made, or damaged.
+
+Reading never waits (a pipe, a device), takes a bounded amount of memory (`/dev/zero`, a file that unpacks to a
+thousand times its size), and fails with one error, which names the file and says why in one line.
+
+A profiled program imports this module when it starts: nothing slow is imported here before it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from ticktree.errors import TicktreeError
+
+# What a directory of a run holds about itself: a few kilobytes, mostly its command line.
+MOST_OF_FACTS = 1 << 24
+# Of what may hold a whole profile, or a trace.
+MOST_OF_DATA = 1 << 32
+# Of what is unpacked from a compressed file: a hundredth of this can hold as much.
+MOST_UNPACKED = 1 << 30
+
+_PIECE = 1 << 20
+_LONGEST_REASON = 300
+_UNITS = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
+
+
+class FileError(TicktreeError):
+    """A file that cannot be read or understood.
+
+    Args:
+        path: of the file.
+        reason: why, in one line.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{os.fspath(self.path)}: {self.reason}"
+
+
+class MissingFileError(FileError):
+    """A file that does not exist."""
+
+
+@contextmanager
+def opened(path: Path, most_bytes: int, *, follow: bool = True) -> Iterator[BinaryIO]:
+    """Open a regular file for reading, unbuffered; errors of reading it become a FileError as well.
+
+    Args:
+        path: of the file.
+        most_bytes: refuse a file that is larger.
+        follow: whether `path` may be a symbolic link.
+
+    Raises:
+        FileError: it cannot be opened, is not a regular file, or is too large.
+    """
+    # Nonblocking: to open a pipe that nobody writes to would wait for a writer.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        fd = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(path, "it does not exist") from None
+    except OSError as error:
+        raise FileError(path, _reason(error)) from None
+    except ValueError:  # a zero byte, or what no file name can hold
+        raise FileError(path, "it is not a file name") from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileError(path, "it is not a regular file")
+        if status.st_size > most_bytes:
+            raise FileError(path, f"it is larger than {_size(most_bytes)}, the limit for such a file")
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            yield file
+    except OSError as error:
+        raise FileError(path, _reason(error)) from None
+    finally:
+        os.close(fd)
+
+
+def read_bytes(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
+    """Return the content of a regular file; for the arguments see `opened`.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    with opened(path, most_bytes, follow=follow) as file, understood(path):
+        return content_of(file)
+
+
+def content_of(file: BinaryIO) -> bytes:
+    """Return what an opened file holds, up to the size that it has now: who appends cannot keep us reading."""
+    size = os.fstat(file.fileno()).st_size
+    pieces = []
+    while size > 0 and (piece := file.read(size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def unpacked(data: bytes, most_bytes: int = MOST_UNPACKED) -> bytearray:
+    """Return what gzip or zlib has compressed; of gzip also several streams in sequence.
+
+    Raises:
+        ValueError: it is damaged, cut short, or unpacks to more than `most_bytes`.
+    """
+    import zlib
+
+    found = bytearray()
+    rest = data
+    try:
+        while rest:
+            stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either format
+            while not stream.eof:
+                piece = stream.decompress(rest, _PIECE)
+                rest = stream.unconsumed_tail
+                if not piece and not rest and not stream.eof:
+                    raise ValueError("a compressed file that is damaged or cut short")
+                found += piece
+                if len(found) > most_bytes:
+                    raise ValueError(
+                        f"a compressed file of more than {_size(most_bytes)}, the limit: unpack it if you trust it"
+                    )
+            rest = stream.unused_data.lstrip(b"\0")  # gzip files may be padded
+    except zlib.error as error:
+        raise ValueError(f"a compressed file that is damaged or cut short ({error})") from None
+    return found
+
+
+def json_in(text: str | bytes) -> Any:
+    """Return what JSON has in `text`; every number in it is finite.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    import json
+
+    try:
+        return json.loads(text, parse_float=_finite, parse_constant=_refuse)
+    except UnicodeDecodeError:
+        raise ValueError("not JSON: no text in UTF-8") from None
+    except RecursionError:
+        raise ValueError("not JSON that was written here: too deep") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from None
+
+
+@contextmanager
+def understood(path: str | os.PathLike[str], error_type: type[FileError] = FileError) -> Iterator[None]:
+    """Turn every failure to understand a file's content into the one error that names the file.
+
+    Content that nobody could have written fails anywhere in whatever decodes it, with any exception: OverflowError for
+    1e400, tokenize.TokenError for the header of a numpy file, a TypeError for a list where a number should be.
+
+    Args:
+        path: of the file.
+        error_type: what to raise.
+    """
+    try:
+        yield
+    except FileError:
+        raise
+    except TicktreeError as error:
+        raise error_type(path, str(error)) from None
+    except MemoryError:
+        raise error_type(path, "it does not fit into this machine's memory") from None
+    except OSError as error:
+        raise error_type(path, _reason(error)) from None
+    except Exception as error:
+        text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise error_type(path, f"it is damaged: {' '.join(text.split())[:_LONGEST_REASON]}") from None
+
+
+def _reason(error: OSError) -> str:
+    return f"it cannot be read: {error.strerror or error}"
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value - value != 0:
+        raise ValueError(f"{digits:.40} is too large for a number")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _size(count: int) -> str:
+    for bits, unit in _UNITS:
+        if count >= 1 << bits:
+            return f"{count / (1 << bits):.3g} {unit}"
+    return f"{count} bytes"
