@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "trackers": {"profile", "outputs"},
     "cli": {
         *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
+        "files",
         "publishing",
         "configuration",
     },

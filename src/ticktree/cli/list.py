@@ -21,11 +21,14 @@ from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
 def command(out: Path) -> None:
     """List the runs kept in a directory, oldest first; by default those in ./ticktree-runs."""
     finish_abandoned()
-    runs = RunDirectory.list(out)
-    if not runs:
+    runs, damaged = RunDirectory.list_all(out)
+    if not runs and not damaged:
         raise TicktreeError(no_run_in(out))
-    name_width = max(len(run.path.name) for run in runs)
-    lines = [_line(run, name_width) for run in runs]
+    name_width = max(len(path.name) for path in (*(run.path for run in runs), *damaged))
+    lines = [
+        *(_row(path.name, name_width, "damaged", "", error.reason) for path, error in damaged.items()),
+        *(_line(run, name_width) for run in runs),
+    ]
     if is_terminal(sys.stdout):
         width = view_options(sys.stdout).width
         lines = [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
@@ -35,7 +38,11 @@ def command(out: Path) -> None:
 def _line(run: RunDirectory, name_width: int) -> str:
     age = ago(time.time() - run.manifest.started_ns / 1e9)
     command = shlex.join(run.manifest.argv)
-    return one_line(f"{run.path.name:{name_width}}  {_state(run):8}  {age:>14}  {command}")
+    return _row(run.path.name, name_width, _state(run), age, command)
+
+
+def _row(name: str, name_width: int, state: str, age: str, rest: str) -> str:
+    return one_line(f"{name:{name_width}}  {state:8}  {age:>14}  {rest}")
 
 
 def _state(run: RunDirectory) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ticktree.cli.files import deliver
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
+from ticktree.files.guarded import FileError
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
@@ -71,10 +73,13 @@ def command(
     """
     with progress("merging"):
         finish_abandoned()
-        sources = _sources(runs)
+        damaged: dict[Path, FileError] = {}
+        sources = _sources(runs, damaged)
         part = engine(engine_name).reduce(sources, Job.of(sources, name, keeps_writers=not no_writers))
     _refuse(part, skip, allow_different)
-    profile = _whole(part, sources)
+    for error in list(damaged.values())[:_NAMED_AT_MOST]:
+        note(f"Left out: {error}")
+    profile = _whole(part, sources, len(damaged))
     for path in list(filter(is_in_part, sources))[:_NAMED_AT_MOST]:
         note(f"Gathered in part: {how_far_of(path)}")
     reason = why_empty(profile)
@@ -92,8 +97,12 @@ def command(
         note(f"{part.sources:,} runs in {output}; `ticktree report {output}` shows them")
 
 
-def _sources(words: Sequence[str]) -> list[Path]:
+def _sources(words: Sequence[str], damaged: dict[Path, FileError]) -> list[Path]:
     """What is meant by the words of the command line, each once and in a fixed order.
+
+    Args:
+        words: Of the command line.
+        damaged: The damaged runs in directories of runs are added to it.
 
     Raises:
         TicktreeError: Nothing is of such a name.
@@ -109,13 +118,16 @@ def _sources(words: Sequence[str]) -> list[Path]:
         for path in paths:
             if path.name == HISTORY_NAME and RunDirectory.list(path.parent):
                 continue  # A shell has put it among the runs: ticktree-runs/*
-            found.update(dict.fromkeys(_each(path)))
+            found.update(dict.fromkeys(_each(path, damaged)))
     # A gathered copy is of what had been recorded by then; where the run itself is there too, that has all of it.
-    ids = {RunDirectory.open(path).id for path in found if (path / MANIFEST_NAME).exists()}
+    ids = set()
+    for path in found:
+        with suppress(TicktreeError):  # a file, or damaged: to read it says why
+            ids.add(RunDirectory.open(path).id)
     return [path for path in found if copied_run(path) not in ids]
 
 
-def _each(path: Path) -> list[Path]:
+def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
     """Of a directory of runs each of them, of a run what it has gathered too.
 
     What else is in a run's directory, its manifest above all, is the run.
@@ -124,8 +136,9 @@ def _each(path: Path) -> list[Path]:
         path = path.parent
     if (path / MANIFEST_NAME).exists():
         return [path, *gathered(path)]
-    runs = RunDirectory.list(path) if path.is_dir() else []
-    return [each for run in runs for each in _each(path / run.path.name)] or [path]
+    runs, unreadable = RunDirectory.list_all(path)
+    damaged.update(unreadable)
+    return [each for run in runs for each in _each(path / run.path.name, damaged)] or [path]
 
 
 def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
@@ -152,9 +165,9 @@ def _listed(reasons: Sequence[str], what: str) -> str:
     return f"{told}; {more:,} more {what}" if more > 0 else told
 
 
-def _whole(part: Part, sources: Sequence[Path]) -> Profile:
+def _whole(part: Part, sources: Sequence[Path], damaged: int) -> Profile:
     losses = {
-        _LEFT_OUT: len(part.failed),
+        _LEFT_OUT: len(part.failed) + damaged,
         _NOT_GATHERED: sum(map(missing, sources)),
         _IN_PART: sum(map(is_in_part, sources)),
     }

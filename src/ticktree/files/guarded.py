@@ -51,13 +51,16 @@ class MissingFileError(FileError):
 
 
 @contextmanager
-def opened(path: Path, most_bytes: int, *, follow: bool = True) -> Iterator[BinaryIO]:
+def opened(
+    path: Path, most_bytes: int, *, follow: bool = True, dir_fd: int | None = None
+) -> Iterator[BinaryIO]:
     """Open a regular file for reading, unbuffered; errors of reading it become a FileError as well.
 
     Args:
         path: of the file.
         most_bytes: refuse a file that is larger.
         follow: whether `path` may be a symbolic link.
+        dir_fd: the directory that a relative path starts from; None for the current one.
 
     Raises:
         FileError: it cannot be opened, is not a regular file, or is too large.
@@ -65,7 +68,7 @@ def opened(path: Path, most_bytes: int, *, follow: bool = True) -> Iterator[Bina
     # Nonblocking: to open a pipe that nobody writes to would wait for a writer.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
-        fd = os.open(path, flags)
+        fd = os.open(path, flags, dir_fd=dir_fd)
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(path, "it does not exist") from None
     except OSError as error:
@@ -86,13 +89,13 @@ def opened(path: Path, most_bytes: int, *, follow: bool = True) -> Iterator[Bina
         os.close(fd)
 
 
-def read_bytes(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
+def read_bytes(path: Path, most_bytes: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes:
     """Return the content of a regular file; for the arguments see `opened`.
 
     Raises:
         FileError: it cannot be read.
     """
-    with opened(path, most_bytes, follow=follow) as file, understood(path):
+    with opened(path, most_bytes, follow=follow, dir_fd=dir_fd) as file, understood(path):
         return content_of(file)
 
 

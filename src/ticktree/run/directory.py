@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
-_MANIFEST_AT_MOST = 1 << 24  # characters: command lines are long
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
 _PASSING = r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
@@ -411,14 +410,18 @@ class RunDirectory:
         return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
     """What the `run.json` in a directory says.
+
+    Args:
+        folder: The directory.
+        dir_fd: The directory that `folder` starts from; a link is then not followed.
 
     Raises:
         FileError: It cannot be read, or says what cannot be.
     """
     path = folder / MANIFEST_NAME
-    content = read_bytes(path, MOST_OF_FACTS)
+    content = read_bytes(path, MOST_OF_FACTS, follow=dir_fd is None, dir_fd=dir_fd)
     with understood(path):
         return Manifest.from_json(content)
 
@@ -451,10 +454,8 @@ def _unlink(name: str, at: int) -> None:
 
 def _id_in(at: int) -> str | None:
     """The id of the run in a directory; None where nothing there says it."""
-    with suppress(OSError, ValueError, TicktreeError):
-        fd = os.open(MANIFEST_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
-        with os.fdopen(fd, encoding="utf-8") as file:
-            return Manifest.from_json(file.read(_MANIFEST_AT_MOST)).id
+    with suppress(FileError):
+        return read_manifest(Path(), dir_fd=at).id
     return None
 
 

@@ -55,7 +55,9 @@ def take_in(out: Path) -> Taken:
     known = store.ids()
     taken = Taken(())
     kept: list[Remembered] = []
-    for some in _in_parts(run for run in RunDirectory.list(out) if run.id not in known and run.is_finished()):
+    runs, damaged = RunDirectory.list_all(out)
+    taken.unreadable.update((path.name, error.reason) for path, error in damaged.items())
+    for some in _in_parts(run for run in runs if run.id not in known and run.is_finished()):
         new = list(_read(some, taken))
         taken.new += len(new)
         try:
