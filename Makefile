@@ -9,7 +9,13 @@ TOGETHER := $(filter-out $(APART),$(WORKLOADS))
 VENV := .venv
 DEMO_VENV := $(if $(filter $(WORKLOAD),$(APART)),$(VENV)-$(WORKLOAD),$(VENV))
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Every environment has a file in locks/, which says the version of every package. NEWEST=--newest does without.
+LOCKED := scripts/locked.py $(NEWEST)
+INSTALL := $(BIN)/python $(LOCKED) locks/venv.txt install
+TICKTREE := --no-build-isolation .
+TEST := $(addprefix --group ,test readers viewers browser network cluster learning)
+TORCH := --constraint constraints.txt
+PEERS := benchmarks/requirements-peers.txt
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
 PYTEST := $(BIN)/python -m pytest
 # One worker a processor, `make test WORKERS=0` for none: many tests start programs of their own, and more than eight at
@@ -17,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= logical
 SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
+.PHONY: help demo lock test test-latest test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -28,6 +34,10 @@ demo: $(DEMO_VENV)/.$(WORKLOAD) ## Profile the visual SAC workload and show its 
 test: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run every test but the slow ones
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not slow"
 
+test-latest: ## Run the tests of `make test` with the newest of what they need: not part of what must pass
+	rm -rf .venv-latest
+	$(MAKE) test VENV=.venv-latest NEWEST=--newest
+
 test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 	$(PYTEST) $(SIDE_BY_SIDE) -m slow
 
@@ -35,6 +45,12 @@ test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have 
 
 test-versions: ## Run the core's tests on the other Pythons that are here
 	scripts/test-versions.sh $(SIDE_BY_SIDE)
+
+lock: ## Write locks/: the newest version of every package that is allowed here
+	$(PYTHON) scripts/locked.py locks/venv.txt write $(TICKTREE) $(TORCH) $(TEST) --group lint $(TOGETHER:%=-r workloads/%/requirements.txt)
+	$(PYTHON) scripts/locked.py locks/venv-bench.txt write $(TICKTREE)[top,query] $(TORCH) $$(sed '/^[#-]/d' $(PEERS)) $$(grep '^-' $(PEERS))
+	$(foreach name,$(APART),$(PYTHON) scripts/locked.py locks/venv-$(name).txt write $(TICKTREE) --group test $(TORCH) -r workloads/$(name)/requirements.txt --no-deps --ignore-requires-python -r workloads/$(name)/requirements-no-deps.txt &&) scripts/test-versions.sh --lock
+	npm update --prefix locks/readers --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --silent
 
 readers: ## Get the programs, beside Python packages, that read the exports in the tests
 	scripts/readers.sh
@@ -65,38 +81,39 @@ develop: $(VENV)/.lint ## A venv with all tools, and the pre-commit hooks
 clean: ## Remove what was built
 	rm -rf build dist .readers $(VENV) $(VENV)-* src/*.egg-info src/ticktree/recorder/*.so src/ticktree/recorder/_native.c
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade pip
+$(VENV)/.made: $(if $(NEWEST),,locks/venv.txt)
+	$(PYTHON) $(LOCKED) locks/venv.txt create $(VENV)
+	@touch $@
 
 # Not editable: what is tested is what people install, the .pth file included.
-$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(PIP) install .
+$(VENV)/.installed: $(VENV)/.made $(SOURCES)
+	$(INSTALL) $(TICKTREE)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh constraints.txt
 	scripts/install-browser.sh
-	$(PIP) install --group test --group readers --group viewers --group browser --group network --group cluster
-	$(PIP) install --constraint constraints.txt --group learning
+	$(INSTALL) $(TORCH) $(TEST)
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed
-	$(PIP) install --group lint
+	$(INSTALL) --group lint
 	@touch $@
 
 $(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirements.txt constraints.txt
-	$(PIP) install --constraint constraints.txt --requirement workloads/$*/requirements.txt
+	$(INSTALL) $(TORCH) --requirement workloads/$*/requirements.txt
 	@touch $@
 
 # What else can only be tested there.
 ALSO_mlagents_trainer := tests/compat/test_mlagents_side_by_side.py
 
 define apart
-$(VENV)-$(1)/.$(1): $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
-	test -x $(VENV)-$(1)/bin/python || $(PYTHON) -m venv $(VENV)-$(1)
-	$(VENV)-$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(VENV)-$(1)/bin/python -m pip install --quiet --disable-pip-version-check . --group test
-	workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
+$(VENV)-$(1)/.made: locks/venv-$(1).txt
+	$(PYTHON) $(LOCKED) locks/venv-$(1).txt create $(VENV)-$(1)
+	@touch $$@
+
+$(VENV)-$(1)/.$(1): $(VENV)-$(1)/.made $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
+	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(TICKTREE) --group test
+	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt run workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
 	@touch $$@
 
 test-apart-$(1): $(VENV)-$(1)/.$(1)
@@ -105,8 +122,8 @@ endef
 $(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 
 # Peers pin what nothing else here can live with: a venv of their own. One that will not install is reported as absent.
-$(VENV)/.bench: $(VENV)/.installed benchmarks/requirements-peers.txt constraints.txt
-	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check '.[top,query]'
-	.venv-bench/bin/python benchmarks/install_peers.py
+$(VENV)/.bench: $(VENV)/.installed $(PEERS) constraints.txt locks/venv-bench.txt
+	$(PYTHON) $(LOCKED) locks/venv-bench.txt create .venv-bench
+	.venv-bench/bin/python $(LOCKED) locks/venv-bench.txt install $(TICKTREE)[top,query]
+	.venv-bench/bin/python $(LOCKED) locks/venv-bench.txt run .venv-bench/bin/python benchmarks/install_peers.py
 	@touch $@

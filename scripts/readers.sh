@@ -18,10 +18,10 @@ debian() {
     rm -f ./*.deb
 }
 
-# npm's: speedscope.
+# npm's: speedscope, and what it needs, at the versions of locks/readers.
 npms() {
     command -v npm >/dev/null || return
-    npm install --no-audit --no-fund --silent --prefix . speedscope@1.25.0
+    cp ../locks/readers/*.json . && npm ci --no-audit --no-fund --silent
 }
 
 debian || echo "not got from Debian, so not compared: pprof files with go's reader, prometheus files with promtool; and no run was read by a real Prometheus"

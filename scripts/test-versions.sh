@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The core's tests on every other Python that is here, each in a venv of its own; those missing are named. Its
-# arguments are pytest's: `-n logical` runs as many tests at once as there are processors.
+# arguments are pytest's: `-n logical` runs as many tests at once as there are processors. With --lock alone it runs no
+# test, and writes locks/venv-VERSION.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,11 +26,14 @@ for version in 3.12 3.13; do
         absent+=("$version")
         continue
     fi
-    venv=.venv-$version
-    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check .
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --group test
+    venv=.venv-$version lock=locks/venv-$version.txt
+    if [ "${1:-}" = --lock ]; then
+        "$python" scripts/locked.py "$lock" write --no-build-isolation . --group test
+        continue
+    fi
+    [ "$venv/.made" -nt "$lock" ] || "$python" scripts/locked.py "$lock" create "$venv"
+    touch "$venv/.made"
+    "$venv/bin/python" scripts/locked.py "$lock" install --no-build-isolation . --group test
     echo "== Python $version"
     "$venv/bin/python" -m pytest -q "$@" -m "not slow" "${core[@]}"
 done

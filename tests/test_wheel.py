@@ -23,6 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pip",
         "wheel",
         "--quiet",
+        "--no-build-isolation",  # else it would be built by versions that no lock names
         "--no-deps",
         "--wheel-dir",
         str(folder),
@@ -53,7 +54,8 @@ def test_a_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> N
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True)
+    locked = ["--constraint", str(ROOT / "locks" / "venv.txt")]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *locked, str(wheel)], check=True)
     script = tmp_path / "script.py"
     script.write_text("import ticktree\nwith ticktree.section('work'):\n    print(sum(range(1000)))\n")
     command = [environment / "bin" / "ticktree", "run", str(script)]
