@@ -104,6 +104,7 @@ def test_an_offline_run_of_wandb_has_every_number_of_every_step(tmp_path, monkey
     run.log({"loss": 0.5}, step=3)
     trackers.log(training(), run, 4)
     run.finish()
+    wandb.teardown()  # waits for the process that writes the file; finish() of an offline run does not
     (path,) = tmp_path.rglob("*.wandb")
     expected = trackers.metrics(training())
     found = dict(rows(path))
