@@ -1,10 +1,17 @@
 """What pyproject.toml cannot say: the native module, and the .pth file that arms a program under `ticktree run`."""
 
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
+
+NEWEST = (3, 15)  # core/pyframe.h has the same limit, for who compiles without this
+if sys.version_info[:2] > NEWEST:
+    sys.exit(
+        "ticktree reads frames of CPython 3.11 to 3.15 only: use one, or a ticktree that supports this Python"
+    )
 
 NATIVE = Path("src/ticktree/recorder")
 
@@ -34,6 +41,7 @@ native = Extension(
         "-fno-tree-slp-vectorize",
         "-Wall",
         "-Wno-unused-function",
+        "-Wfatal-errors",  # an unknown Python is one line, not a thousand that follow from it
     ],
 )
 

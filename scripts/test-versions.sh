@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# The core's tests on every other Python that is here, each in a venv of its own; those missing are named. Its
-# arguments are pytest's: `-n logical` runs as many tests at once as there are processors. With --lock alone it runs no
-# test, and writes locks/venv-VERSION.txt.
+# The core's tests on every supported Python that `make test` does not run on, each in a venv of its own. Arguments are
+# pytest's: `-n logical` runs as many tests at once as there are processors. Interpreters are the PATH's or pyenv's, else
+# debian-python.sh gets them. One that cannot be had is named; with CI=true the script then fails.
+#
+#     scripts/test-versions.sh --lock          writes the locks of these environments
+#     VERSIONS=3.14t scripts/test-versions.sh  other ones: a free-threaded Python is packaged nowhere, and takes minutes to
+#                                              build, so that CI has none
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,27 +18,31 @@ find_python() {
             return
         fi
     done
+    if scripts/debian-python.sh --has "$1"; then echo "scripts/debian-python.sh /usr/bin/python$1"; fi
 }
 
 # What depends on the interpreter: what records, how it starts and ends, and what reads it. The rest is plain Python.
 core=(tests/recorder tests/run tests/profile tests/processes tests/endings tests/instrument tests/test_session.py
     tests/test_configuration.py)
+needed=(--no-build-isolation . --group test)
 absent=()
-for version in 3.12 3.13; do
-    python=$(find_python "$version" || true)
+for version in ${VERSIONS:-3.12 3.13 3.14 3.15}; do
+    python=$(find_python "$version")
     if [ -z "$python" ]; then
         absent+=("$version")
         continue
     fi
     venv=.venv-$version lock=locks/venv-$version.txt
+    inside=${python% *}
+    [ "$inside" != "$python" ] || inside=
     if [ "${1:-}" = --lock ]; then
-        "$python" scripts/locked.py "$lock" write --no-build-isolation . --group test
+        $python scripts/locked.py "$lock" write "${needed[@]}"
         continue
     fi
-    [ "$venv/.made" -nt "$lock" ] || "$python" scripts/locked.py "$lock" create "$venv"
-    touch "$venv/.made"
-    "$venv/bin/python" scripts/locked.py "$lock" install --no-build-isolation . --group test
+    [ "$venv/.made" -nt "$lock" ] || { $python scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
+    $inside "$venv/bin/python" scripts/locked.py "$lock" install "${needed[@]}"
     echo "== Python $version"
-    "$venv/bin/python" -m pytest -q "$@" -m "not slow" "${core[@]}"
+    $inside "$venv/bin/python" -m pytest -q "$@" -m "not slow" "${core[@]}"
 done
 [ ${#absent[@]} -eq 0 ] || echo "not here, so not tested: Python ${absent[*]}"
+[ ${#absent[@]} -eq 0 ] || [ "${CI:-}" != true ]

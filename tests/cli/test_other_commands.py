@@ -43,6 +43,7 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     labels = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert labels == [
+        "python",
         "clock",
         "section",
         "memory",

@@ -6,6 +6,7 @@ import functools
 import gc
 import inspect
 import pickle
+import sys
 import threading
 import typing
 import weakref
@@ -335,3 +336,20 @@ def test_a_timed_function_that_is_made_to_look_like_another_calls_its_own(record
     gc.collect()
     assert around.__wrapped__ is other
     assert [around(number) for number in range(3)] == [("around", 0), ("around", 1), ("around", 2)]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated at once before 3.14")
+@pytest.mark.parametrize("kind", ["def", "async def", "generator"])
+def test_annotations_are_evaluated_where_somebody_asks_for_them(recorder, kind):
+    body = "yield" if kind == "generator" else "..."
+    source = f"@timed\n{kind.replace('generator', 'def')} update(batch: Batch) -> Loss: {body}"
+    names = {"timed": recorder.timed}
+    exec(
+        compile(source, "deferred.py", "exec", dont_inherit=True), names
+    )  # as in a module without __future__
+    update = names["update"]
+    with pytest.raises(NameError):
+        update.__annotations__  # noqa: B018
+    names["Batch"], names["Loss"] = list, float
+    assert update.__annotations__ == typing.get_type_hints(update) == {"batch": list, "return": float}
+    assert inspect.signature(update).parameters["batch"].annotation is list

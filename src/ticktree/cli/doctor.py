@@ -16,6 +16,7 @@ from ticktree.cli.checks import (
     cores,
     cost,
     devices,
+    interpreter,
     libraries,
     memory,
     newest,
@@ -33,6 +34,7 @@ from ticktree.run.capability.fingerprint import fingerprint
 
 # What is found out, and a function that says it: a sentence a line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
+    ("python", interpreter.check),
     ("clock", clock.check),
     ("section", cost.check),
     ("memory", memory.check),
@@ -55,8 +57,8 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
 def command(run: Path | None, measure: bool) -> None:
     """Examine this machine and this Python, and a run: RUN, or the newest in ./ticktree-runs.
 
-    Says which clock is used and why, what a section costs, how much memory a run may claim, how many cores
-    there are, how often this machine interrupts what runs on it, what it can do at most, of which devices the
+    Says which Python this is, which clock is used and why, what a section costs, how much memory a run may
+    claim, how many cores there are, how often this machine interrupts what runs on it, what it can do at most, of which devices the
     time can be measured, whether a program is recorded at all, which libraries are recorded by themselves, and if
     the run is empty, why.
     """

@@ -19,7 +19,7 @@ from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
-from ticktree.recorder import RUN_VARIABLE
+from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.courier.process import CourierProcess
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import how_far
@@ -139,6 +139,8 @@ def run_program(
     try:
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         note_focus(run, asked.focus)
+        if not quiet and (remark := gil.remark()) is not None:
+            complain(remark)
         if publisher is not None and publisher.url and not quiet:
             complain(f"metrics are at {publisher.url}")
         courier = CourierProcess(asked.gather_every) if asked.gather_every else None

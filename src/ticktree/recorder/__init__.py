@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ticktree.recorder import gil  # the first that loads the native module
 from ticktree.recorder._native import (
     MOST_EVENTS,
     Block,
@@ -87,6 +88,7 @@ __all__ = [
     "calibrate",
     "copy_settled",
     "end_unmarked",
+    "gil",
     "install",
     "is_inside",
     "lead_children",

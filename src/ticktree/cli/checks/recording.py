@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
-from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
+from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE, gil
 from ticktree.run.directory import RunDirectory
 
 _PROGRAM = "import ticktree\nwith ticktree.section('here'): pass"
@@ -32,7 +32,7 @@ def check() -> Iterator[str]:
     yield "Does not work: a small program was started, and nothing of it was recorded."
     if complaint:
         yield f"It said: {complaint}"
-    if OFF_FOR_GOOD:
+    if OFF_FOR_GOOD and not gil.is_kept_off():  # which the line on Python says
         yield f"{OFF_VARIABLE} is set, which turns ticktree off for good."
     elif not any((place / _PTH).is_file() for place in _places()):
         yield f"{_PTH} is not where this Python looks for such files; install ticktree again."

@@ -35,7 +35,7 @@ static inline tt_acquaintance *tt_acquaintances_of(tt_acquaintances *known, cons
 
 static inline int tt_is_acquaintance(const tt_acquaintance *met, const PyObject *object)
 {
-    return met->object == object && ((PyWeakReference *)met->reference)->wr_object == object;
+    return met->object == object && tt_referent(met->reference) == object;
 }
 
 static void tt_get_acquainted(tt_acquaintances *known, PyObject *object, PyObject *section)

@@ -26,12 +26,12 @@ static int tt_context_is_base(PyObject *context)
  * stack. So it is made now. */
 static PyObject *tt_context_force(PyThreadState *state)
 {
-    if (!state->context) {
+    if (!tt_context_now(state)) {
         PyObject *copy = PyContext_CopyCurrent();
         if (!copy) PyErr_Clear();
         Py_XDECREF(copy);
     }
-    return state->context;
+    return tt_context_now(state);
 }
 
 static tt_stack *tt_stack_of_context(tt_thread *thread, const void *context)
@@ -222,7 +222,8 @@ static __attribute__((noinline)) tt_stack *tt_stack_search(tt_recorder *recorder
 
 static inline tt_stack *tt_stack_now(tt_recorder *recorder, PyThreadState *state)
 {
-    if (TT_LIKELY(tt_cached.state == state && tt_cached.context == state->context && tt_cached.recorder == recorder))
+    if (TT_LIKELY(tt_cached.state == state && tt_cached.context == tt_context_now(state) &&
+                  tt_cached.recorder == recorder))
         return tt_cached.stack;
     return tt_stack_search(recorder, state);
 }

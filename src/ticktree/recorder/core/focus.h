@@ -227,15 +227,14 @@ static inline void tt_focus_end(PyObject *code)
 static inline int tt_focus_yield_ends(PyObject *code, PyObject *value)
 {
     if (TT_LIKELY(!tt_code_sleeps(code))) return 1;
-    return ((PyCodeObject *)code)->co_flags & CO_ASYNC_GENERATOR &&
-           !strcmp(Py_TYPE(value)->tp_name, "async_generator_wrapped_value");
+    return ((PyCodeObject *)code)->co_flags & CO_ASYNC_GENERATOR && tt_is_yielded_value(value);
 }
 
-/* What tells a C function from others: methods are bound anew for each call. */
+/* What tells a C function from others, and one type from others. */
 static inline const void *tt_focus_c_key(PyObject *callable)
 {
-    if (PyCFunction_Check(callable)) return ((PyCFunctionObject *)callable)->m_ml;
-    if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) return ((PyMethodDescrObject *)callable)->d_method;
+    const void *key = tt_c_function_key(callable);
+    if (key) return key;
     return PyType_Check(callable) ? (const void *)callable : (const void *)Py_TYPE(callable);
 }
 

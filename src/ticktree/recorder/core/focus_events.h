@@ -156,35 +156,19 @@ static PyMethodDef tt_focus_callbacks[] = {
 #define TT_FOCUS_CALLBACKS (sizeof tt_focus_callbacks / sizeof *tt_focus_callbacks)
 
 #if PY_VERSION_HEX < 0x030C0000
-#include <opcode.h>
-
 /* Set by the Cython side: a root was found at this call of it; 0: it is called in other ways than can be wrapped. */
 static int (*tt_focus_wrap)(PyObject *code, int root);
-
-/* The instruction that a generator's frame stands at, or stood at when it was left. */
-static inline int tt_profile_opcode(tt_pyframe *pyframe) { return _Py_OPCODE(*pyframe->prev_instr); }
-
-static inline int tt_profile_is_fresh(tt_pyframe *pyframe)
-{
-    int opcode = tt_profile_opcode(pyframe);
-    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*pyframe->prev_instr) == 0;
-}
-
-static inline int tt_profile_has_yielded(tt_pyframe *pyframe)
-{
-    return tt_profile_opcode(pyframe) == YIELD_VALUE;
-}
 
 static uint32_t tt_profile_extents; /* wrapped roots that are open, in all threads */
 
 static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame), int what, PyObject *arg);
 
 /* A thread may have a profile function of its own, which stays. */
-static inline int tt_profile_is_free(PyThreadState *state) { return state->c_profilefunc == NULL; }
+static inline int tt_profile_is_free(PyThreadState *state) { return tt_profile_function(state) == NULL; }
 
 static void tt_profile_off(PyThreadState *state)
 {
-    if (state->c_profilefunc == tt_profile) PyEval_SetProfile(NULL, NULL);
+    if (tt_profile_function(state) == tt_profile) PyEval_SetProfile(NULL, NULL);
 }
 
 static void tt_profile_begin(tt_pyframe *pyframe)
@@ -194,7 +178,7 @@ static void tt_profile_begin(tt_pyframe *pyframe)
     if (!info || info->state & TT_CODE_NO_CALL) return;
     int sleeps_or_generates = ((PyCodeObject *)code)->co_flags &
                               (CO_GENERATOR | CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
-    int resumes = sleeps_or_generates && !tt_profile_is_fresh(pyframe);
+    int resumes = sleeps_or_generates && !tt_pyframe_is_fresh(pyframe);
     if (!(info->state & TT_CODE_CHECKED)) {
         info->state |= TT_CODE_MET | TT_CODE_NAMED;
         tt_focus.keeps_looking++; /* until it is wrapped, other threads look too */
@@ -208,7 +192,7 @@ static void tt_profile_begin(tt_pyframe *pyframe)
 static void tt_profile_end(tt_pyframe *pyframe, PyObject *value)
 {
     PyObject *code = (PyObject *)tt_pyframe_code(pyframe);
-    if (value && tt_code_sleeps(code) && tt_profile_has_yielded(pyframe) && !tt_focus_yield_ends(code, value)) return;
+    if (value && tt_code_sleeps(code) && tt_pyframe_has_yielded(pyframe) && !tt_focus_yield_ends(code, value)) return;
     tt_focus_end(code);
 }
 
@@ -248,7 +232,7 @@ static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame)
 static int tt_profile_on(int displace)
 {
     PyThreadState *state = tt_thread_state();
-    if (state->c_profilefunc == tt_profile) return 1;
+    if (tt_profile_function(state) == tt_profile) return 1;
     if (!displace && !tt_profile_is_free(state)) return 0;
     PyEval_SetProfile(tt_profile, NULL);
     return 1;
@@ -257,7 +241,7 @@ static int tt_profile_on(int displace)
 /* Displaced by another, which may have gone again meanwhile: what was called since was not seen. */
 static int tt_profile_is_gone(void)
 {
-    return tt_focus.recorder && tt_profile_looks() && tt_thread_state()->c_profilefunc != tt_profile;
+    return tt_focus.recorder && tt_profile_looks() && tt_profile_function(tt_thread_state()) != tt_profile;
 }
 
 static void tt_profile_off_here(void) { tt_profile_off(tt_thread_state()); }
@@ -298,15 +282,15 @@ static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t c
 #if PY_VERSION_HEX < 0x030C0000
     tt_recorder *recorder = tt_focus.recorder;
     PyThreadState *state = tt_thread_state();
-    if (recorder && recorder->recording && state->c_profilefunc != tt_profile) {
-        if (state->c_profilefunc) tt_focus_alone();
+    if (recorder && recorder->recording && tt_profile_function(state) != tt_profile) {
+        if (tt_profile_function(state)) tt_focus_alone();
         else {
             if (tt_focus.open) tt_focus_settle(recorder);
             PyEval_SetProfile(tt_profile, NULL);
             tt_profile_extents++;
             PyObject *result = PyObject_Vectorcall(function, args, count, names);
             tt_profile_extents--;
-            if (state->c_profilefunc != tt_profile && tt_focus.recorder == recorder) tt_opening_was_displaced(recorder);
+            if (tt_profile_function(state) != tt_profile && tt_focus.recorder == recorder) tt_opening_was_displaced(recorder);
             if (!tt_profile_looks()) tt_profile_off(state); /* PyEval_SetProfile keeps the exception */
             return result;
         }

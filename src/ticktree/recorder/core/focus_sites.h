@@ -67,16 +67,6 @@ static void (*tt_focus_note)(tt_recorder *recorder, tt_node *node, tt_section *s
 
 static Py_ssize_t tt_code_extra_index = -1;
 
-#if PY_VERSION_HEX >= 0x030C0000
-#define tt_code_get_extra PyUnstable_Code_GetExtra
-#define tt_code_set_extra PyUnstable_Code_SetExtra
-#define tt_request_extra_index PyUnstable_Eval_RequestCodeExtraIndex
-#else
-#define tt_code_get_extra _PyCode_GetExtra
-#define tt_code_set_extra _PyCode_SetExtra
-#define tt_request_extra_index _PyEval_RequestCodeExtraIndex
-#endif
-
 /* NULL where nothing is known of the code, and where there is no memory to note it. */
 static tt_code_info *tt_code_info_of(PyObject *code, int make)
 {

@@ -1,13 +1,22 @@
-/* What the recorder must know of the running interpreter: its context and its innermost Python frame.
+/* CPython's internals: all that the recorder takes from the interpreter past its public API, for CPython 3.11 to 3.15.
  *
- * Both are single loads. A Python frame's address identifies a running call as long as that call lives; it tells
- * a generator that sleeps inside a section from the code that runs meanwhile.
+ * The running context and the innermost Python frame are single loads. A Python frame's address identifies a running
+ * call as long as that call lives; it tells a generator that sleeps inside a section from the code that runs meanwhile.
+ *
+ * To support a new version: compile against its headers, run scripts/test-versions.sh, raise the limit below, and
+ * `NEWEST` in setup.py. Python code relies on three more names: the arguments of `_posixsubprocess.fork_exec` and
+ * `multiprocessing.spawn.prepare` (children.py), and `threading._profile_hook` (focus/profiling.py).
  */
 #ifndef TICKTREE_PYFRAME_H
 #define TICKTREE_PYFRAME_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <string.h>
+
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x03100000
+#error "ticktree reads frames of CPython 3.11 to 3.15 only: use one, or a ticktree that supports this Python"
+#endif
 
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
@@ -16,34 +25,81 @@
 #undef _PyGC_FINALIZED /* 3.11 defines it twice, differently spelled */
 #include "internal/pycore_context.h"
 #include "internal/pycore_frame.h"
+#if PY_VERSION_HEX >= 0x030E0000
+#include "internal/pycore_interpframe.h"
+#endif
 #include "internal/pycore_pystate.h"
 #ifdef TICKTREE_DEFINED_BUILD_CORE
 #undef Py_BUILD_CORE
 #endif
 typedef struct _PyInterpreterFrame tt_pyframe;
 
+/* -- where the versions differ --------------------------------------------------------------------------------- */
+
+#if PY_VERSION_HEX >= 0x030E0000 /* a tagged reference; the code that runs may be the thread's own copy */
+#define TT_PYFRAME_CODE(frame) PyStackRef_AsPyObjectBorrow((frame)->f_executable)
+#define TT_PYFRAME_CODE_BEGIN(frame) _PyFrame_GetBytecode(frame)
+#elif PY_VERSION_HEX >= 0x030D0000
+#define TT_PYFRAME_CODE(frame) ((frame)->f_executable)
+#define TT_PYFRAME_CODE_BEGIN(frame) _PyCode_CODE((PyCodeObject *)(frame)->f_executable)
+#else
+#define TT_PYFRAME_CODE(frame) ((PyObject *)(frame)->f_code)
+#define TT_PYFRAME_CODE_BEGIN(frame) _PyCode_CODE((frame)->f_code)
+#endif
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define tt_thread_state PyThreadState_GetUnchecked
+#define TT_PYFRAME_OF_THREAD(state) ((state)->current_frame)
+#define TT_PYFRAME_INSTRUCTION(frame) ((frame)->instr_ptr)
+#else
+#define tt_thread_state _PyThreadState_GET /* a load, where the function would be a call */
+#define TT_PYFRAME_OF_THREAD(state) ((state)->cframe->current_frame)
+#define TT_PYFRAME_INSTRUCTION(frame) ((frame)->prev_instr)
+#endif
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define tt_code_get_extra PyUnstable_Code_GetExtra
+#define tt_code_set_extra PyUnstable_Code_SetExtra
+#define tt_request_extra_index PyUnstable_Eval_RequestCodeExtraIndex
+#else
+#define tt_code_get_extra _PyCode_GetExtra
+#define tt_code_set_extra _PyCode_SetExtra
+#define tt_request_extra_index _PyEval_RequestCodeExtraIndex
+#endif
+
+/* Gives a new number of a subclass of int, whose memory is zeroed, its one digit. */
+static inline void tt_set_digit(PyObject *number, digit value)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    ((PyLongObject *)number)->long_value.lv_tag = 1u << 3; /* one digit; below it three bits for the sign */
+    ((PyLongObject *)number)->long_value.ob_digit[0] = value;
+#else
+    ((PyLongObject *)number)->ob_digit[0] = value; /* tp_alloc noted how many there are */
+#endif
+}
+
+#if PY_VERSION_HEX < 0x030C0000 /* for the profile function; later versions have sys.monitoring */
+#include <opcode.h>
+
+/* Whether the frame of a generator or coroutine begins: its first instruction runs, and it was not resumed. */
+static inline int tt_pyframe_is_fresh(tt_pyframe *frame)
+{
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*frame->prev_instr) == 0;
+}
+
+static inline int tt_pyframe_has_yielded(tt_pyframe *frame) { return _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE; }
+
+static inline Py_tracefunc tt_profile_function(PyThreadState *state) { return state->c_profilefunc; }
+#endif
+
+/* -- the same in all ------------------------------------------------------------------------------------------- */
+
 /* The running Python frame as an object, for its line: slow, and it may run any code. Borrowed, or NULL. */
 static inline PyObject *tt_calling_frame(void) { return (PyObject *)PyEval_GetFrame(); }
 
-static inline PyThreadState *tt_thread_state(void)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return PyThreadState_GetUnchecked();
-#else
-    return _PyThreadState_GET(); /* a load, where the function would be a call */
-#endif
-}
-
-static inline tt_pyframe *tt_pyframe_now(PyThreadState *state)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return state->current_frame;
-#else
-    return state->cframe->current_frame;
-#endif
-}
-
-static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame) { return frame->previous; }
+/* The context that runs, borrowed; NULL in a thread that did not need one yet. */
+static inline PyObject *tt_context_now(PyThreadState *state) { return state->context; }
 
 /* The context that was current where this one was entered; NULL below the thread's own. */
 static inline PyObject *tt_context_beneath(PyObject *context)
@@ -51,32 +107,45 @@ static inline PyObject *tt_context_beneath(PyObject *context)
     return (PyObject *)((PyContext *)context)->ctx_prev;
 }
 
+/* What a weak reference refers to, borrowed; None once it is gone. */
+static inline PyObject *tt_referent(PyObject *reference) { return ((PyWeakReference *)reference)->wr_object; }
+
+/* What tells a C function from others: methods are bound anew for each call. NULL: it is none. */
+static inline const void *tt_c_function_key(PyObject *callable)
+{
+    if (PyCFunction_Check(callable)) return ((PyCFunctionObject *)callable)->m_ml;
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) return ((PyMethodDescrObject *)callable)->d_method;
+    return NULL;
+}
+
+/* Whether what an async generator yields is a value, and not what it awaits. */
+static inline int tt_is_yielded_value(PyObject *value)
+{
+    return !strcmp(Py_TYPE(value)->tp_name, "async_generator_wrapped_value");
+}
+
+/* At the bottom of a thread, where no Python code runs: NULL, or from 3.14 on a frame without code. */
+static inline tt_pyframe *tt_pyframe_now(PyThreadState *state) { return TT_PYFRAME_OF_THREAD(state); }
+
+static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame) { return frame->previous; }
+
 /* True of generators, coroutines and async generators: frames that outlive the call that resumed them. */
 static inline int tt_pyframe_may_sleep(tt_pyframe *frame)
 {
     return frame && frame->owner == FRAME_OWNED_BY_GENERATOR;
 }
 
-static inline const void *tt_pyframe_code(const tt_pyframe *frame)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return frame->f_executable;
-#else
-    return frame->f_code;
-#endif
-}
+static inline const void *tt_pyframe_code(const tt_pyframe *frame) { return TT_PYFRAME_CODE(frame); }
 
 /* Set by the Cython side: the code of contextlib's `__enter__` and `__aenter__` for generators. */
 static const void *tt_manager_codes[2];
 
-/* Who called, without frames that the interpreter makes for itself: below C code, and from Python 3.13 on between
- * `__init__` and a call of the class that was specialised. */
+/* Who called, without frames that the interpreter makes for itself: below C code, at the bottom of a thread, and from
+ * Python 3.13 on between `__init__` and a call of the class that was specialised. */
 static inline tt_pyframe *tt_pyframe_python_caller(tt_pyframe *frame)
 {
-    frame = tt_pyframe_caller(frame);
-#if PY_VERSION_HEX >= 0x030C0000
-    while (frame && (frame->owner == FRAME_OWNED_BY_CSTACK || _PyFrame_IsIncomplete(frame))) frame = frame->previous;
-#endif
+    do frame = tt_pyframe_caller(frame);
+    while (frame && _PyFrame_IsIncomplete(frame));
     return frame;
 }
 
@@ -98,22 +167,13 @@ static inline tt_pyframe *tt_pyframe_owner(tt_pyframe *frame)
 /* The instruction being executed: an address of its own for each call site. */
 static inline uint64_t tt_pyframe_site(tt_pyframe *frame)
 {
-    if (!frame) return 1;
-#if PY_VERSION_HEX >= 0x030D0000
-    return (uint64_t)(uintptr_t)frame->instr_ptr;
-#else
-    return (uint64_t)(uintptr_t)frame->prev_instr;
-#endif
+    return frame ? (uint64_t)(uintptr_t)TT_PYFRAME_INSTRUCTION(frame) : 1;
 }
 
 /* Byte offset of the instruction that a frame executes. */
 static inline int tt_pyframe_offset(tt_pyframe *frame)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    return (int)((const char *)frame->instr_ptr - (const char *)_PyCode_CODE((PyCodeObject *)frame->f_executable));
-#else
-    return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
-#endif
+    return (int)((const char *)TT_PYFRAME_INSTRUCTION(frame) - (const char *)TT_PYFRAME_CODE_BEGIN(frame));
 }
 
 #endif

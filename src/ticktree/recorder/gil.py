@@ -1,0 +1,28 @@
+"""Free-threaded interpreters: ticktree needs the GIL, which the interpreter enables as the native module loads."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+FREE_THREADED = "t" in getattr(sys, "abiflags", "")
+
+if FREE_THREADED:
+    with warnings.catch_warnings():
+        # The interpreter says it in two lines on the program's standard error; `ticktree run` says it in one.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        import ticktree.recorder._native  # noqa: F401
+
+
+def is_kept_off() -> bool:
+    """Tell whether the interpreter was told to run without the GIL whatever it loads, as by PYTHON_GIL=0."""
+    return FREE_THREADED and not sys._is_gil_enabled()  # type: ignore[attr-defined, unused-ignore]
+
+
+def remark() -> str | None:
+    """Return what users of a free-threaded interpreter must know, in a line; None for all others."""
+    if not FREE_THREADED:
+        return None
+    if is_kept_off():
+        return "nothing is recorded: PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
+    return "this Python is free-threaded: ticktree needs the GIL, which is enabled"

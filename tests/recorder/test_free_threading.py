@@ -1,0 +1,90 @@
+"""Free-threaded Pythons: the GIL is enabled, which `ticktree run` and `doctor` say in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ticktree
+
+ENABLED = "this Python is free-threaded: ticktree needs the GIL, which is enabled"
+KEPT_OFF = "nothing is recorded: PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
+IS_FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+PROGRAM = (
+    "import sys, ticktree\nwith ticktree.section('part'): print(getattr(sys, '_is_gil_enabled', bool)())"
+)
+# What ticktree asks the interpreter, answered as a free-threaded one does.
+AS_IF = (
+    "import sys; sys.abiflags += 't'; sys._is_gil_enabled = lambda: {}; "
+    "from ticktree.cli import main; sys.argv[0] = 'ticktree'; main()"
+)
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def ticktree_of(tmp_path: Path) -> Command:
+    """Runs ticktree's command with options of the interpreter."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    def run(interpreter: list[str], *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *interpreter, *words]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    return run
+
+
+def as_if(enabled: bool) -> list[str]:
+    return ["-c", AS_IF.format(enabled)]
+
+
+def counts(folder: Path) -> dict[str, int]:
+    (run,) = (folder / "ticktree-runs").glob("*-*")
+    return {name: node.count for name, node in ticktree.load(run).root.children.items()}
+
+
+def test_the_doctor_names_the_python(ticktree_of: Command) -> None:
+    first = ticktree_of(["-m", "ticktree"], "doctor").stdout.splitlines()[0]
+    assert first.split()[:2] == ["python", "CPython"]
+
+
+@pytest.mark.skipif(IS_FREE_THREADED, reason="it is one")
+@pytest.mark.parametrize(("enabled", "remark"), [(True, ENABLED), (False, KEPT_OFF)])
+def test_the_doctor_has_a_sentence_on_a_free_threaded_python(
+    ticktree_of: Command, enabled: bool, remark: str
+) -> None:
+    said = " ".join(ticktree_of(as_if(enabled), "doctor").stdout.split())
+    assert f"{remark[0].upper()}{remark[1:]}. clock" in said
+
+
+@pytest.mark.skipif(IS_FREE_THREADED, reason="it is one")
+def test_a_run_of_a_free_threaded_python_says_one_line_before_the_program(ticktree_of: Command) -> None:
+    plain = ticktree_of(["-m", "ticktree"], "run", "--quiet", "program.py")
+    assert (plain.stdout, plain.stderr) == ("True\n" if sys.version_info >= (3, 13) else "False\n", "")
+    loud = ticktree_of(as_if(True), "run", "program.py")
+    assert loud.stdout == plain.stdout
+    assert [line for line in loud.stderr.splitlines() if "GIL" in line] == [f"ticktree: {ENABLED}"]
+    assert ticktree_of(as_if(True), "run", "--quiet", "program.py").stderr == ""
+
+
+@pytest.mark.skipif(not IS_FREE_THREADED, reason="this Python is not free-threaded")
+def test_a_free_threaded_python_records_with_its_gil_enabled(ticktree_of: Command, tmp_path: Path) -> None:
+    done = ticktree_of(["-m", "ticktree"], "run", "program.py")
+    assert (done.returncode, done.stdout) == (0, "True\n")
+    assert [line for line in done.stderr.splitlines() if "GIL" in line] == [f"ticktree: {ENABLED}"]
+    assert counts(tmp_path) == {"part": 1}
+
+
+@pytest.mark.skipif(not IS_FREE_THREADED, reason="this Python is not free-threaded")
+def test_without_the_gil_the_program_runs_and_nothing_is_recorded(
+    ticktree_of: Command, tmp_path: Path
+) -> None:
+    done = ticktree_of(["-X", "gil=0", "-m", "ticktree"], "run", "program.py")
+    assert (done.returncode, done.stdout) == (0, "False\n")
+    assert done.stderr.splitlines()[0] == f"ticktree: {KEPT_OFF}"
+    assert counts(tmp_path) == {}
