@@ -58,9 +58,9 @@ def command(run: Path | None, measure: bool) -> None:
     """Examine this machine and this Python, and a run: RUN, or the newest in ./ticktree-runs.
 
     Says which Python this is, which clock is used and why, what a section costs, how much memory a run may
-    claim, how many cores there are, how often this machine interrupts what runs on it, what it can do at most, of which devices the
-    time can be measured, whether a program is recorded at all, which libraries are recorded by themselves, and if
-    the run is empty, why.
+    claim, how many cores there are, how often this machine interrupts what runs on it, what it can do at most,
+    of which devices the time can be measured, whether a program is recorded at all, which libraries are recorded
+    by themselves, and if the run is empty, why.
     """
     if measure:
         if run is not None:
