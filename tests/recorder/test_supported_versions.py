@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -61,3 +62,11 @@ def test_the_build_of_a_newer_python_stops_before_the_compiler() -> None:
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"{ONLY}: use one, or a ticktree that supports this Python\n"
+
+
+@pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
+def test_a_python_that_cannot_be_had_is_named_and_fails_in_ci(ci: str, status: int) -> None:
+    environment = {**os.environ, "VERSIONS": "3.99", "CI": ci}
+    command = ["bash", str(ROOT / "scripts" / "test-versions.sh")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (status, "not here, so not tested: Python 3.99\n"), done.stderr
