@@ -43,7 +43,7 @@ test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 
 test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have a venv of their own
 
-test-versions: ## Run the core's tests on the other Pythons that are here
+test-versions: ## Run the core's tests on all other supported Pythons
 	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
 lock: ## Write locks/: the newest version of every package that is allowed here
