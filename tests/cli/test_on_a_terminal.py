@@ -9,6 +9,18 @@ import sys
 from commandline import CommandLine
 
 
+# Another thread announces it.
+READS_UNTIL_IT_IS_ANNOUNCED = """
+import threading, ticktree.run.abandoned as abandoned
+def all_memory():
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join()
+    return []
+abandoned.all_memory = all_memory
+"""
+
+
 def on_terminal(here: CommandLine, *words: str, keys: dict[str, str] | None = None) -> tuple[str, int]:
     """All that a ticktree command shows on a terminal, and how it ended; types each key after its cue."""
     pid, fd = pty.fork()
@@ -50,8 +62,7 @@ def test_ctrl_c_ends_the_program_once_and_then_shows_what_was_recorded(here: Com
 def test_long_reading_is_announced_and_the_announcement_goes_away(here: CommandLine) -> None:
     here.write("train.py")
     here.ticktree("run", "--quiet", "train.py")
-    slow = "import time, ticktree.run.abandoned as a\na.all_memory = lambda: time.sleep(1) or []"
-    here.write("sitecustomize.py", slow)
+    here.write("sitecustomize.py", READS_UNTIL_IT_IS_ANNOUNCED)
     here.env["PYTHONPATH"] = str(here.directory)
     seen, status = on_terminal(here, "report")
     assert status == 0

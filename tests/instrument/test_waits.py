@@ -152,14 +152,15 @@ def test_futures_and_errands_lead_the_path_to_the_executors_work(recorded):
 def test_threads_that_meet_wait_for_the_last(recorded):
     profile = recorded(
         """
-        def come(barrier, name, seconds):
+        def come(barrier, name, after):
             with ticktree.section(name):
-                time.sleep(seconds)
+                while barrier.n_waiting < after:
+                    time.sleep(0.001)
                 barrier.wait()
 
         def main():
             barrier = threading.Barrier(2)
-            thread = threading.Thread(target=come, args=(barrier, "late", 0.1))
+            thread = threading.Thread(target=come, args=(barrier, "late", 1))
             thread.start()
             come(barrier, "early", 0)
         """
@@ -171,14 +172,18 @@ def test_threads_that_meet_wait_for_the_last(recorded):
 def test_events_conditions_and_bounded_queues_know_who_let_them_go_on(recorded):
     profile = recorded(
         """
+        def until_waited_for(condition):
+            while not condition._waiters:
+                time.sleep(0.001)
+
         def helper(event, condition, full):
             with ticktree.section("helper"):
-                time.sleep(0.03)
+                until_waited_for(event._cond)
                 event.set()
-                time.sleep(0.03)
+                until_waited_for(condition)
                 with condition:
                     condition.notify()
-                time.sleep(0.03)
+                until_waited_for(full.not_full)
                 full.get()
 
         def main():
@@ -200,18 +205,24 @@ def test_events_conditions_and_bounded_queues_know_who_let_them_go_on(recorded):
 def test_only_a_lock_that_is_taken_is_waited_for(recorded):
     profile = recorded(
         """
-        def hold(lock, ready):
+        def is_asleep(pid):
+            with open(f"/proc/{pid}/stat") as stat:
+                return stat.read().rpartition(")")[2].split()[0] == "S"
+
+        def hold(lock, ready, goes_on):
             with lock, ticktree.section("holder"):
                 ready.set()
-                time.sleep(0.05)
+                while not goes_on.value or not is_asleep(os.getppid()):
+                    time.sleep(0.001)
 
         def main():
             context = multiprocessing.get_context("fork")
-            lock, ready = context.Lock(), context.Event()
-            process = context.Process(target=hold, args=(lock, ready))
+            lock, ready, goes_on = context.Lock(), context.Event(), context.RawValue("b", 0)
+            process = context.Process(target=hold, args=(lock, ready, goes_on))
             process.start()
             with ticktree.section("main"):
                 ready.wait()
+                goes_on.value = 1  # from here on it sleeps only where it waits for the lock
                 with lock:
                     pass
                 with lock:

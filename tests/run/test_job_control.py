@@ -205,7 +205,17 @@ say('parent' if child else 'child', 'interrupted', count)
 
 
 def test_ctrl_z_stops_a_pipeline(start: Start) -> None:
-    shell = start("say('ready'); time.sleep(0.5); say('went on')", around="PROGRAM | cat")
+    shell = start(
+        """
+continued = []
+signal.signal(signal.SIGCONT, lambda *_: continued.append(1))
+say('ready')
+while not continued:
+    time.sleep(0.01)
+say('went on')
+""",
+        around="PROGRAM | cat",
+    )
     shell.expect("ready")
     shell.type("\x1a")
     shell.expect("[stopped SIGTSTP]")
