@@ -14,10 +14,10 @@ def copy_settled(const uint8_t[::1] source, uint8_t[::1] target, Py_ssize_t at, 
     Returns:
         Whether a copy was free of writes; the target holds the last one either way.
     """
-    cdef Py_ssize_t starts[128]
-    cdef Py_ssize_t sizes[128]
-    cdef Py_ssize_t count = min(128, len(parts))
-    cdef Py_ssize_t part
+    cdef Py_ssize_t count = len(parts), part
+    cdef bytearray bounds = bytearray(2 * count * sizeof(Py_ssize_t))
+    cdef Py_ssize_t* starts = <Py_ssize_t*><char*>bounds
+    cdef Py_ssize_t* sizes = starts + count
     cdef int attempt
     for part in range(count):
         starts[part], stop = parts[part]

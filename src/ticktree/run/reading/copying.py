@@ -44,9 +44,13 @@ class Copy:
 
 def copy_of(memory: mmap.mmap) -> Copy:
     """Copies a memory file: each record with a sequence number again and again until no write fell into its copy."""
-    used = layout.Header.from_buffer_copy(memory).used_bytes
+    # The header first: a record that it leads to was whole before, whatever the order in which a processor reads.
+    head = bytearray(ctypes.sizeof(layout.Header))
+    copy_settled(memory, head, layout.Header.anchor_sequence.offset, [(0, len(head))], _TRIES)
+    used = layout.Header.from_buffer_copy(head).used_bytes
     with memoryview(memory) as whole, whole[: used + _ROOM] as part:
         copy = Copy(_without_events(part))
+    copy.data[: len(head)] = head
     header = layout.Header.from_buffer_copy(copy.data)
     if header.magic != layout.MAGIC:
         return copy
