@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
+import threading
 
+import pytest
 from telling import counts, losses, node
 
-from ticktree.recorder import Recorder
+import ticktree
+from ticktree.recorder import Watch
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import read_images
 
 
-def capped(node_cap):
-    recorder = Recorder(virtual_clock=True)
-    recorder.open(node_cap=node_cap)
+def capped(**caps):
+    recorder = ticktree.Recorder.__new__(ticktree.Recorder, virtual_clock=True)
+    recorder.open(**caps)
     recorder.enable()
     return recorder
 
@@ -121,4 +125,154 @@ def test_a_loop_past_the_node_cap_iterates_all_the_same():
     profile = profile_of(recorder)
     assert profile.loops == {}
     assert profile.root.at("outer").own_ns == 1
+    recorder.disable()
+
+
+@pytest.mark.parametrize("caps", [{"node_cap": 2}, {"name_cap": 1}, {"depth_cap": 1}])
+def test_a_loop_past_a_cap_takes_no_memory_per_tick(caps):
+    recorder = capped(**caps)
+    with recorder.section("outer"):
+        for tick in recorder.loop("lost", range(3000)):
+            if tick == 1:
+                used = Image(recorder.image()).header.used_bytes
+            recorder.advance(1)
+        assert Image(recorder.image()).header.used_bytes == used
+        assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 2
+    profile = profile_of(recorder)
+    assert profile.root.at("outer").own_ns == 3000
+    assert profile.loops == {}
+    recorder.disable()
+
+
+def test_after_a_loop_past_the_cap_at_top_level_known_sections_are_recorded():
+    recorder = capped(node_cap=3)
+    with recorder.section("known"):
+        pass
+    for episode in range(3):
+        for _ in recorder.loop(f"episode {episode}", range(2)):
+            recorder.advance(1)
+    for _ in range(100):
+        with recorder.section("known"):
+            recorder.advance(1)
+    profile = profile_of(recorder)
+    assert profile.root.at("known").count == 101
+    assert profile.loops["episode 0"].ticks == 2
+    assert profile.losses == {"calls_over_node_cap": 6}  # a loop's last tick, for which nothing came, is one
+    recorder.disable()
+
+
+def test_thousands_of_loops_past_the_default_caps_lose_nothing_else(recorder):
+    for episode in range(4200):
+        for _ in recorder.loop(f"episode {episode}", range(1)):
+            pass
+    for _ in range(100):
+        with recorder.section("episode 5"):
+            recorder.advance(1)
+    assert node(recorder, "episode 5").count == 101
+    assert set(losses(recorder)) == {"calls_over_node_cap", "calls_over_name_cap"}
+
+
+@pytest.mark.parametrize("caps", [{"node_cap": 2}, {"name_cap": 1}, {"depth_cap": 1}])
+def test_a_stage_past_a_cap_leaves_its_loop_as_it_is(caps):
+    recorder = capped(**caps)
+    for _ in range(101):
+        recorder.tick("control", warmup=0)
+        recorder.advance(2)
+        recorder.stage("lost")
+        recorder.advance(1)
+    profile = profile_of(recorder)
+    assert profile.loops["control"].ticks == 100
+    assert profile.root.at("control").own_ns == 303
+    assert sum(profile.losses.values()) == 101
+    assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 3
+    recorder.disable()
+
+
+def test_ticks_past_the_cap_end_at_the_next_boundary():
+    recorder = capped(node_cap=2)
+    with recorder.section("outer"):
+        for _ in range(50):
+            recorder.tick("lost")
+            recorder.stage("lost too")
+            recorder.advance(1)
+        assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 4
+    assert profile_of(recorder).root.at("outer").own_ns == 50
+    recorder.disable()
+
+
+def test_a_context_entered_in_a_lost_section_is_in_what_is_around_it():
+    recorder = capped(name_cap=2)
+
+    def inside():
+        with recorder.section("inner"):
+            recorder.advance(3)
+
+    with recorder.section("outer"):
+        inside()
+        with recorder.section("lost"):
+            recorder.advance(1)
+            contextvars.copy_context().run(inside)
+    profile = profile_of(recorder)
+    outer = profile.root.at("outer")
+    assert (outer.own_ns, outer.total_ns) == (1, 7)
+    assert profile.root.at("outer/inner").count == 2
+    assert profile.root.total_ns == 7
+    recorder.disable()
+
+
+def test_a_thread_started_in_a_lost_section_hangs_where_its_time_stays():
+    recorder = capped(name_cap=2)
+
+    def work():
+        with recorder.section("inner"):
+            recorder.advance(3)
+
+    with recorder.section("outer"):
+        with recorder.section("inner"):
+            pass
+        with recorder.section("lost"):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    profile = profile_of(recorder)
+    assert profile.root.at("outer/inner").count == 2
+    assert set(profile.root.children) == {"outer"}
+    recorder.disable()
+
+
+def test_what_a_call_under_watch_had_in_lost_sections_stays_in_it():
+    recorder = capped(node_cap=2)
+    with recorder.section("request"):
+        watch = Watch(recorder)
+        assert watch.begin()
+        with recorder.section("lost"):
+            recorder.advance(5)
+            assert watch.rows() == []
+    assert watch.total_ns == 5
+    recorder.disable()
+
+
+def test_past_the_frame_cap_ticks_and_stages_swallow_no_leave():
+    recorder = capped(frame_cap=3)
+    with recorder.section("outer"), recorder.section("inner"):
+        for _ in range(10):
+            recorder.stage("lost")
+            recorder.tick("lost")
+            for _ in recorder.loop("lost", range(2)):
+                recorder.advance(1)
+    with recorder.section("after"):
+        recorder.advance(1)
+    profile = profile_of(recorder)
+    assert profile.root.at("outer/inner").count == profile.root.at("outer").count == 1
+    assert profile.root.at("outer/inner").own_ns == 20
+    assert profile.root.at("after").count == 1
+    assert profile.losses == {"calls_nested_too_deep": 50}
+    recorder.disable()
+
+
+def test_a_duration_past_the_name_cap_is_counted_as_one():
+    recorder = capped(name_cap=1)
+    with recorder.section("known"):
+        recorder.record("lost", 1e-9)
+    assert profile_of(recorder).losses == {"calls_over_name_cap": 1}
     recorder.disable()

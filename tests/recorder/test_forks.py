@@ -364,3 +364,34 @@ if not pid:
     found = {path: count for path, count in counts(profile).items() if path.endswith("sensor to action")}
     # The parent's ticks 0 to 3, and the child's tick 3.
     assert found == {"control/sensor to action": 4, "control/control/sensor to action": 1}
+
+
+def test_a_child_that_gets_no_file_never_writes_its_parents(tmp_path):
+    """Where its own file cannot be had, the child does not record; nor does what it does then reach the parent's."""
+    from ticktree.recorder import Recorder
+
+    def fails():
+        raise OSError("no descriptors left")
+
+    recorder = Recorder(virtual_clock=True)
+    recorder.open(tmp_path / "1-1.tt", identity=(1, 1, "boot"))
+    recorder.child_file = fails
+    recorder.enable()
+    with recorder.section("before"):
+        recorder.advance(1)
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            before = (tmp_path / "1-1.tt").read_bytes()
+            with recorder.section("before"):
+                recorder.advance(5)
+            recorder.reset()
+            recorder.set_costs(1, 1)
+            recorder.note_time()
+            is_same = (tmp_path / "1-1.tt").read_bytes() == before
+            status = 0 if is_same and recorder.image() == b"" and not recorder.recording else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0
+    recorder.disable()

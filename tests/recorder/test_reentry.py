@@ -197,3 +197,51 @@ def test_garbage_collection_pauses_do_not_disturb_the_accounts(recorder):
         gc.collect()
         recorder.advance(3)
     assert node(recorder, "outer").total_ns == 3
+
+
+@pytest.mark.parametrize("kind", ["section", "stage", "tick", "loop", "record", "timed"])
+def test_a_finaliser_run_while_a_call_site_is_noted_leaves_the_call_open(recorder, kind):
+    """Python 3.11 collects garbage wherever an object is made: here, the frame of the first call at a new site."""
+
+    def enter(name):
+        if kind == "section":
+            with recorder.section(name):
+                recorder.advance(1)
+        elif kind == "timed":
+            recorder.timed(recorder.advance)(1)
+        elif kind == "loop":
+            for _ in recorder.loop(name, range(1)):
+                recorder.advance(1)
+        elif kind == "record":
+            recorder.record(name, 1e-9)
+        else:
+            with recorder.section("around"):
+                getattr(recorder, kind)(name)
+                recorder.advance(1)
+
+    def first(name):
+        cycle = [Finalised(recorder)]
+        cycle.append(cycle)
+        recorder.section(name)
+        del cycle
+        gc.set_threshold(1)
+        try:
+            enter(name)
+        finally:
+            gc.set_threshold(*thresholds)
+
+    thresholds = gc.get_threshold()
+    for number in range(20):
+        copy_context().run(first, f"named {number}")
+    gc.collect()
+    profile = recorder.snapshot()
+    found = counts(recorder)
+    assert sum(count for path, count in found.items() if path.endswith("finaliser")) == 20
+    named = {
+        path: each for path, _, each in profile.root.walk() if path.rpartition("/")[2].startswith("named")
+    }
+    if kind != "timed":
+        assert len(named) >= 20
+    assert all(each.open is None for path, each in named.items())
+    assert losses(recorder) == {}
+    assert [path for path, _, each in profile.root.walk() if each.open] == [""]

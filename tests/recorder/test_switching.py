@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 from telling import counts, losses, node, times
@@ -159,6 +160,33 @@ def test_reset_forgets_everything(recorder):
         assert (each.work, each.cpu, each.memory, each.warmup) == (None, None, None, None)
     loop = profile.loops["loop"]
     assert (loop.ticks, loop.missed, loop.incomplete, loop.worst, loop.first_ticks) == (0, 0, 0, (), None)
+
+
+def test_a_collection_before_a_reset_is_no_cause_of_a_tick_after_it(recorder):
+    for tick in recorder.loop("loop", range(4), hz=1e9, warmup=0):
+        recorder.advance(1)
+        recorder.gc_pause(True)
+        recorder.advance(10)
+        recorder.gc_pause(False)
+        if tick == 1:
+            recorder.reset()
+            recorder.advance(2)
+    loop = recorder.snapshot().loops["loop"]
+    assert [worst.causes["gc_ns"] for worst in loop.worst] == [10, 10, 0]
+
+
+def test_cpu_time_before_a_reset_is_in_no_call_after_it():
+    real = ticktree.Recorder()
+    with real.section("work", cpu=True):
+        until = time.thread_time() + 0.05
+        while time.thread_time() < until:
+            pass
+        real.reset()
+    assert node(real, "work").cpu is None
+    with real.section("work", cpu=True):
+        pass
+    assert node(real, "work").cpu.samples == 1
+    real.disable()
 
 
 def test_reset_while_disabled_forgets_too(recorder):

@@ -110,6 +110,7 @@ def test_no_field_of_c_is_missing_here():
             "afar",
             "afar_serial",
             "focus",
+            "home",
             "reserved",
             "reserved1",
         }

@@ -22,7 +22,7 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY
     enum: TT_CLOCK_VIRTUAL, TT_HEADER_WAITED
     const uint32_t TT_NAMELESS
-    enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_THREAD_NAME
+    enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_FRAME_CAP, TT_DEPTH_CAP, TT_THREAD_NAME
     enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
 
     ctypedef struct tt_anchor:
@@ -93,7 +93,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_ref fork_node, role_of_new
         uint32_t always
         uint64_t events_asked
-        uint32_t generation
+        uint32_t generation, name_cap, frame_cap, depth_cap
         int clock
         uint64_t virtual_now
         tt_arena arena
@@ -141,8 +141,7 @@ cdef extern from "core/builtins.h" nogil:
     tt_thread* tt_thread_known(tt_recorder*)
     bint tt_thread_tells(tt_recorder*)
     int tt_silent
-    void tt_forget_places(tt_recorder*)
-    void tt_forget_threads(tt_recorder*)
+    void tt_leave_memory(tt_recorder*)
     void tt_recorder_unlink(tt_recorder*)
     void tt_recorder_free(tt_recorder*)
     void tt_section_link(tt_recorder*, tt_section*)
@@ -174,7 +173,7 @@ cdef extern from "core/builtins.h":
     tt_gauge* tt_gauge_make(tt_recorder*, uint32_t)
     void tt_gauge_set(tt_recorder*, tt_gauge*, double)
     const uint64_t TT_WARMUP_FOUND
-    tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t, double, uint64_t)
+    tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t*, double, uint64_t)
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)

@@ -28,6 +28,16 @@ static inline tt_frame *tt_parent_frame(const tt_recorder *recorder, const tt_fr
     return TT_LIKELY(parent->serial == frame->parent_serial) ? parent : NULL;
 }
 
+/* The innermost frame at or around this one that has a node: of one without, the frame that its time stays in. */
+static inline tt_frame *tt_frame_recorded(const tt_recorder *recorder, tt_frame *frame)
+{
+    while (frame && !frame->node) frame = tt_parent_frame(recorder, frame);
+    return frame;
+}
+
+/* The node that a frame's time is booked in, or stays in. */
+static inline tt_ref tt_home_of(const tt_frame *frame) { return frame->node ? frame->node : frame->home; }
+
 /* What a leaving call covered of the frame around it; all else of its duration was concurrent. */
 static inline uint64_t tt_uncover(tt_frame *parent, uint64_t now)
 {
@@ -141,15 +151,13 @@ static void tt_pop(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, uint
     tt_close(recorder, frame, now, ending);
 }
 
-/* Links a new frame into the accounts of the frame around it, from `now`. */
-static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t now)
+/* Links a new frame to the frame around it, with a node or without; from here on it is open. */
+static inline void tt_frame_link(tt_recorder *recorder, tt_frame *frame, const tt_frame *parent, uint64_t now)
 {
     frame->start = now;
     if (TT_LIKELY(parent != NULL)) {
         frame->parent = tt_ref_of(recorder, parent);
         frame->parent_serial = parent->serial;
-        if (TT_LIKELY(parent->active++ == 0)) parent->cover_start = now;
-        parent->last_child = frame->node;
         if (parent->flags & TT_FRAME_TICK) {
             frame->tick = frame->parent;
             frame->epoch = parent->serial;
@@ -160,10 +168,21 @@ static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *par
         frame->flags |= parent->flags & TT_FRAME_INHERITED;
     } else {
         frame->parent = 0;
+        frame->parent_serial = 0;
         frame->tick = 0;
         frame->epoch = 0;
     }
     __atomic_store_n(&frame->serial, ++recorder->serial, __ATOMIC_RELEASE);
+}
+
+/* Links a frame that has a node, and lets it cover the frame around it, from `now`. */
+static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t now)
+{
+    if (TT_LIKELY(parent != NULL)) {
+        if (TT_LIKELY(parent->active++ == 0)) parent->cover_start = now;
+        parent->last_child = frame->node;
+    }
+    tt_frame_link(recorder, frame, parent, now);
 }
 
 #endif

@@ -29,7 +29,8 @@ static int tt_record_age(tt_section *age, uint64_t ns, tt_section *loop, tt_fram
     if (!serial) tick = tt_tick_anywhere(recorder, stack, loop, pyframe);
     else holder = held && held->serial == serial ? tt_stack_holding(stack->thread, held) : NULL;
     int found = tick && holder && tick->node;
-    if (found) tt_record_under(holder, tick, age, pyframe, ns, &(tt_amounts){0});
+    tt_ref ref = found ? tt_record_under(holder, tick, age, ns, &(tt_amounts){0}) : 0;
+    if (ref) tt_site_check(age, ref, pyframe);
     tt_stack_rest(stack);
     return found;
 }

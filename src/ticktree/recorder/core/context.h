@@ -45,10 +45,11 @@ static tt_stack *tt_stack_of_context(tt_thread *thread, const void *context)
 /* Hangs a new stack under an open frame, or, where none is, where the thread's own sections hang. */
 static void tt_stack_hang(tt_stack *stack, tt_frame *parent)
 {
-    tt_stack *base = &stack->thread->base;
-    stack->parent = parent ? parent : base->parent;
-    stack->parent_serial = parent ? parent->serial : base->parent_serial;
-    stack->home = parent && parent->node ? parent->node : base->home;
+    const tt_stack *base = &stack->thread->base;
+    tt_frame *recorded = tt_frame_recorded(stack->thread->recorder, parent);
+    stack->parent = parent ? recorded : base->parent;
+    stack->parent_serial = recorded ? recorded->serial : base->parent_serial;
+    stack->home = parent ? tt_home_of(parent) : base->home;
 }
 
 static inline tt_frame *tt_frame_around(const tt_recorder *recorder, const tt_stack *stack, tt_pyframe *now);
@@ -231,6 +232,7 @@ static inline tt_stack *tt_stack_now(tt_recorder *recorder, PyThreadState *state
 /* A context's stack is given up with its last frame. Dropping the context may run any code: it comes last. */
 static void tt_stack_release(tt_stack *stack)
 {
+    if (!stack->context) return; /* letting another context go has run code that gave up this one */
     tt_thread *thread = stack->thread;
     tt_stack **link = &thread->stacks;
     while (*link && *link != stack) link = &(*link)->next;

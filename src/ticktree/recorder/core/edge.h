@@ -71,7 +71,7 @@ static void tt_edge_count(tt_recorder *recorder, tt_ref node, tt_ref channel, co
 static tt_ref tt_open_node(const tt_recorder *recorder, const tt_stack *stack, const tt_frame *frame)
 {
     if (!frame) frame = tt_bottom_parent(stack);
-    return frame && frame->node ? frame->node : stack->home;
+    return frame ? tt_home_of(frame) : stack->home;
 }
 
 /* Leaves word that whoever waits for `key` may go on. */
@@ -97,7 +97,7 @@ static tt_frame *tt_waiting_frame(const tt_recorder *recorder, tt_frame *around)
 {
     for (tt_frame *frame = around; frame; frame = tt_parent_frame(recorder, frame))
         if (frame->node && tt_node_at(recorder, frame->node)->flags & TT_NODE_WAIT) return frame;
-    return around && around->node ? around : NULL;
+    return tt_frame_recorded(recorder, around);
 }
 
 /* Since when a wait lasts, in nanoseconds since the run began. One that was unblocked before, and went on, began anew. */

@@ -36,37 +36,17 @@ static void tt_focus_tick_begin(tt_recorder *recorder, tt_loop *loop)
 static inline void tt_focus_push(tt_recorder *recorder, tt_stack *stack, tt_frame *around, tt_section *section,
                                  const void *code, tt_pyframe *pyframe, uint32_t flags, uint64_t focus)
 {
-    tt_ref above = around ? around->node : stack->home;
-    tt_ref node = above ? tt_node_find(section, above) : 0;
-    tt_frame *frame = tt_frame_make(recorder);
-    if (TT_UNLIKELY(!frame)) {
-        tt_lose(recorder, TT_LOSS_FRAMES);
-        return;
-    }
-    frame->node = node;
-    frame->covered = 0;
-    frame->active = 0;
-    frame->waited = 0;
-    frame->waits_open = 0;
-    frame->flags = flags | TT_FRAME_FOCUS;
-    frame->lane = stack->lane;
-    frame->section = (uint64_t)(uintptr_t)code; /* never a section's: no leave but its own finds it */
-    frame->python_frame = (uint64_t)(uintptr_t)pyframe;
+    tt_ref node = tt_node_under(stack, section, around);
+    /* The code is never a section: no leave but its own finds it. */
+    tt_frame *frame = tt_frame_push(recorder, stack, node, (uint64_t)(uintptr_t)code, pyframe, flags | TT_FRAME_FOCUS);
+    if (TT_UNLIKELY(!frame)) return;
     frame->focus = focus;
-    frame->below = (uint64_t)(uintptr_t)stack->top;
-    stack->top = frame;
     tt_focus.open++;
-    if (TT_UNLIKELY(flags & TT_FRAME_GENERATOR)) stack->suspended++;
     if (TT_UNLIKELY(!node)) {
-        frame->flags &= ~(uint32_t)TT_FRAME_TICK;
-        tt_push_lost(recorder, frame, section);
+        tt_open_lost(recorder, stack, frame, around, section, tt_now(recorder));
         return;
     }
     tt_node *record = tt_node_at(recorder, node);
-    if (TT_UNLIKELY(!record->site)) {
-        record->site = 1; /* no instruction: a section of this name, entered elsewhere, is another site */
-        tt_focus_note(recorder, record, section);
-    }
     if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
         tt_loop *loop = tt_loop_of(recorder, node);
         if (loop) {
@@ -77,6 +57,10 @@ static inline void tt_focus_push(tt_recorder *recorder, tt_stack *stack, tt_fram
     }
     tt_open(recorder, frame, around ? around : tt_bottom_parent(stack), tt_now(recorder));
     if (TT_UNLIKELY(stack->afar != NULL && !frame->parent)) tt_watch_from_afar(frame, stack->afar, stack->afar_serial);
+    if (TT_UNLIKELY(!record->site)) { /* last: it may run any code */
+        record->site = 1; /* no instruction: a section of this name, entered elsewhere, is another site */
+        tt_focus_note(recorder, record, section);
+    }
 }
 
 static inline int tt_focus_is_of(const tt_frame *frame, const void *code, const tt_pyframe *pyframe)

@@ -142,7 +142,7 @@ static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_st
 {
     tt_frame *frame = around ? around : tt_bottom_parent(stack);
     while (frame && !(frame->flags & TT_FRAME_FOCUS))
-        frame = frame->flags & TT_FRAME_LOST ? tt_below(frame) : tt_parent_frame(recorder, frame);
+        frame = tt_parent_frame(recorder, frame);
     if (TT_LIKELY(stack == &stack->thread->base)) return frame;
     if (frame && !tt_focus_sleeps(recorder, frame, now)) return frame;
     return tt_focus_beneath(stack, now);

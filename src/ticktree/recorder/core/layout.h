@@ -190,7 +190,6 @@ enum tt_frame_flag {
     TT_FRAME_SOFT = 1,      /* a stage or a tick: ended by its successor or by the section around it */
     TT_FRAME_TICK = 2,      /* one trip round a loop */
     TT_FRAME_GENERATOR = 4, /* entered in a generator's or coroutine's own frame, which may be suspended */
-    TT_FRAME_LOST = 8,      /* no node: its time stays in the parent */
     TT_FRAME_WAITING = 16,  /* this or a frame around it waits */
     TT_FRAME_CPU = 32,      /* this call samples thread CPU time */
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
@@ -227,7 +226,8 @@ typedef struct { /* one open call; free when serial is 0 */
     uint64_t watch; /* of a watched call */
     uint64_t afar, afar_serial; /* the call of another thread that it works for */
     uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
-    uint64_t reserved1;
+    tt_ref home; /* of a call without a node: the node that its time stays in */
+    uint32_t reserved1;
 } tt_frame;
 
 typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */

@@ -146,6 +146,7 @@ static void tt_loop_reset(tt_recorder *recorder, tt_loop *loop)
     loop->missed = loop->miss_run = loop->longest_miss_run = loop->late_sum = loop->late_maximum = 0;
     loop->jitter_count = loop->jitter_sum = loop->previous_plus_one = 0;
     loop->first_count = loop->worst_count = loop->boundary_known = 0;
+    loop->boundary_gc_ticks = 0;
     tt_sums_clear(recorder, tt_sums_of(recorder, loop));
     tt_sums_of(recorder, loop)->flags &= ~(uint32_t)TT_SUMS_WARM;
     tt_write_end(&loop->sequence);
@@ -178,6 +179,7 @@ static void tt_reset(tt_recorder *recorder)
         tt_frame *frame = tt_at(recorder, ref);
         frame->start = frame->cover_start = frame->wait_start = now;
         frame->covered = frame->waited = 0;
+        frame->flags &= ~(uint32_t)TT_FRAME_CPU; /* its CPU time counts from before: another thread's clock cannot be read */
         ref = frame->next;
     }
     for (tt_ref ref = header->edges; ref;) {
@@ -214,7 +216,7 @@ static void tt_forget_places(tt_recorder *recorder)
 {
     for (tt_section *section = recorder->sections; section; section = section->next)
         section->cached_parent = section->cached_node = 0;
-    memset(recorder->node_refs, 0, recorder->node_slots * sizeof *recorder->node_refs);
+    if (recorder->node_refs) memset(recorder->node_refs, 0, recorder->node_slots * sizeof *recorder->node_refs);
     for (uint32_t at = 0; at < recorder->name_count; at++) recorder->names[at].ref = 0;
     for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
         next = slot->next;
@@ -236,7 +238,7 @@ static tt_ref tt_node_open_here(tt_recorder *recorder)
     while (thread && thread->recorder != recorder) thread = thread->next_here;
     if (!thread) return 0;
     tt_stack *last = thread->last;
-    return last->top && last->top->node ? last->top->node : last->home;
+    return last->top ? tt_home_of(last->top) : last->home;
 }
 
 /* In the child, before any other code runs: the parent's file must never be written again. */
@@ -259,6 +261,16 @@ static void tt_forget_threads(tt_recorder *recorder)
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next) thread->recorder = NULL;
     recorder->threads = NULL;
     recorder->root_frame = NULL;
+}
+
+/* The parent's file is the parent's: from here on there is no memory, and nothing points into any. */
+static void tt_leave_memory(tt_recorder *recorder)
+{
+    recorder->recording = 0; /* first: threads that are forgotten let contexts go, which may run any code */
+    recorder->ring = NULL;
+    recorder->header = NULL;
+    tt_forget_threads(recorder);
+    tt_forget_places(recorder);
 }
 
 /* In a forked child, once it has a file of its own: its path is that of the thread that forked. */

@@ -34,19 +34,24 @@ static int tt_is_inside(tt_recorder *recorder)
     return stack && stack->top;
 }
 
+/* The stack of this thread that holds the loop's open tick and nothing else, or NULL. */
+static tt_stack *tt_lone_stack(tt_section *section)
+{
+    tt_recorder *recorder = section->recorder;
+    if (!recorder->recording || recorder->forked) return NULL;
+    tt_stack *stack = tt_stack_now(recorder, tt_thread_state());
+    return stack && stack->top && tt_is_lone(stack->top, section) ? stack : NULL;
+}
+
 /* Ends the loop's open tick, which is incomplete, if nothing is open in it. */
 static void tt_lone_end(tt_section *section)
 {
-    tt_recorder *recorder = section->recorder;
-    if (!recorder->recording || recorder->forked) return;
-    uint64_t now = tt_now(recorder);
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack || !stack->top || !tt_is_lone(stack->top, section)) return;
-    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
-    tt_tick_close(recorder, stack, stack->top, tt_pyframe_now(state), now, TT_OPEN);
+    uint64_t now = tt_now(section->recorder);
+    if (!tt_lone_stack(section) || (tt_is_measured(section) && !tt_sample_prepare(section))) return;
+    tt_stack *stack = tt_lone_stack(section); /* reading the memory of devices may have run any code */
+    if (stack) tt_tick_close(section->recorder, stack, stack->top, tt_pyframe_now(tt_thread_state()), now, TT_OPEN);
     if (tt_is_measured(section)) tt_sample_done();
-    tt_stack_rest(stack);
+    if (stack) tt_stack_rest(stack);
 }
 
 #endif

@@ -47,7 +47,7 @@ static tt_ref tt_name_ref(tt_recorder *recorder, uint32_t name_id)
 /* An identifier for a name of this recorder, or -1 where there are too many. */
 static int64_t tt_name_intern(tt_recorder *recorder, const char *bytes, uint32_t length)
 {
-    if (recorder->name_count >= TT_NAME_CAP) return -1;
+    if (recorder->name_count >= recorder->name_cap) return -1;
     if (recorder->name_count == recorder->name_room) {
         uint32_t room = recorder->name_room ? 2 * recorder->name_room : 64;
         tt_name *names = realloc(recorder->names, room * sizeof *names);
@@ -79,7 +79,7 @@ static tt_frame *tt_frame_make(tt_recorder *recorder)
         recorder->free_frames = (tt_frame *)(uintptr_t)frame->below;
         return frame;
     }
-    if (recorder->frame_count >= TT_FRAME_CAP) return NULL;
+    if (recorder->frame_count >= recorder->frame_cap) return NULL;
     frame = tt_allocate(recorder, sizeof *frame);
     if (!frame) return NULL;
     recorder->frame_count++;

@@ -15,9 +15,9 @@ static void tt_origin_capture(tt_recorder *recorder, tt_origin *origin)
     tt_frame *frame = tt_frame_around(recorder, stack, tt_pyframe_now(state));
     if (!frame) frame = tt_bottom_parent(stack);
     origin->thread = stack->thread;
-    origin->frame = frame;
+    origin->node = frame ? tt_home_of(frame) : stack->home;
+    origin->frame = frame = tt_frame_recorded(recorder, frame);
     origin->serial = frame ? frame->serial : 0;
-    origin->node = frame && frame->node ? frame->node : stack->home;
     origin->generation = recorder->generation;
     origin->made = tt_now(recorder);
     tt_stack_rest(stack);

@@ -121,6 +121,7 @@ struct tt_recorder {
     pthread_t fork_thread;
     tt_ref role_of_new; /* of a thread that begins to record now; 0: it says none */
     int memory_full; /* a record was asked for that there was no room for */
+    uint32_t name_cap, frame_cap, depth_cap;
     uint32_t pid;        /* of this process: asking for it costs a system call */
     uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
     enum tt_clock_kind clock;

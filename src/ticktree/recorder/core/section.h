@@ -72,33 +72,24 @@ static inline tt_frame *tt_frame_around(const tt_recorder *recorder, const tt_st
     return TT_LIKELY(!stack->suspended) ? stack->top : tt_frame_awake(recorder, stack, now);
 }
 
-static void tt_too_deep(tt_recorder *recorder, tt_stack *stack)
+/* Notes where a section is entered: the first instruction to do so, and whether there is another. That of @timed is the
+ * function's definition. Resolving it may run any code: it is the last thing that entering a section does. */
+static inline void tt_site_check(tt_section *section, tt_ref ref, tt_pyframe *pyframe)
 {
-    tt_lose(recorder, TT_LOSS_FRAMES);
-    if (stack->too_deep++ == 0) stack->suspended++; /* sends leaves the slow way, where it is counted down */
-}
-
-/* Notes where a section is entered: the first instruction to do so, and whether there is another. Resolving it may
- * run any code. That of @timed is the function's definition, noted when the node is made. */
-static inline void tt_site_check(tt_recorder *recorder, tt_node *node, tt_section *section, tt_pyframe *pyframe)
-{
-    uint64_t site = tt_pyframe_site(pyframe);
-    if (TT_LIKELY(node->site == site || node->flags & (TT_NODE_MANY_SITES | TT_NODE_TIMED))) return;
-    if (node->site) node->flags |= TT_NODE_MANY_SITES;
-    else {
+    tt_node *node = tt_node_at(section->recorder, ref);
+    uint64_t site = section->node_flags & TT_NODE_TIMED ? 1 : tt_pyframe_site(pyframe);
+    if (TT_LIKELY(node->site == site)) return;
+    if (!node->site) {
         node->site = site;
-        tt_site_note(recorder, node, section);
-    }
+        tt_site_note(section->recorder, node, section);
+    } else if (!(node->flags & TT_NODE_TIMED)) node->flags |= TT_NODE_MANY_SITES;
 }
 
-/* A frame without a node: found again when it is left, and nothing else. */
-static void tt_push_lost(tt_recorder *recorder, tt_frame *frame, const tt_section *section)
+/* Counts a call that there is no node for. */
+static void tt_lose_call(tt_recorder *recorder, const tt_section *section)
 {
     enum tt_loss loss = recorder->memory_full ? TT_LOSS_MEMORY : TT_LOSS_NODES;
     tt_lose(recorder, section->name_id == TT_NAMELESS ? TT_LOSS_NAMES : loss);
-    frame->flags |= TT_FRAME_LOST;
-    frame->epoch = 0;
-    __atomic_store_n(&frame->serial, ++recorder->serial, __ATOMIC_RELEASE);
 }
 
 static inline tt_ref tt_node_under(tt_stack *stack, tt_section *section, tt_frame *parent)
@@ -112,16 +103,15 @@ static inline tt_frame *tt_bottom_parent(const tt_stack *stack)
     return stack->parent && stack->parent->serial == stack->parent_serial ? stack->parent : NULL;
 }
 
-/* Pushes a call of `section` under `parent` (NULL: the stack's own place). `*now` 0: the clock is read last. Inlined by
- * order, as is what calls it: with more code elsewhere in the module the compiler would make calls of them. */
-static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame *parent, tt_section *section,
-                                tt_pyframe *pyframe, uint32_t flags, uint64_t now)
+/* Puts a frame for a call on its stack. What is set here and by `tt_frame_link` is all that is read of any frame. NULL:
+ * there are too many. Inlined by order, as is what calls it: with more code elsewhere in the module the compiler would
+ * make calls of them. */
+static inline __attribute__((always_inline)) tt_frame *tt_frame_push(tt_recorder *recorder, tt_stack *stack, tt_ref node,
+                                uint64_t section, const tt_pyframe *pyframe, uint32_t flags)
 {
-    tt_ref node = tt_node_under(stack, section, parent);
-    if (TT_LIKELY(node) && !(flags & TT_FRAME_CALL)) tt_site_check(recorder, tt_node_at(recorder, node), section, pyframe);
     tt_frame *frame = tt_frame_make(recorder);
     if (TT_UNLIKELY(!frame)) {
-        tt_too_deep(recorder, stack);
+        tt_lose(recorder, recorder->frame_count < recorder->frame_cap ? TT_LOSS_MEMORY : TT_LOSS_FRAMES);
         return NULL;
     }
     frame->node = node;
@@ -131,13 +121,32 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
     frame->waits_open = 0;
     frame->flags = flags;
     frame->lane = stack->lane;
-    frame->section = tt_section_mark(section, flags);
-    frame->python_frame = (uint64_t)(uintptr_t)tt_pyframe_owner(pyframe);
+    frame->section = section;
+    frame->python_frame = (uint64_t)(uintptr_t)pyframe;
     frame->below = (uint64_t)(uintptr_t)stack->top;
     stack->top = frame;
     if (TT_UNLIKELY(flags & TT_FRAME_GENERATOR)) stack->suspended++;
+    return frame;
+}
+
+/* A call without a node: linked and left as any other, but it covers nobody and is not booked. */
+static void tt_open_lost(tt_recorder *recorder, const tt_stack *stack, tt_frame *frame, const tt_frame *parent,
+                         const tt_section *section, uint64_t now)
+{
+    tt_lose_call(recorder, section);
+    frame->home = parent ? tt_home_of(parent) : stack->home;
+    tt_frame_link(recorder, frame, parent ? parent : tt_bottom_parent(stack), now);
+}
+
+/* Pushes a call of `section` under `parent` (NULL: the stack's own place). `now` 0: the clock is read last. */
+static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *recorder, tt_stack *stack, tt_frame *parent, tt_section *section,
+                                tt_pyframe *pyframe, uint32_t flags, uint64_t now)
+{
+    tt_ref node = tt_node_under(stack, section, parent);
+    tt_frame *frame = tt_frame_push(recorder, stack, node, tt_section_mark(section, flags), tt_pyframe_owner(pyframe), flags);
+    if (TT_UNLIKELY(!frame)) return NULL;
     if (TT_UNLIKELY(!node)) {
-        tt_push_lost(recorder, frame, section);
+        tt_open_lost(recorder, stack, frame, parent, section, now ? now : tt_now(recorder));
         return frame;
     }
     if (TT_UNLIKELY(section->frame_flags) && tt_sample_enter(recorder, frame, section->frame_flags)) now = 0;
@@ -148,22 +157,39 @@ static inline __attribute__((always_inline)) tt_frame *tt_push(tt_recorder *reco
     return frame;
 }
 
+/* Notes the site of a call that has just been pushed. */
+static inline __attribute__((always_inline)) void tt_pushed(tt_section *section, const tt_frame *frame, tt_pyframe *pyframe)
+{
+    if (TT_LIKELY(frame && frame->node)) tt_site_check(section, frame->node, pyframe);
+}
+
 static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
 {
     if (TT_LIKELY(!tt_pyframe_may_sleep(pyframe))) return 0;
     return tt_pyframe_may_sleep(tt_pyframe_owner(pyframe)) ? TT_FRAME_GENERATOR : 0;
 }
 
+/* A call that there is no frame for: its leave is counted, too, and so is all that is entered until then. */
+static void tt_too_deep(tt_stack *stack)
+{
+    if (stack->too_deep++ == 0) stack->suspended++; /* sends leaves the slow way */
+}
+
 /* Pushes a call of `section` made now, with `flags` and what its Python frame adds to them. NULL: not recorded. */
-static inline __attribute__((always_inline)) tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, tt_stack **stack, uint32_t flags)
+static inline __attribute__((always_inline)) tt_frame *tt_enter_on(tt_recorder *recorder, tt_section *section, tt_stack **stack,
+                                tt_pyframe **pyframe, uint32_t flags)
 {
     PyThreadState *state = tt_thread_state();
     *stack = tt_stack_now(recorder, state);
     if (TT_UNLIKELY(!*stack)) return NULL;
     uint64_t now = tt_now(recorder); /* now: a new process may just have been given its file, which takes a millisecond */
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    if (!(flags & TT_FRAME_CALL)) flags |= tt_generator_flag(pyframe);
-    return tt_push(recorder, *stack, tt_frame_around(recorder, *stack, pyframe), section, pyframe, flags, now);
+    *pyframe = tt_pyframe_now(state);
+    if (!(flags & TT_FRAME_CALL)) flags |= tt_generator_flag(*pyframe);
+    tt_frame *frame = NULL;
+    if (TT_UNLIKELY((*stack)->suspended) && (*stack)->too_deep) tt_lose(recorder, TT_LOSS_FRAMES);
+    else frame = tt_push(recorder, *stack, tt_frame_around(recorder, *stack, *pyframe), section, *pyframe, flags, now);
+    if (TT_UNLIKELY(!frame)) tt_too_deep(*stack);
+    return frame;
 }
 
 static inline int tt_is_measured(const tt_section *section)
@@ -174,10 +200,12 @@ static inline int tt_is_measured(const tt_section *section)
 static inline void tt_enter(tt_section *section)
 {
     tt_stack *stack;
+    tt_pyframe *pyframe = NULL;
     if (!section->recorder->recording) return;
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
-    tt_enter_on(section->recorder, section, &stack, 0);
+    tt_frame *frame = tt_enter_on(section->recorder, section, &stack, &pyframe, 0);
     if (tt_is_measured(section)) tt_sample_done();
+    tt_pushed(section, frame, pyframe);
 }
 
 /* Whether leaving `frame` ends `inner`: it does unless a section between them sleeps, and inner with it. */
@@ -186,7 +214,7 @@ static int tt_ended_by(const tt_recorder *recorder, const tt_frame *inner, const
     while (inner && inner != frame) {
         int alone = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_HELD)) == TT_FRAME_SOFT; /* nobody else ends it */
         if (!alone && tt_asleep(inner, now)) return 0;
-        inner = inner->node ? tt_parent_frame(recorder, inner) : tt_below(inner);
+        inner = tt_parent_frame(recorder, inner);
     }
     return inner == frame;
 }
@@ -292,14 +320,16 @@ static inline tt_call tt_call_begin(tt_section *section)
 {
     tt_recorder *recorder = section->recorder;
     tt_call call = {NULL, NULL, 0, 0};
+    tt_pyframe *pyframe = NULL;
     if (!recorder->recording) return call;
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return call;
-    call.frame = tt_enter_on(recorder, section, &call.stack, TT_FRAME_CALL);
+    call.frame = tt_enter_on(recorder, section, &call.stack, &pyframe, TT_FRAME_CALL);
     if (TT_LIKELY(call.frame != NULL)) {
         call.serial = call.frame->serial;
         call.generation = recorder->generation;
     }
     if (tt_is_measured(section)) tt_sample_done();
+    if (section->node_flags & TT_NODE_TIMED) tt_pushed(section, call.frame, pyframe);
     return call;
 }
 
@@ -321,6 +351,18 @@ static inline void tt_call_end(tt_section *section, const tt_call *call)
     tt_stack_rest(call->stack);
 }
 
+/* The stage that is open here ends `now`, and one of `section` begins. */
+static inline __attribute__((always_inline)) tt_frame *tt_stage_on(tt_recorder *recorder, tt_section *section, tt_stack *stack,
+                                tt_pyframe *pyframe, uint64_t now)
+{
+    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
+    if (around && (around->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT) {
+        tt_pop(recorder, stack, around, now, TT_COMPLETE);
+        around = tt_frame_around(recorder, stack, pyframe);
+    }
+    return tt_push(recorder, stack, around, section, pyframe, TT_FRAME_SOFT | tt_generator_flag(pyframe), now);
+}
+
 /* From here on `section`: ends the stage before it with the same reading of the clock. */
 static inline __attribute__((always_inline)) void tt_stage(tt_section *section)
 {
@@ -330,15 +372,11 @@ static inline __attribute__((always_inline)) void tt_stage(tt_section *section)
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
-    if (TT_UNLIKELY(!stack)) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
-    if (around && (around->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT) {
-        tt_pop(recorder, stack, around, now, TT_COMPLETE);
-        around = tt_frame_around(recorder, stack, pyframe);
-    }
-    tt_push(recorder, stack, around, section, pyframe, TT_FRAME_SOFT | tt_generator_flag(pyframe), now);
+    tt_frame *frame = NULL;
+    if (TT_LIKELY(stack != NULL)) frame = tt_stage_on(recorder, section, stack, pyframe, now);
     if (tt_is_measured(section)) tt_sample_done();
+    tt_pushed(section, frame, pyframe);
 }
 
 #endif

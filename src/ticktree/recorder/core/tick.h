@@ -307,7 +307,7 @@ static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section
 {
     uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | held | tt_generator_flag(pyframe);
     tt_frame *tick = tt_push(recorder, stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, flags, now);
-    if (!tick || !tick->node) return NULL;
+    if (!tick || !tick->node) return tick;
     tt_loop *loop = tt_loop_of(recorder, tick->node);
     if (!loop) {
         tt_lose(recorder, TT_LOSS_MEMORY);
@@ -338,28 +338,27 @@ static void tt_tick(tt_section *section, double hz, uint64_t warmup)
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *tick = tt_tick_around(recorder, stack, section, pyframe);
+    tt_frame *tick = stack ? tt_tick_around(recorder, stack, section, pyframe) : NULL;
     int goes_on = tick && tt_stack_holding(stack->thread, tick) == stack;
     if (goes_on) tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
-    tt_tick_open(recorder, stack, section, pyframe, hz, warmup, goes_on, 0, now);
+    if (stack) tick = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, goes_on, 0, now);
     if (tt_is_measured(section)) tt_sample_done();
+    tt_pushed(section, tick, pyframe);
 }
 
 /* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
 static void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t serial, enum tt_ending ending)
 {
     tt_recorder *recorder = section->recorder;
-    if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
+    if (!recorder->recording || recorder->forked || !tick) return;
     uint64_t now = tt_now(recorder);
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_holding(tt_thread_here(recorder), tick);
-    if (!stack) return;
-    tt_tick_close(recorder, stack, tick, tt_pyframe_now(state), now, ending);
+    tt_thread *thread = tick->serial == serial ? tt_thread_here(recorder) : NULL;
+    tt_stack *stack = thread ? tt_stack_holding(thread, tick) : NULL;
+    if (stack) tt_tick_close(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), now, ending);
     if (tt_is_measured(section)) tt_sample_done();
-    tt_stack_rest(stack);
+    if (stack) tt_stack_rest(stack);
 }
 
 /* Ends what is open inside the loop's tick, but not the tick: what follows is no stage's time. */
@@ -367,25 +366,31 @@ static void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t ser
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
-    tt_stack *stack = tt_stack_holding(tt_thread_here(recorder), tick);
+    tt_thread *thread = tt_thread_here(recorder);
+    tt_stack *stack = thread ? tt_stack_holding(thread, tick) : NULL;
     if (stack) tt_unwind_to(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), tt_now(recorder), TT_COMPLETE);
 }
 
-/* A boundary of a loop object's own: one reading of the clock ends a tick and begins the next. */
-static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t serial, double hz, uint64_t warmup)
+/* A boundary of a loop object's own: one reading of the clock ends the tick `serial` and begins the next, whose serial
+ * it becomes. */
+static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t *serial, double hz, uint64_t warmup)
 {
     tt_recorder *recorder = section->recorder;
+    uint64_t ended = *serial;
+    *serial = 0;
     if (!recorder->recording) return NULL;
     uint64_t now = tt_now(recorder);
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return NULL;
     PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return NULL;
+    tt_stack *stack = tt_stack_now(recorder, state), *holder = NULL;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_stack *holder = tick && tick->serial == serial ? tt_stack_holding(stack->thread, tick) : NULL;
+    tt_frame *next = NULL;
+    if (stack && tick && tick->serial == ended) holder = tt_stack_holding(stack->thread, tick);
     if (holder) tt_tick_close(recorder, holder, tick, pyframe, now, TT_COMPLETE);
-    tt_frame *next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, TT_FRAME_HELD, now);
+    if (stack) next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, TT_FRAME_HELD, now);
+    if (next) *serial = next->serial;
     if (tt_is_measured(section)) tt_sample_done();
+    tt_pushed(section, next, pyframe);
     if (holder && holder != stack) tt_stack_rest(holder);
     return next;
 }

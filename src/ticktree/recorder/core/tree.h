@@ -81,7 +81,7 @@ static tt_ref tt_loop_around(tt_recorder *recorder, tt_ref parent)
 static tt_ref tt_node_make(tt_recorder *recorder, tt_ref parent, uint32_t name_id)
 {
     tt_node *above = tt_node_at(recorder, parent);
-    if (recorder->header->node_count >= recorder->header->node_cap || above->depth >= TT_DEPTH_CAP) return 0;
+    if (recorder->header->node_count >= recorder->header->node_cap || above->depth >= recorder->depth_cap) return 0;
     if (2 * (recorder->header->node_count + 1) > recorder->node_slots && !tt_index_grow(recorder)) return 0;
     tt_ref name = tt_name_ref(recorder, name_id);
     tt_node *node = name ? tt_node_new(recorder, name) : NULL;
@@ -108,14 +108,9 @@ static tt_ref tt_node_find_slowly(tt_section *section, tt_ref parent)
     tt_ref node = tt_index_get(recorder, (uint64_t)parent << 32 | section->name_id);
     if (!node) node = tt_node_make(recorder, parent, section->name_id);
     if (!node) return 0;
-    tt_node *record = tt_node_at(recorder, node);
-    record->flags |= section->node_flags;
+    tt_node_at(recorder, node)->flags |= section->node_flags;
     section->cached_parent = parent;
     section->cached_node = node;
-    if (section->node_flags & TT_NODE_TIMED && !record->site) {
-        record->site = 1;
-        tt_site_note(recorder, record, section);
-    }
     return node;
 }
 

@@ -26,15 +26,14 @@ static void tt_record_event(tt_recorder *recorder, const tt_stack *stack, tt_ref
 }
 
 /* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under `around` (NULL: the stack's own
- * place) that never covers it. */
-static void tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, tt_pyframe *pyframe, uint64_t ns,
-                            const tt_amounts *amounts)
+ * place) that never covers it. Returns its node; 0: there is none. */
+static tt_ref tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, uint64_t ns,
+                              const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
     tt_ref ref = tt_node_under(stack, section, around);
     tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
     if (node) {
-        tt_site_check(recorder, node, section, pyframe);
         tt_write_begin(&node->sequence);
         node->own += (int64_t)ns;
         node->concurrent += (int64_t)ns;
@@ -43,7 +42,8 @@ static void tt_record_under(tt_stack *stack, tt_frame *around, tt_section *secti
         tt_book(recorder, node, ns, ns, now);
         tt_write_end(&node->sequence);
         if (recorder->ring) tt_record_event(recorder, stack, ref, ns, now);
-    } else tt_lose(recorder, TT_LOSS_NODES);
+    } else tt_lose_call(recorder, section);
+    return ref;
 }
 
 /* The same under the open section. */
@@ -55,7 +55,8 @@ static void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amount
     tt_stack *stack = tt_stack_now(recorder, state);
     if (!stack) return;
     tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_record_under(stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, ns, amounts);
+    tt_ref ref = tt_record_under(stack, tt_frame_around(recorder, stack, pyframe), section, ns, amounts);
+    if (ref) tt_site_check(section, ref, pyframe);
     tt_stack_rest(stack);
 }
 

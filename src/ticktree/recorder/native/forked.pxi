@@ -13,17 +13,16 @@ cdef bint take_own_memory(Recorder recorder) except *:
     if recorder.core.arena.fd < 0 and recorder.child_file is None:
         return was_recording  # memory of the process's own was copied by the fork: it goes on
     cdef tt_header old = recorder.core.header[0]
-    recorder.core.recording = False
+    tt_leave_memory(recorder.core)
+    recorder.path_of_file = None
+    recorder.texts, recorder.gauges, recorder.watched = {}, {}, {}
+    recorder.remote_nodes = 0
     path, limit, identity = recorder.child_file() if recorder.child_file is not None else (None, 1 << 40, (0, 0, ""))
     encoded = os.fsencode(path) if path is not None else b""
-    tt_forget_threads(recorder.core)
     if tt_arena_open(&recorder.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
         if tt_arena_open(&recorder.core.arena, NULL, 0) != 1:
             return False
     recorder.path_of_file = path if recorder.core.arena.fd >= 0 else None
-    recorder.texts, recorder.gauges, recorder.watched = {}, {}, {}
-    recorder.remote_nodes = 0
-    tt_forget_places(recorder.core)
     tt_header_write(recorder.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
     recorder._sign(identity)
     recorder.core.header.parent_pid, recorder.core.header.parent_start = old.pid, old.process_start

@@ -3,10 +3,12 @@
 
 cdef object gauge_at(Recorder recorder, str text):
     """Where a gauge's record is, made at need; None where there is no room."""
+    cdef tt_gauge* record = NULL
     made = recorder.gauges.get(text)
     if made is not None:
         return made
-    record = NULL if len(recorder.gauges) >= TT_NAME_CAP else tt_gauge_make(recorder.core, name_id_of(recorder, text))
+    if len(recorder.gauges) < recorder.core.name_cap:
+        record = tt_gauge_make(recorder.core, name_id_of(recorder, text))
     if record == NULL:
         tt_lose(recorder.core, TT_LOSS_MEMORY)
         return None

@@ -43,8 +43,7 @@ cdef class Loop:
         if self.pace.kind != TT_PACE_NONE:
             self._keep_pace()
         self._forget_other_memory()
-        self.tick = tt_loop_boundary(&self.section.core, self.tick, self.serial, self.hz, self.warmup)
-        self.serial = self.tick.serial if self.tick != NULL else 0
+        self.tick = tt_loop_boundary(&self.section.core, self.tick, &self.serial, self.hz, self.warmup)
         self.generation = self.section.core.recorder.generation
         if self.ages is not None:
             self.ages.hold(self.tick, self.serial)

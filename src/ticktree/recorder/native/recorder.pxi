@@ -36,6 +36,7 @@ cdef class Recorder:
         if self.core == NULL:
             raise MemoryError
         self.core.arena.fd = -1
+        self.core.name_cap, self.core.frame_cap, self.core.depth_cap = TT_NAME_CAP, TT_FRAME_CAP, TT_DEPTH_CAP
         self.core.events_asked = min(timeline, TT_EVENTS_MOST)
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
@@ -52,7 +53,7 @@ cdef class Recorder:
         set_tt_recorders_head(self.core)
 
     def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096,
-             timeline=0):
+             name_cap=TT_NAME_CAP, frame_cap=TT_FRAME_CAP, depth_cap=TT_DEPTH_CAP, timeline=0):
         """Gives the recorder its memory, once.
 
         Args:
@@ -62,6 +63,9 @@ cdef class Recorder:
             identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
                 another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
+            name_cap: Distinct names at most; calls by others have no node.
+            frame_cap: Calls that are open at a time, at most; others are counted and nothing else.
+            depth_cap: How deep a node may be; deeper calls have none.
             timeline: Of how many completed calls to keep start and end, the last ones, here and in forked children.
 
         Raises:
@@ -76,6 +80,7 @@ cdef class Recorder:
             if identity[0]:  # it had memory before it had a run: now there is who it belongs to
                 self._sign(identity)
             return
+        self.core.name_cap, self.core.frame_cap, self.core.depth_cap = name_cap, frame_cap, depth_cap
         if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
             scale_of_clock = tt_clock_scale(self.core.clock)
         cdef bytes encoded = os.fsencode(path) if path is not None else b""
@@ -276,6 +281,8 @@ cdef class Recorder:
 
     def set_costs(self, inner_ticks, outer_ticks):
         """Notes what a section costs here: what it records of itself, and what it adds unseen to its parent."""
+        if self.core.header == NULL or self.core.forked:
+            return
         self.core.header.inner_cost = max(0, int(inner_ticks * 256))
         self.core.header.outer_cost = max(0, int(outer_ticks * 256))
 
@@ -424,7 +431,7 @@ cdef class Recorder:
         if known is not None:
             return known
         notice_hand(self)
-        name_id = name_id_of(self, text) if len(self.by_name) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text) if len(self.by_name) < self.core.name_cap else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
         return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
@@ -440,7 +447,7 @@ cdef class Recorder:
         # A recorded duration is in nanoseconds, a section in ticks: the same name is two nodes, which readers add.
         # So are what two clocks measured, which readers keep apart.
         kind = node_flags & (TT_NODE_NS | TT_NODE_ON_DEVICE | TT_NODE_REMOTE)
-        name_id = name_id_of(self, text, kind) if len(self.by_ask) < TT_NAME_CAP else TT_NAMELESS
+        name_id = name_id_of(self, text, kind) if len(self.by_ask) < self.core.name_cap else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
         if node_flags & TT_NODE_NS:

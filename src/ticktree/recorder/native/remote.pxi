@@ -88,7 +88,8 @@ cdef class Watch:
                 return
             passed = tt_since(core, frame.start)
             covered = tt_since(core, above.cover_start) if above.active == 1 else 0
-            self._add(found, frame.node, passed, passed - min(passed, covered))
+            if frame.node:
+                self._add(found, frame.node, passed, passed - min(passed, covered))
             frame = above
 
     cdef _add(self, dict found, tt_ref ref, uint64_t ticks, uint64_t concurrent):

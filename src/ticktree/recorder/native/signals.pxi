@@ -92,7 +92,7 @@ cdef uint32_t channel_id(Recorder recorder, object name) noexcept:
         if known is None:
             text = name_text(name)
             known = name_id_of(recorder, text)
-            if len(recorder.channel_ids) < TT_NAME_CAP:
+            if len(recorder.channel_ids) < recorder.core.name_cap:
                 recorder.channel_ids[text] = known
         return known
     except Exception:
