@@ -373,6 +373,15 @@ def test_nested_runs_are_two_runs(here: CommandLine) -> None:
     assert "outer" in ticktree.load(here.runs()[0]).root.children
 
 
+@pytest.mark.parametrize("status", [0, 3])
+def test_pythoninspect_is_the_programs_affair_alone(status: int, here: CommandLine) -> None:
+    here.env["PYTHONINSPECT"] = "1"
+    here.write("train.py", f"import os\nprint('done', flush=True)\nos._exit({status})")
+    done = here.ticktree("run", "--quiet", "train.py", status=status)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    assert here.ticktree("list").stderr == ""
+
+
 def test_what_is_worth_doing_is_printed_last(here: CommandLine) -> None:
     here.write("train.py", STRAGGLES)
     done = here.ticktree("run", "train.py")

@@ -303,3 +303,38 @@ def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_sessio
     assert calls(run.profile()) == {"start": 1, "start/child": 1}
     assert run.profile().losses == {"processes_outlived_run": 1}
     assert os.listdir(tmp_path / "memory") != []  # noqa: PTH208 - the user's own directory stays
+
+
+def test_what_a_preparation_does_to_the_environment_reaches_the_program_and_the_program_its_section(
+    start_method, calls
+):
+    profile = start_method(
+        """
+        def prepare():
+            os.environ["FRUIT"] = "kiwi"
+            os.environ.pop("VEGETABLE")
+
+        def main():
+            os.environ["VEGETABLE"] = "leek"
+            told = "print(os.environ.get('FRUIT'), os.environ.get('VEGETABLE'))"
+            with ticktree.section("run"):
+                done = subprocess.run(program("child", 2, told), preexec_fn=prepare, capture_output=True, check=True)
+            assert done.stdout == b"kiwi None\\n", done.stdout
+        """
+    )
+    assert calls(profile) == {"run": 1, "run/child": 2}
+
+
+def test_a_preparation_may_lead_the_program_out_of_the_run(start_method, calls):
+    profile = start_method(
+        """
+        def prepare():
+            os.environ.pop("TICKTREE_PARENT", None)
+            os.environ["TICKTREE_RUN"] = ""
+
+        def main():
+            with ticktree.section("run"):
+                subprocess.run(program("child", 2), preexec_fn=prepare, check=True)
+        """
+    )
+    assert calls(profile) == {"run": 1}

@@ -5,9 +5,12 @@ What goes wrong is one clear line on standard error and exit status 2.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 
 def main() -> None:
@@ -22,7 +25,20 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         status = 130
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else 0
+    if sys.flags.inspect:
+        _end_without_prompt(status)
     sys.exit(status)
+
+
+def _end_without_prompt(status: int | None) -> NoReturn:
+    """End the process where PYTHONINSPECT, which is for the program, would have Python print our end and go on."""
+    atexit._run_exitfuncs()
+    with suppress(OSError, AttributeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status or 0)
 
 
 def _status() -> int | None:

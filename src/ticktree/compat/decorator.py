@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ticktree.recorder import OFF_FOR_GOOD, Recorder
 from ticktree.recorder import timed as timed_by
+from ticktree.recorder.wrapping import leaving_no_frames
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -71,6 +72,7 @@ def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[...,
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
+        @leaving_no_frames
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
             return await variants.now()(*args, **kwargs)
 
@@ -78,12 +80,14 @@ def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[...,
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
+        @leaving_no_frames
         def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             return (yield from variants.now()(*args, **kwargs))
 
         return generator
 
     @functools.wraps(function, assigned=_assigned(function))
+    @leaving_no_frames
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return variants.now()(*args, **kwargs)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ticktree.recorder import drop_own_frames
 from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
@@ -70,7 +71,11 @@ class StandIn:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it, in its section."""
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except BaseException:
+            drop_own_frames()
+            raise
 
     def __getattr__(self, name: str) -> Any:
         if name == "__wrapped__":

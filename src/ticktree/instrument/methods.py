@@ -10,6 +10,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
+from ticktree.recorder import drop_own_frames
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -32,7 +33,11 @@ class StandIn:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls it."""
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except BaseException:
+            drop_own_frames()
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -58,15 +63,19 @@ class Method(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls it."""
         guard = self._guard
-        section = None if guard.is_open else self._sections(args[0] if args else None)
-        if section is None:
-            return self._function(*args, **kwargs)
-        guard.is_open = True
         try:
-            with section:
+            section = None if guard.is_open else self._sections(args[0] if args else None)
+            if section is None:
                 return self._function(*args, **kwargs)
-        finally:
-            guard.is_open = False
+            guard.is_open = True
+            try:
+                with section:
+                    return self._function(*args, **kwargs)
+            finally:
+                guard.is_open = False
+        except BaseException:
+            drop_own_frames()
+            raise
 
     def __reduce__(self) -> Any:
         return copy.copy, (self._function,)  # of a function: itself

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ticktree.recorder.imports import when_imported
+from ticktree.recorder.wrapping import stand_for
 
 _ABSENT = object()
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 
 
 class Patches:
@@ -23,12 +25,17 @@ class Patches:
         self._undo.append(when_imported(module, done))
 
     def wrap(self, owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
-        """Replaces a function of a class or a module by `make(function)`; none where there is none of that name."""
+        """Replaces a function of a class or a module by `make(function)`; none where there is none of that name.
+
+        Nor where the class cannot be changed: one that is written in C.
+        """
         original = vars(owner).get(name, _ABSENT)
         function = original.__func__ if isinstance(original, staticmethod) else original
-        if not callable(function):
+        if not callable(function) or (isinstance(owner, type) and owner.__flags__ & _IMMUTABLE):
             return
-        wrapper = functools.wraps(function)(make(function))
+        made = make(function)
+        is_python = isinstance(made, FunctionType)
+        wrapper = stand_for(function, made) if is_python else functools.wraps(function)(made)
         self.put(owner, name, staticmethod(wrapper) if isinstance(original, staticmethod) else wrapper)
 
     def wrap_at(self, module: ModuleType, path: str, make: Callable[[Any], Callable[..., Any]]) -> None:
@@ -37,6 +44,17 @@ class Patches:
         kind = getattr(module, owner, None)
         if isinstance(kind, type):
             self.wrap(kind, name, make)
+
+    def wrap_own(self, module: ModuleType, path: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        """Replaces a function or `Class.method` that a module itself defines.
+
+        What another library has put there instead (gevent, eventlet, a test's double) is left alone: nothing is known
+        of it.
+        """
+        owner, _, name = path.rpartition(".")
+        known = getattr(module, owner or name, None)
+        if getattr(known, "__module__", None) == module.__name__:
+            self.wrap(known if owner else module, name, make)
 
     def put(self, owner: Any, name: str, ours: Any) -> None:
         """Puts `ours` in the place of an attribute of a class or a module, or where there was none."""

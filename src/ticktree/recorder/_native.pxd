@@ -13,6 +13,12 @@ cdef extern from "Python.h":
     object PyMethod_New(object function, object instance)
     object PyObject_Call(object function, object args, PyObject* kwargs)
 
+    PyObject* PyErr_GetHandledException()
+
+cdef extern from "core/traceback.h":
+    PyObject* tt_own_folder
+    void tt_drop_own_entries(PyObject*)
+
 cdef extern from "core/builtins.h" nogil:
     ctypedef uint32_t tt_ref
     ctypedef PyObject** tt_args  # PyObject* const*, which Cython cannot say

@@ -7,7 +7,8 @@ from), idle.pxi (calls of them that do nothing), unmarked.pxi (ticks of programs
 ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
 process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi
 (work for other processes' sections), attended.pxi (sections that others are told of), forked.pxi (a child's own
-memory), devices.pxi (whose memory others read), copying.pxi (for readers), focus.pxi (a program's own call tree).
+memory), devices.pxi (whose memory others read), copying.pxi (for readers), focus.pxi (a program's own call tree),
+traceback.pxi (what tracebacks show).
 """
 
 cimport cython
@@ -50,4 +51,5 @@ include "native/devices.pxi"
 include "native/process.pxi"
 include "native/copying.pxi"
 include "native/focus.pxi"
+include "native/traceback.pxi"
 include "native/callbacks.pxi"

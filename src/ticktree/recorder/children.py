@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -47,6 +48,9 @@ _RUN = os.fsencode(f"{RUN_VARIABLE}=")
 _PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
 _ORIGINAL = "_ticktree_original"  # on a wrapper: what it is around
 _PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
+
+# Where `fork_exec` takes what `subprocess` calls `preexec_fn`.
+_PREPARE = 21
 
 # It keeps track of shared memory for multiprocessing, and of nothing that anybody would measure.
 _HELPER = b"resource_tracker import main"
@@ -184,9 +188,21 @@ def _fork_exec(fork_exec: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if place is not None:
             entries = environment() if args[5] is None else args[5]
             led = _alone(entries) if _is_helper(args[0]) else _led(entries, place)
-            if led is not None:
+            prepare = args[_PREPARE] if args[5] is None and len(args) > _PREPARE else None
+            if led is not None and prepare is not None:  # which may change the environment
+                args = (*args[:_PREPARE], partial(_prepared, prepare, place), *args[_PREPARE + 1 :])
+            elif led is not None:
                 args = (*args[:5], led, *args[6:])
     return fork_exec(*args, **kwargs)
+
+
+def _prepared(prepare: Callable[[], Any], place: bytes) -> None:
+    """In the child, before it becomes its program: what the caller has it do there, and then our entries."""
+    prepare()
+    with suppress(Exception):  # whatever it is, the program's child is to be started
+        entries = environment()
+        for entry in set(_led(entries, place) or ()).difference(entries):
+            os.putenv(*entry.split(b"=", 1))
 
 
 def _is_helper(command: Any) -> bool:
@@ -214,7 +230,9 @@ def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if mapping is None or not usual or not args[1]:
         return _last_words(execv, *args, **kwargs)
     execve = getattr(os.execve, _ORIGINAL, os.execve)
-    return _last_words(execve, *args, mapping)
+    with suppress(OSError):
+        return _last_words(execve, *args, mapping)
+    return execv(*args)  # which cannot either, and says so in its own words
 
 
 def _execve(execve: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

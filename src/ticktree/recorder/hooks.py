@@ -58,7 +58,8 @@ def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
 
 
 def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -> None:
-    thread._ticktree_origins = origins(path=True)
+    with suppress(Exception):  # of a subclass, anything may be: its own `__setattr__` is not asked
+        object.__setattr__(thread, "_ticktree_origins", origins(path=True))
     start(thread, *args, **kwargs)
 
 
@@ -74,7 +75,8 @@ def _create_task(create: Callable[..., Any], loop: Any, *args: Any, **kwargs: An
     given = origins()
     context = kwargs.get("context")
     if context is not None:
-        with suppress(RuntimeError):  # it is running: tasks that share a context cannot be told apart
+        # It is running, and tasks that share a context cannot be told apart; or it is no context.
+        with suppress(Exception):
             context.run(_mark, given)
         return create(loop, *args, **kwargs)
     tokens = _mark(given)

@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from ticktree.recorder._native import drop_own_frames
+
 
 class _Awaited:
     """Who is to be called of one module: before it is made, and when it is there."""
@@ -80,14 +82,22 @@ class _Loader:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         self._finder.begins(self._name)
-        module: ModuleType | None = self._loader.create_module(spec)
+        try:
+            module: ModuleType | None = self._loader.create_module(spec)
+        except BaseException:
+            drop_own_frames()
+            raise
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._loader  # what the module is to see as its own
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+        try:
+            self._loader.exec_module(module)
+        except BaseException:
+            drop_own_frames()
+            raise
         # Only now: many a program asks whether there is such a module, and imports it later; or it fails, and is
         # imported again.
         self._finder.is_there(self._name, module)

@@ -7,7 +7,14 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, overload
 
-from ticktree.recorder._native import AttendedSection, Recorder, Section, TimedFunction, mark_by_hand
+from ticktree.recorder._native import (
+    AttendedSection,
+    Recorder,
+    Section,
+    TimedFunction,
+    drop_own_frames,
+    mark_by_hand,
+)
 from ticktree.recorder.off import OFF_FOR_GOOD
 from ticktree.recorder.site import site_of
 
@@ -94,8 +101,12 @@ def in_section(function: Callable[..., Any], section: Section) -> Any:
 def _timed_plain(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with section:
-            return function(*args, **kwargs)
+        try:
+            with section:
+                return function(*args, **kwargs)
+        except BaseException:
+            drop_own_frames()
+            raise
 
     return wrapper
 
@@ -103,8 +114,12 @@ def _timed_plain(function: Callable[..., Any], section: Timer) -> Callable[..., 
 def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with section:
-            return await function(*args, **kwargs)
+        try:
+            with section:
+                return await function(*args, **kwargs)
+        except BaseException:
+            drop_own_frames()
+            raise
 
     return wrapper
 
@@ -114,22 +129,27 @@ def timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        generator = function(*args, **kwargs)
-        resume, value = generator.send, None
-        while True:
-            try:
-                with section:
-                    item = resume(value)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                resume, value = generator.send, (yield item)
-            except GeneratorExit:
-                with section:
-                    generator.close()
-                raise
-            except BaseException as error:
-                resume, value = generator.throw, error
+        try:
+            generator = function(*args, **kwargs)
+            resume, value = generator.send, None
+            while True:
+                try:
+                    with section:
+                        item = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    resume, value = generator.send, (yield item)
+                except GeneratorExit:
+                    with section:
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    drop_own_frames()
+                    resume, value = generator.throw, error
+        except BaseException:
+            drop_own_frames()
+            raise
 
     return wrapper
 
@@ -137,21 +157,26 @@ def timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..
 def _timed_async_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        generator = function(*args, **kwargs)
-        resume, value = generator.asend, None
-        while True:
-            try:
-                with section:
-                    item = await resume(value)
-            except StopAsyncIteration:
-                return
-            try:
-                resume, value = generator.asend, (yield item)
-            except GeneratorExit:
-                with section:
-                    await generator.aclose()
-                raise
-            except BaseException as error:
-                resume, value = generator.athrow, error
+        try:
+            generator = function(*args, **kwargs)
+            resume, value = generator.asend, None
+            while True:
+                try:
+                    with section:
+                        item = await resume(value)
+                except StopAsyncIteration:
+                    return
+                try:
+                    resume, value = generator.asend, (yield item)
+                except GeneratorExit:
+                    with section:
+                        await generator.aclose()
+                    raise
+                except BaseException as error:
+                    drop_own_frames()
+                    resume, value = generator.athrow, error
+        except BaseException:
+            drop_own_frames()
+            raise
 
     return wrapper

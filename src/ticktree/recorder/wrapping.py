@@ -3,8 +3,70 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from ticktree.recorder._native import drop_own_frames
+
+# As in inspect, whose import costs more than all of ticktree's.
+_CO_GENERATOR, _CO_COROUTINE = 0x20, 0x80
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def stand_for(function: Any, call: Any) -> Callable[..., Any]:
+    """Return what stands for `function` by calling `call`: ticktree's frames are in no traceback of what it raises.
+
+    It is of the kind that `call` is of: a function, a coroutine function or a generator function.
+    """
+    # What Python says of arguments that do not fit names the function.
+    call.__qualname__ = getattr(function, "__qualname__", call.__qualname__)
+    return functools.wraps(function)(leaving_no_frames(call))
+
+
+def leaving_no_frames(call: Function) -> Function:
+    """Make a function one whose frames, and ticktree's below it, are in no traceback of what it raises.
+
+    Its arguments are let go of then: an exception may keep its callers' frames, and an argument the exception. Those that
+    do not fit are refused by a coroutine or a generator as it begins, not as it is made.
+    """
+    made: Any = functools.wraps(call)(_leaving_none(call))
+    return made  # type: ignore[no-any-return]
+
+
+def _leaving_none(call: Any) -> Callable[..., Any]:
+    if call.__code__.co_flags & _CO_COROUTINE:
+
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await call(*args, **kwargs)
+            except BaseException:
+                del args, kwargs
+                drop_own_frames()
+                raise
+
+        return coroutine
+    if call.__code__.co_flags & _CO_GENERATOR:
+
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            try:
+                return (yield from call(*args, **kwargs))
+            except BaseException:
+                del args, kwargs
+                drop_own_frames()
+                raise
+
+        return generator
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except BaseException:
+            del args, kwargs
+            drop_own_frames()
+            raise
+
+    return wrapper
 
 
 def wrap(owner: Any, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
@@ -17,7 +79,12 @@ def wrap(owner: Any, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
 
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return hook(original, *args, **kwargs)
+        try:
+            return hook(original, *args, **kwargs)
+        except BaseException:
+            del args, kwargs
+            drop_own_frames()
+            raise
 
     def undo() -> None:
         # Somebody may have wrapped it again meanwhile; theirs then stays, and ours under it does no harm.

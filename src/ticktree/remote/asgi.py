@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from ticktree.recorder import drop_own_frames
+from ticktree.recorder.wrapping import leaving_no_frames
 from ticktree.remote.served import Requests, Served
 from ticktree.remote.trace_context import Context, came_with
 
@@ -29,17 +31,26 @@ class ServerTiming:
         self.app = app
         self._requests = Requests(app)
 
+    # With these very arguments: servers find out by calling it what kind of application it is.
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serves one connection of the server's."""
+        try:
+            if scope["type"] != "http" or not self._requests.recorder.recording:
+                await self.app(scope, receive, send)
+            else:
+                await self._serve(scope, receive, send)
+        except BaseException:
+            drop_own_frames()
+            raise
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         requests = self._requests
-        if scope["type"] != "http" or not requests.recorder.recording:
-            await self.app(scope, receive, send)
-            return
         name = requests.name(scope["method"], scope["path"])
         queued_ns = _queued_ns(requests)
         with requests.section(name):
             served = Served(requests.recorder, name, queued_ns, _context(scope))
 
+            @leaving_no_frames
             async def sending(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     said = served.said()

@@ -10,7 +10,8 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from ticktree.recorder import Section
+from ticktree.recorder import Section, drop_own_frames
+from ticktree.recorder.wrapping import leaving_no_frames
 from ticktree.remote.served import Requests, Served, since
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import Context, came_with
@@ -42,6 +43,7 @@ class _Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
     def __init__(self) -> None:
         self._requests = Requests(server_timing)
 
+    @leaving_no_frames
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         handler = continuation(details)
         if handler is None or not self._requests.recorder.recording:
@@ -53,6 +55,7 @@ class _AioInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     def __init__(self) -> None:
         self._requests = Requests(aio_server_timing)
 
+    @leaving_no_frames
     async def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         handler = await continuation(details)
         if handler is None or not self._requests.recorder.recording:
@@ -110,6 +113,7 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
                 served.over()
         return following(context, section, served, responses)
 
+    @leaving_no_frames
     def following(context: Any, section: Section, served: Served, responses: Iterator[Any]) -> Iterator[Any]:
         try:
             while True:
@@ -128,12 +132,13 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
             if close is not None:
                 close()
 
-    return stream if handler.response_streaming else unary
+    return leaving_no_frames(stream if handler.response_streaming else unary)
 
 
 def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
     behaviour, name, trace = _behaviour(handler), details.method, _context(details)
 
+    @leaving_no_frames
     async def unary(request: Any, context: Any) -> Any:
         with requests.section(name):
             served = Served(requests.recorder, name, None, trace)
@@ -162,6 +167,9 @@ def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any],
                     finally:
                         served.over()
                 yield response
+        except BaseException:
+            drop_own_frames()
+            raise
         finally:
             _say(context, served)
             await responses.aclose()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ticktree.recorder.wrapping import leaving_no_frames
 from ticktree.remote.served import Requests, Served
 from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import came
@@ -27,6 +28,7 @@ class ServerTiming:
         self.app = app
         self._requests = Requests(app)
 
+    @leaving_no_frames
     def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         """Serves one request."""
         requests = self._requests
@@ -39,6 +41,7 @@ class ServerTiming:
         with requests.section(name):
             served = Served(requests.recorder, name, context=context)
 
+            @leaving_no_frames
             def starting(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
                 nonlocal started
                 started = True
@@ -66,6 +69,7 @@ class _Later:
     def __iter__(self) -> _Later:
         return self
 
+    @leaving_no_frames
     def __next__(self) -> bytes:
         with self._section:
             self._served.again()
@@ -76,6 +80,7 @@ class _Later:
             finally:
                 self._served.over()
 
+    @leaving_no_frames
     def close(self) -> None:
         """Closes the body, as servers do when all is sent."""
         close = getattr(self._body, "close", None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
 from ticktree.instrument.methods import StandIn
 from ticktree.instrument.patches import Patches
+from ticktree.recorder import drop_own_frames
 from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
@@ -62,12 +63,15 @@ class _Share(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         env, running = (args[0] if args else None), self._running
         around = running.env
-        if env is None or around is env:
-            return self._function(*args, **kwargs)
-        running.env = env
         try:
+            if env is None or around is env:
+                return self._function(*args, **kwargs)
+            running.env = env
             with self._section_of(type(env).__name__):
                 return self._function(*args, **kwargs)
+        except BaseException:
+            drop_own_frames()
+            raise
         finally:
             running.env = around
 

@@ -15,6 +15,7 @@ from ticktree.instrument.ray.waiting import CHANNEL
 from ticktree.recorder import Channel
 from ticktree.recorder._native import call_under, follow, origin_under
 from ticktree.recorder.site import NO_SITE
+from ticktree.recorder.wrapping import leaving_no_frames
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -70,6 +71,7 @@ class Work:
         is_left = inspect.isasyncgenfunction(method) or (names is not None and names[1].startswith("__ray_"))
 
         @functools.wraps(function)
+        @leaving_no_frames
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             word = kwargs.pop(KEY, None)
             if is_left or not self._ready(kind):
@@ -140,6 +142,7 @@ class _Call:
             return self._in_sections(function, *args, **kwargs)
         return self._under(self._in_sections, function, *args, **kwargs)
 
+    @leaving_no_frames
     async def awaited(self, coroutine: Any) -> Any:
         """Runs a coroutine."""
         self._hang_task()
@@ -149,6 +152,7 @@ class _Call:
             finally:
                 self._work.done(self._names[-1])
 
+    @leaving_no_frames
     def relayed(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """A generator runs while it is asked for an item: each time is a call."""
         end = object()

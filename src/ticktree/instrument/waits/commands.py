@@ -32,5 +32,5 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    patches.wrap(module.Popen, "wait", make_wait)
-    patches.wrap(module.Popen, "communicate", make_communicate)
+    patches.wrap_own(module, "Popen.wait", make_wait)
+    patches.wrap_own(module, "Popen.communicate", make_communicate)

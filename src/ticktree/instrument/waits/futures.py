@@ -20,16 +20,13 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_result(result: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if self.done():
-                return result(self, timeout)
-            # What it raises may be the work's own exception: waited for, and come.
-            outcome = getting.call(_outcome, (self, result, timeout), id(self), lambda _: self.done())
-            if outcome[1] is not None:
-                try:
-                    raise outcome[1]
-                finally:
-                    del outcome, self  # or the exception would keep itself alive
-            return outcome[0]
+            try:
+                if self.done():
+                    return result(self, timeout)
+                # What it raises may be the work's own exception: waited for, and come.
+                return getting.call(result, (self, timeout), id(self), _came(self), raising=True)
+            finally:
+                del self  # or the exception, which its future has, would keep itself alive
 
         return wrapper
 
@@ -40,16 +37,11 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    patches.wrap(module.Future, "result", make_result)
-    patches.wrap(module.Future, "exception", make_result)
-    patches.wrap(module.Future, "set_result", make_set)
-    patches.wrap(module.Future, "set_exception", make_set)
+    patches.wrap_own(module, "Future.result", make_result)
+    patches.wrap_own(module, "Future.exception", make_result)
+    patches.wrap_own(module, "Future.set_result", make_set)
+    patches.wrap_own(module, "Future.set_exception", make_set)
 
 
-def _outcome(
-    future: Any, result: Callable[..., Any], timeout: float | None
-) -> tuple[Any, BaseException | None]:
-    try:
-        return result(future, timeout), None
-    except BaseException as error:
-        return None, error
+def _came(future: Any) -> Callable[[Any], bool]:
+    return lambda _: future.done()

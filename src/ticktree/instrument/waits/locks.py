@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.recorder import Channel, Wait
+from ticktree.recorder import Channel, Wait, drop_own_frames
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
@@ -60,9 +60,9 @@ def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -
 
         return wrapper
 
-    patches.wrap(module.SemLock, "_make_methods", make_methods)
-    patches.wrap(module.SemLock, "__enter__", make_enter)
-    patches.wrap(module.SemLock, "__exit__", make_exit)
+    patches.wrap_own(module, "SemLock._make_methods", make_methods)
+    patches.wrap_own(module, "SemLock.__enter__", make_enter)
+    patches.wrap_own(module, "SemLock.__exit__", make_exit)
 
 
 def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -82,8 +82,8 @@ def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -
 
         return wrapper
 
-    patches.wrap(module.Condition, "wait", make_wait)
-    patches.wrap(module.Condition, "notify", make_notify)
+    patches.wrap_own(module, "Condition.wait", make_wait)
+    patches.wrap_own(module, "Condition.notify", make_notify)
 
 
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -103,8 +103,8 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
         return wrapper
 
-    patches.wrap(module.Event, "wait", make_wait)
-    patches.wrap(module.Event, "set", make_set)
+    patches.wrap_own(module, "Event.wait", make_wait)
+    patches.wrap_own(module, "Event.set", make_set)
 
 
 def _key_of_condition(condition: Any) -> Key:
@@ -120,13 +120,17 @@ def _acquire_of(lock: Any, acquiring: Wait) -> Callable[..., bool]:
     key = key_of(lock)
 
     def wrapper(block: bool = True, timeout: float | None = None) -> bool:
-        # One that is free costs no more than it did.
-        if acquire(False):
-            return True
-        if not block:
-            return False
-        taken: bool = acquiring.call(acquire, (True, timeout), key, bool)
-        return taken
+        try:
+            # One that is free costs no more than it did.
+            if acquire(False):
+                return True
+            if not block:
+                return False
+            taken: bool = acquiring.call(acquire, (True, timeout), key, bool)
+            return taken
+        except BaseException:
+            drop_own_frames()
+            raise
 
     return wrapper
 
@@ -136,7 +140,11 @@ def _release_of(lock: Any, locks: Channel) -> Callable[[], None]:
     key = key_of(lock)
 
     def wrapper() -> None:
-        locks.signal(key)
-        release()
+        try:
+            locks.signal(key)
+            release()
+        except BaseException:
+            drop_own_frames()
+            raise
 
     return wrapper

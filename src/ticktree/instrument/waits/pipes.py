@@ -22,12 +22,12 @@ _NEAR, _FAR = "_ticktree_near", "_ticktree_far"
 
 def inode(connection: Any) -> int | None:
     """Of this end of a pipe; None where it is closed."""
-    known: int | None = connection.__dict__.get(_NEAR)
-    if known is not None:
-        return known
     try:
+        known: int | None = connection.__dict__.get(_NEAR)
+        if known is not None:
+            return known
         found = os.fstat(connection.fileno()).st_ino
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):
         return None
     setattr(connection, _NEAR, found)
     return found
@@ -75,8 +75,8 @@ def _wrap_receiving(patches: Patches, arrivals: Channel, module: ModuleType) -> 
 
         return wrapper
 
-    patches.wrap(module.Connection, "_recv_bytes", make_receive)
-    patches.wrap(module._ConnectionBase, "poll", make_poll)
+    patches.wrap_own(module, "Connection._recv_bytes", make_receive)
+    patches.wrap_own(module, "_ConnectionBase.poll", make_poll)
 
 
 def _wrap_sending(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
@@ -102,8 +102,8 @@ def _wrap_sending(patches: Patches, arrivals: Channel, module: ModuleType) -> No
 
         return wrapper
 
-    patches.wrap(module.Connection, "_send_bytes", make_send)
-    patches.wrap(module, "Pipe", make_pipe)
+    patches.wrap_own(module, "Connection._send_bytes", make_send)
+    patches.wrap_own(module, "Pipe", make_pipe)
 
 
 def _wrap_several(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
@@ -119,7 +119,7 @@ def _wrap_several(patches: Patches, arrivals: Channel, module: ModuleType) -> No
 
         return wrapper
 
-    patches.wrap(module, "wait", make_wait)
+    patches.wrap_own(module, "wait", make_wait)
 
 
 def _remember(recorder: Recorder, one: Any, other: Any) -> None:

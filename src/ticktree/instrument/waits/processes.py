@@ -29,7 +29,8 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_bootstrap(bootstrap: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._parent_pid != installed_in:  # else it is a fork of us, and has our path
+            # Else it is a fork of us, and has our path.
+            if getattr(self, "_parent_pid", None) != installed_in:
                 recorder.start_from(starts, _key(self))
             try:
                 return bootstrap(self, *args, **kwargs)
@@ -44,15 +45,15 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    patches.wrap(module.BaseProcess, "start", make_start)
-    patches.wrap(module.BaseProcess, "_bootstrap", make_bootstrap)
-    patches.wrap(module.BaseProcess, "join", make_join)
+    patches.wrap_own(module, "BaseProcess.start", make_start)
+    patches.wrap_own(module, "BaseProcess._bootstrap", make_bootstrap)
+    patches.wrap_own(module, "BaseProcess.join", make_join)
 
 
 def _key(process: Any) -> tuple[int, ...]:
     """The same in the process and in who started it."""
-    return (process._parent_pid, *process._identity)
+    return (getattr(process, "_parent_pid", 0), *getattr(process, "_identity", ()))
 
 
 def _has_ended(process: Any) -> bool:
-    return getattr(process._popen, "returncode", None) is not None
+    return getattr(getattr(process, "_popen", None), "returncode", None) is not None

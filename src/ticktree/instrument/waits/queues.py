@@ -27,7 +27,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
             item = getting.call(get, (self, block, timeout), id(self)) if block else get(self, block, timeout)
-            if self.maxsize > 0:
+            if _is_bounded(self):
                 space.signal(id(self))
             return item
 
@@ -37,7 +37,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
         def wrapper(self: Any, item: Any, block: bool = True, timeout: float | None = None) -> Any:
             # Before, because who waits may be awake before we are; after too, where it was put only then.
             items.signal(id(self))
-            if not block or self.maxsize <= 0:
+            if not block or not _is_bounded(self):
                 return put(self, item, block, timeout)
             result = putting.call(put, (self, item, block, timeout), id(self))
             items.signal(id(self))
@@ -45,10 +45,10 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    patches.wrap(module.Queue, "get", make_get)
-    patches.wrap(module.Queue, "put", make_put)
-    patches.wrap(module.Queue, "task_done", lambda done: _signalling(done, tasks, id))
-    patches.wrap(module.Queue, "join", lambda join: _waiting(join, joining, id))
+    patches.wrap_own(module, "Queue.get", make_get)
+    patches.wrap_own(module, "Queue.put", make_put)
+    patches.wrap_own(module, "Queue.task_done", lambda done: _signalling(done, tasks, id))
+    patches.wrap_own(module, "Queue.join", lambda join: _waiting(join, joining, id))
 
 
 def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -62,7 +62,7 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
         def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
             key = _pipe_of(self)
             item = getting.call(get, (self, block, timeout), key) if block else get(self, block, timeout)
-            if self._maxsize != _NO_BOUND:
+            if getattr(self, "_maxsize", _NO_BOUND) != _NO_BOUND:
                 space.signal(key)
             return item
 
@@ -72,7 +72,7 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
         def wrapper(self: Any, obj: Any, block: bool = True, timeout: float | None = None) -> Any:
             key = _pipe_of(self)
             items.signal(key)
-            if not block or self._maxsize == _NO_BOUND:
+            if not block or getattr(self, "_maxsize", _NO_BOUND) == _NO_BOUND:
                 return put(self, obj, block, timeout)
             result = putting.call(put, (self, obj, block, timeout), key)
             items.signal(key)
@@ -87,17 +87,24 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
 
         return wrapper
 
-    patches.wrap(module.Queue, "get", make_get)
-    patches.wrap(module.Queue, "put", make_put)
-    patches.wrap(module.Queue, "_feed", make_feed)
-    patches.wrap(module.JoinableQueue, "put", make_put)
-    patches.wrap(module.JoinableQueue, "task_done", lambda done: _signalling(done, tasks, _pipe_of))
-    patches.wrap(module.JoinableQueue, "join", lambda join: _waiting(join, joining, _pipe_of))
-    patches.wrap(module.SimpleQueue, "get", lambda get: _waiting(get, simply, _pipe_of))
+    patches.wrap_own(module, "Queue.get", make_get)
+    patches.wrap_own(module, "Queue.put", make_put)
+    patches.wrap_own(module, "Queue._feed", make_feed)
+    patches.wrap_own(module, "JoinableQueue.put", make_put)
+    patches.wrap_own(module, "JoinableQueue.task_done", lambda done: _signalling(done, tasks, _pipe_of))
+    patches.wrap_own(module, "JoinableQueue.join", lambda join: _waiting(join, joining, _pipe_of))
+    patches.wrap_own(module, "SimpleQueue.get", lambda get: _waiting(get, simply, _pipe_of))
+
+
+def _is_bounded(queue: Any) -> bool:
+    try:
+        return bool(queue.maxsize > 0)
+    except Exception:  # a subclass's own
+        return False
 
 
 def _pipe_of(queue: Any) -> int | None:
-    return pipes.inode(queue._reader)
+    return pipes.inode(getattr(queue, "_reader", None))
 
 
 def _signalling(

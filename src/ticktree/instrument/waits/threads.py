@@ -12,9 +12,9 @@ from ticktree.recorder import Channel, Wait
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
-# On the event that a thread's starter waits for, and its condition: that the thread runs is no news of the program's,
-# and the thread itself, which says so, is not known to anybody yet.
-_QUIET = "_ticktree_quiet"
+# The events that threads' starters wait for now, and their conditions, by `id`: that a thread runs is no news of the
+# program's, and the thread itself, which says so, is not known to anybody yet.
+_quiet: set[int] = set()
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -29,14 +29,16 @@ def _wrap_starting(patches: Patches, module: ModuleType) -> None:
     def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             started = getattr(self, "_started", None)
-            for inner in (started, getattr(started, "_cond", None)):
-                if inner is not None:
-                    setattr(inner, _QUIET, True)
-            return start(self)
+            inner = {id(started), id(getattr(started, "_cond", None))}
+            _quiet.update(inner)
+            try:
+                return start(self)
+            finally:
+                _quiet.difference_update(inner)
 
         return wrapper
 
-    patches.wrap(module.Thread, "start", make_start)
+    patches.wrap_own(module, "Thread.start", make_start)
 
 
 def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -55,14 +57,22 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
 
     def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if not self.is_alive():
+            if _has_ended(self):
                 return join(self, timeout)
-            return joining.call(join, (self, timeout), id(self), lambda _: not self.is_alive())
+            return joining.call(join, (self, timeout), id(self), lambda _: _has_ended(self))
 
         return wrapper
 
-    patches.wrap(module.Thread, "_bootstrap_inner", make_run)
-    patches.wrap(module.Thread, "join", make_join)
+    patches.wrap_own(module, "Thread._bootstrap_inner", make_run)
+    patches.wrap_own(module, "Thread.join", make_join)
+
+
+def _has_ended(thread: Any) -> bool:
+    """Whether there is nothing to wait for: it has ended, or was never a thread."""
+    try:
+        return not thread.is_alive()
+    except Exception:  # `join` says best what is wrong
+        return True
 
 
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -71,7 +81,7 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if self.is_set() or _QUIET in self.__dict__:
+            if self.is_set() or id(self) in _quiet:
                 return wait(self, timeout)
             return awaiting.call(wait, (self, timeout), id(self), bool)
 
@@ -79,7 +89,7 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
     def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            if _QUIET not in self.__dict__:
+            if id(self) not in _quiet:
                 events.signal(id(self))
             return set_(self)
 
@@ -92,9 +102,9 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
         return wrapper
 
-    patches.wrap(module.Event, "wait", make_wait)
-    patches.wrap(module.Event, "set", make_set)
-    patches.wrap(module.Barrier, "wait", make_meet)
+    patches.wrap_own(module, "Event.wait", make_wait)
+    patches.wrap_own(module, "Event.set", make_set)
+    patches.wrap_own(module, "Barrier.wait", make_meet)
 
 
 def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -103,7 +113,7 @@ def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if _QUIET in self.__dict__:
+            if id(self) in _quiet:
                 return wait(self, timeout)
             return waiting.call(wait, (self, timeout), id(self), bool)
 
@@ -111,11 +121,11 @@ def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -
 
     def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, n: int = 1) -> Any:
-            if getattr(self, "_waiters", True) and _QUIET not in self.__dict__:
+            if getattr(self, "_waiters", True) and id(self) not in _quiet:
                 conditions.signal(id(self))
             return notify(self, n)
 
         return wrapper
 
-    patches.wrap(module.Condition, "wait", make_wait)
-    patches.wrap(module.Condition, "notify", make_notify)
+    patches.wrap_own(module, "Condition.wait", make_wait)
+    patches.wrap_own(module, "Condition.notify", make_notify)

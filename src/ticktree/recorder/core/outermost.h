@@ -4,6 +4,7 @@
 
 #include "acquaintance.h"
 #include "idle.h"
+#include "traceback.h"
 #include "whence.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
@@ -88,6 +89,7 @@ static PyObject *tt_detoured_call(PyObject *way, const tt_timed *timed, PyObject
     PyObject *result = PyObject_Vectorcall(way, more, positional + 1, names);
     Py_DECREF(way);
     PyMem_Free(more);
+    if (!result) tt_drop_raised_entries();
     return result;
 }
 

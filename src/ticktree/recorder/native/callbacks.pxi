@@ -139,6 +139,7 @@ def _check_layout():
 
 
 _install()
+_prepare_tracebacks()
 tt_add_methods(<PyTypeObject*>Recorder)
 _check_layout()
 _prepare_timed()

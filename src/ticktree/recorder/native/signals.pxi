@@ -154,7 +154,7 @@ cdef class Wait:
         self.channel = channel
         self.section = channel.recorder.section(name, wait=True)
 
-    def call(self, function, tuple args, key=None, came=None):
+    def call(self, function, tuple args, key=None, came=None, *, bint raising=False):
         """Calls what may block; a row of its own inside an open section and on the main thread, unless part of a wait.
 
         Args:
@@ -162,6 +162,7 @@ cdef class Wait:
             args: Its arguments.
             key: Of the channel; None where it cannot be told; a function where only the result tells.
             came: Called with the result: whether that is what was waited for; by default, whatever it is.
+            raising: What was waited for may be an exception: then `came` is called with None.
         """
         cdef tt_section* section = &self.section.core
         cdef tt_wait wait = tt_wait_enter(section)
@@ -173,13 +174,23 @@ cdef class Wait:
             if key is not None and (came is None or came(result)):
                 at = self.channel.at(key(result) if callable(key) else key)
         except BaseException:
-            tt_wait_leave(section, wait, NULL, 0, 0)
+            self.leave(wait, self.at_of(key, came) if raising else 0)
             raise
+        self.leave(wait, at)
+        return result
+
+    cdef uint64_t at_of(self, key, came) noexcept:
+        """The channel of what came as an exception; 0 where it did not."""
+        try:
+            return self.channel.at(key) if came(None) else 0
+        except Exception:
+            return 0
+
+    cdef void leave(self, tt_wait wait, uint64_t at) noexcept:
         cdef tt_channels* channels = NULL
         if at and ready(self.channel.recorder):
             channels = channels_of(self.channel.recorder, self.channel.own)
-        tt_wait_leave(section, wait, channels, at, self.channel.name_id)
-        return result
+        tt_wait_leave(&self.section.core, wait, channels, at, self.channel.name_id)
 
 
 def silence():
