@@ -27,8 +27,8 @@ def stand_for(function: Any, call: Any) -> Callable[..., Any]:
 def leaving_no_frames(call: Function) -> Function:
     """Make a function one whose frames, and ticktree's below it, are in no traceback of what it raises.
 
-    Its arguments are let go of then: an exception may keep its callers' frames, and an argument the exception. Those that
-    do not fit are refused by a coroutine or a generator as it begins, not as it is made.
+    Its arguments are let go of then: an exception may keep its callers' frames, and an argument the exception.
+    Arguments that do not fit are refused by a coroutine or a generator as it begins, not as it is made.
     """
     made: Any = functools.wraps(call)(_leaving_none(call))
     return made  # type: ignore[no-any-return]
