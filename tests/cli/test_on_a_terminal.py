@@ -8,7 +8,6 @@ import sys
 
 from commandline import CommandLine
 
-
 # Another thread announces it.
 READS_UNTIL_IT_IS_ANNOUNCED = """
 import threading, ticktree.run.abandoned as abandoned
