@@ -64,7 +64,7 @@ def run_python(tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=500,
         )
         assert done.returncode == status, done.stderr
         return done

@@ -232,7 +232,7 @@ def test_every_program_of_the_docs_runs_and_prints_what_they_say(block: Block, t
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -31,7 +31,7 @@ def test_a_subinterpreter_prints_nothing_of_ticktree(way, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     said = [line for line in done.stderr.splitlines() if not line.startswith("ticktree: run ")]
@@ -48,7 +48,7 @@ def test_an_interpreter_that_cannot_import_ticktree_says_so_in_one_line(tmp_path
         [sys.executable, "-c", "import os; os.environ['TICKTREE_RUN'] = '/nowhere'; " + program],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "")

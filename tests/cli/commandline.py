@@ -41,7 +41,7 @@ class CommandLine:
     def python(self, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, *words]
         options = {"cwd": self.directory, "env": self.env, "capture_output": True, "text": True, **options}
-        return subprocess.run(command, timeout=100, **options)
+        return subprocess.run(command, timeout=500, **options)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE

@@ -81,7 +81,7 @@ def shell(here: CommandLine, sink: Sink, command: str) -> None:
         "curl ", "curl --fail "
     )
     done = subprocess.run(
-        ["sh", "-ec", command], cwd=here.directory, env=here.env, capture_output=True, text=True, timeout=100
+        ["sh", "-ec", command], cwd=here.directory, env=here.env, capture_output=True, text=True, timeout=500
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 

@@ -201,12 +201,12 @@ def test_a_run_can_be_named_and_kept_elsewhere(here: CommandLine) -> None:
 def test_ctrl_c_prints_what_was_recorded(here: CommandLine) -> None:
     here.write(
         "train.py",
-        "import time, ticktree\nwith ticktree.section('x'): pass\nprint('go', flush=True)\ntime.sleep(99)",
+        "import time, ticktree\nwith ticktree.section('x'): pass\nprint('go', flush=True)\ntime.sleep(1000)",
     )
     with here.start("run", "train.py") as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=500)
     assert process.returncode == -signal.SIGINT
     assert err.index("KeyboardInterrupt") < err.index("\nx ") < err.index("Run ticktree-runs")
 
@@ -233,7 +233,7 @@ def test_a_section_that_was_open_when_the_program_died_is_reported_as_open(here:
 def test_a_run_whose_supervisor_was_killed_is_finished_by_the_next_command(here: CommandLine) -> None:
     here.write(
         "train.py",
-        "import time, ticktree\nwith ticktree.section('x'): pass\nprint('go', flush=True)\ntime.sleep(99)",
+        "import time, ticktree\nwith ticktree.section('x'): pass\nprint('go', flush=True)\ntime.sleep(1000)",
     )
     with here.start("run", "train.py") as process:
         process.stdout.readline()
@@ -257,7 +257,7 @@ def test_a_running_program_can_be_looked_at(here: CommandLine) -> None:
         process.stdout.readline()
         assert "running" in here.ticktree("list").stdout
         live = json.loads(here.ticktree("report", "--format", "json").stdout)
-        process.communicate("\n", timeout=60)
+        process.communicate("\n", timeout=500)
     assert [child["name"] for child in live["tree"]["children"]] == ["x"]
     assert "finished" in here.ticktree("list").stdout
 
@@ -273,7 +273,7 @@ if os.fork() == 0:
     os.close(1); os.close(2)
     print(os.getpid(), file=open("pid", "w"))
     os.rename("pid", "pid of the child")
-    time.sleep(99)
+    time.sleep(1000)
 while not os.path.exists("pid of the child"):
     time.sleep(0.01)
 """,

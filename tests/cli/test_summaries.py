@@ -33,7 +33,7 @@ def test_the_tree_is_printed_while_the_program_runs_and_the_program_gets_no_thre
     while sum("sample" in line for line in seen) < 3:  # three summaries of a program that still runs
         seen.append(program.stderr.readline())
         assert seen[-1], seen
-    output, _ = program.communicate("\n", timeout=60)
+    output, _ = program.communicate("\n", timeout=500)
     assert program.returncode == 0
     assert output == plain.stdout
     assert any(line.startswith("--- ") and "-train ---" in line for line in seen)

@@ -11,7 +11,7 @@ from ticktree.analysis import findings
 from ticktree.instrument.ray.executing import Work
 
 ray = pytest.importorskip("ray")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def at(profile, path):

@@ -26,7 +26,7 @@ def test_without_ray_it_is_said_what_is_missing(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_path):
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")

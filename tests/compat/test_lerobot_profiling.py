@@ -152,7 +152,7 @@ def test_under_ticktree_run_it_records_without_being_enabled(tmp_path):
     script = tmp_path / "act.py"
     script.write_text(PROGRAM)
     command = [sys.executable, "-m", "ticktree", "run", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=100, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=500, check=True)
     assert done.stdout == ""
     table, report = done.stderr.split("Total profiled time", 1)
     assert "get_actions.policy_inference" in table

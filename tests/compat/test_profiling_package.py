@@ -86,7 +86,7 @@ def test_the_summary_has_the_columns_and_the_memory_that_was_tracked(profiler, c
 
 def analyze(*arguments):
     command = [sys.executable, "-m", "ticktree.compat.profiling.analyzer", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, capture_output=True, text=True, timeout=500)
 
 
 def test_the_analyzer_writes_text_charts_and_details_of_a_saved_report(profiler, tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
 
-TIMEOUT_S = 100
+TIMEOUT_S = 500
 HARMLESS = {"nodes_caught_in_a_write"}
 
 

@@ -96,7 +96,7 @@ def test_the_supervisor_killed_first_takes_the_program_along_and_nothing_recorde
 def test_the_program_killed_while_its_children_live_ends_the_run_and_says_who_went_on(place, started):
     process, program, children = started
     os.kill(program, signal.SIGKILL)
-    process.wait(timeout=100)
+    process.wait(timeout=500)
     assert process.returncode == -signal.SIGKILL
     profile = place.profile(losses=frozenset({"processes_outlived_run", "nodes_caught_in_a_write"}))
     check(profile)
@@ -111,7 +111,7 @@ def test_children_killed_are_read_back_when_the_program_ends(place, started):
     for child in children:
         os.kill(child, signal.SIGKILL)
     os.kill(program, signal.SIGTERM)
-    process.wait(timeout=100)
+    process.wait(timeout=500)
     assert process.returncode == -signal.SIGTERM
     check(place.profile())
     assert place.left_in_memory() == []

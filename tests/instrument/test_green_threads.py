@@ -61,7 +61,7 @@ def test_a_patched_program_prints_what_it_prints_without_ticktree(module, way, t
     ends = []
     for words in (["plain.py"], [*command, "ours.py"]):
         words = [sys.executable, "-W", "ignore", *words]  # eventlet warns of itself
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("ticktree: ")]
         ends.append((done.returncode, done.stdout, lines))
     assert "condition True" in ends[0][1], ends[0]
@@ -96,7 +96,7 @@ def test_events_of_a_programs_own_and_threads_that_refuse_attributes(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")

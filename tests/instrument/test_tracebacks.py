@@ -31,7 +31,7 @@ def ends(tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=500,
             check=False,
         )
         return done.stdout, VARIES.sub("N", done.stderr), done.returncode

@@ -53,7 +53,7 @@ def test_timeouts_and_what_is_raised_are_as_they_were(recorder):
         process = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=500)
         with pytest.raises(ValueError):
             process.communicate(b"again")
     assert rows(recorder, "here")["Popen.wait"][1]

@@ -32,7 +32,7 @@ def output_of(*words: str | Path, **variables: str) -> str:
         words,
         capture_output=True,
         encoding="utf-8",
-        timeout=100,
+        timeout=500,
         env={**os.environ, **variables},
         check=False,
     )

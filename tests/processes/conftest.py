@@ -86,7 +86,7 @@ def _recorded(command, environment, folder, name, status):
     place = folder / name
     place.mkdir(exist_ok=True)
     done = subprocess.run(
-        command, cwd=place, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=place, env=environment, capture_output=True, text=True, timeout=500, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (status, "done\n", ""), done
     profile = RunDirectory.newest(place / "ticktree-runs").profile()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-SLOW = pytest.mark.timeout(300)
+SLOW = pytest.mark.timeout(900)
 # A server that forks is told of runs as what it forks is: one library in it will do, but when there is time.
 METHODS = ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.slow)]
 

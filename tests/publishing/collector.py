@@ -81,7 +81,9 @@ class Collector(ThreadingHTTPServer):
     def wait_for(self, count: int) -> list[Taken]:
         """The requests, once there are so many."""
         with self.came:
-            assert self.came.wait_for(lambda: len(self.taken) >= count, timeout=60), f"{len(self.taken)} came"
+            assert self.came.wait_for(lambda: len(self.taken) >= count, timeout=500), (
+                f"{len(self.taken)} came"
+            )
             return self.taken
 
     def __enter__(self):

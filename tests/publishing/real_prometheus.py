@@ -20,7 +20,7 @@ scrape_configs:
   - job_name: ticktree
     static_configs: [{{targets: ["{target}"]}}]
 """
-PATIENCE_S = 90.0
+PATIENCE_S = 500.0
 
 
 class Prometheus:

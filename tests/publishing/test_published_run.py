@@ -51,7 +51,7 @@ def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_prof
     here.env["OTEL_SERVICE_NAME"] = "robot"
     program = here.start("run", "--quiet", "--otlp", "env", "--every", "200ms", "train.py")
     collector.wait_for(3)
-    _, said = program.communicate("\n", timeout=60)
+    _, said = program.communicate("\n", timeout=500)
     assert (program.returncode, said) == (7, "")
 
     run = newest(here)
@@ -111,7 +111,7 @@ def test_a_program_does_not_notice_that_it_is_published(here: CommandLine, colle
                 pass  # until a summary
         else:
             time.sleep(0.5)
-        outputs.append((program.communicate("\n", timeout=60)[0], program.returncode))
+        outputs.append((program.communicate("\n", timeout=500)[0], program.returncode))
     assert outputs[0] == outputs[1]
     assert outputs[1][1] == 7
 
@@ -140,7 +140,7 @@ def test_what_is_wrong_with_a_collector_is_said_once_and_changes_nothing(
     said = [program.stderr.readline()]
     if answer:
         collector.wait_for(2)
-    _, rest = program.communicate("\n", timeout=60)
+    _, rest = program.communicate("\n", timeout=500)
     said += rest.splitlines(keepends=True)
     assert program.returncode == 7
     assert [line.count(words) for line in said] == [1, 1], said
@@ -180,7 +180,7 @@ def test_a_signal_reaches_the_program_while_a_request_is_on_its_way(
     while not (here.runs() and "exit_status" in newest(here).manifest.metadata):
         time.sleep(0.05)
     never.set()
-    program.communicate(timeout=60)
+    program.communicate(timeout=500)
     assert program.returncode == -number
     # What it got first was of the middle of the run, and what it got last of the whole of it.
     ticks = newest(here).profile().loops["train"].ticks
@@ -226,7 +226,7 @@ def test_a_closed_standard_stream_stays_closed(here: CommandLine) -> None:
     import subprocess
 
     done = subprocess.run(
-        ["sh", "-c", command], cwd=here.directory, env=here.env, capture_output=True, text=True, timeout=100
+        ["sh", "-c", command], cwd=here.directory, env=here.env, capture_output=True, text=True, timeout=500
     )
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
 
@@ -257,7 +257,7 @@ def test_the_page_is_served_as_http_has_it(here: CommandLine) -> None:
     host, port = url.removeprefix("http://").removesuffix("/metrics").split(":")
     with socket.create_connection((host, int(port))):
         assert ask(url).status == 200
-    program.communicate("\n", timeout=60)
+    program.communicate("\n", timeout=500)
     assert program.returncode == 7
     with pytest.raises(OSError, match="refused"):
         ask(url)

@@ -102,7 +102,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
 
 
 def end(run: Popen[str]) -> None:
-    _, said = run.communicate("\n", timeout=60)
+    _, said = run.communicate("\n", timeout=500)
     assert run.returncode == 0, said
 
 

@@ -28,7 +28,7 @@ class Puppet:
     def do(self, order: Callable[[], Any]) -> Any:
         """Has the thread do it, and waits until it has."""
         self._orders.put(order)
-        result, error = self._results.get(timeout=60)
+        result, error = self._results.get(timeout=500)
         if error is not None:
             raise error
         return result

@@ -91,7 +91,7 @@ def programs(tmp_path):
     def run(name, program, *arguments, auto="default"):
         """Runs a program to its end; gives what it recorded and printed."""
         process = start(name, program, *arguments, auto=auto).process
-        output, errors = process.communicate(timeout=90)
+        output, errors = process.communicate(timeout=500)
         assert process.returncode == 0, errors
         return SimpleNamespace(profile=profile_of(name), output=output, errors=errors)
 
@@ -99,7 +99,7 @@ def programs(tmp_path):
         """Starts a server, and waits until it listens."""
         told = tmp_path / f"{name}.port"
         server = start(name, WORK + textwrap.dedent(program), told)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 500
         while not told.exists():
             assert server.process.poll() is None, server.process.communicate()[1]
             assert time.monotonic() < deadline
@@ -110,7 +110,7 @@ def programs(tmp_path):
     def stop(server):
         """Ends a server as its user would; gives what it recorded."""
         server.process.send_signal(signal.SIGINT)
-        server.process.communicate(timeout=60)
+        server.process.communicate(timeout=500)
         return profile_of(server.name)
 
     yield SimpleNamespace(run=run, serve=serve, stop=stop)

@@ -26,7 +26,7 @@ class Shell:
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())
 
-    def expect(self, text: str, within_s: float = 60.0) -> str:
+    def expect(self, text: str, within_s: float = 500.0) -> str:
         """All that was printed up to and with `text`; what follows is left for the next call."""
         deadline = time.monotonic() + within_s
         while text not in self.seen:

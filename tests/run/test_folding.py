@@ -379,7 +379,7 @@ def test_several_folders_at_once_fold_every_file_once_while_it_is_read(run, tmp_
         assert run.profile() == unfolded(run, names)
         time.sleep(0.02)
     over.touch()
-    counts = [int(process.communicate(timeout=60)[0]) for process in folders]
+    counts = [int(process.communicate(timeout=500)[0]) for process in folders]
     fold_finished(run)
     assert sum(counts) <= len(NAMES)
     assert left(run) == []

@@ -75,7 +75,7 @@ sys.exit(5)
 
 
 def test_an_unhandled_ctrl_c_kills_by_sigint_with_the_programs_own_traceback(start: Start) -> None:
-    shell = start("say('ready'); time.sleep(60)")
+    shell = start("say('ready'); time.sleep(1000)")
     shell.expect("ready")
     shell.type("\x03")
     printed = shell.expect("[killed SIGINT]")
@@ -85,7 +85,7 @@ def test_an_unhandled_ctrl_c_kills_by_sigint_with_the_programs_own_traceback(sta
 
 
 def test_ctrl_backslash_kills_by_sigquit(start: Start) -> None:
-    shell = start("say('ready'); time.sleep(60)")
+    shell = start("say('ready'); time.sleep(1000)")
     shell.expect("ready")
     shell.type("\x1c")
     shell.expect("[killed SIGQUIT]")

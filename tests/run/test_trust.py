@@ -73,7 +73,7 @@ def python(program, user=None, **variables):
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=500,
         cwd=variables.get("CWD"),
     )
     assert done.returncode == 0, done.stderr

@@ -37,7 +37,7 @@ def outcome(pytester, monkeypatch):
 
     def run(tests, *words):
         pytester.makepyfile(test_it="from program import run\nimport pytest, ticktree\n" + tests)
-        return pytester.runpytest_subprocess("-p", "ticktree.testing.plugin", *words, timeout=100)
+        return pytester.runpytest_subprocess("-p", "ticktree.testing.plugin", *words, timeout=500)
 
     return run
 
@@ -292,7 +292,7 @@ def test_under_ticktree_run_its_record_is_not_cleared(outcome, pytester, monkeyp
     outcome(HOLDS)  # writes the files
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(pytester.path))
     words = ("run", "--quiet", "-m", "pytest", "-p", "ticktree.testing.plugin", "test_it.py")
-    done = pytester.run(sys.executable, "-m", "ticktree", *words, timeout=100)
+    done = pytester.run(sys.executable, "-m", "ticktree", *words, timeout=500)
     assert done.ret == 1, done.stderr.str()
     done.stdout.fnmatch_lines(["E*TicktreeError: this process is recorded by ticktree run*"])
 
@@ -310,8 +310,8 @@ def test_pytest_finds_it_by_its_entry_point(pytester, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(pytester.path))
     pytester.makepyfile(program=PROGRAM, test_it="from program import run\n" + HOLDS)
-    pytester.runpytest_subprocess(timeout=100).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(timeout=500).assert_outcomes(passed=1)
     # Recorded itself, pytest finds us imported before it came to that, and must not warn.
     words = ("run", "--quiet", "-m", "pytest", "-W", "error::pytest.PytestAssertRewriteWarning", "test_it.py")
-    recorded = pytester.run(sys.executable, "-m", "ticktree", *words, timeout=100)
+    recorded = pytester.run(sys.executable, "-m", "ticktree", *words, timeout=500)
     recorded.assert_outcomes(failed=1)

@@ -39,7 +39,7 @@ def run_script(folder, script, *arguments, under=None, status=0, **variables):
         env=environment(folder, **variables),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=500,
     )
     assert done.returncode == status, done.stderr
     return Ended(folder, done.stdout, done.stderr)

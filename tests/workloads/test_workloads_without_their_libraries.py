@@ -45,7 +45,7 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env={**kept, "PYTHONPATH": path, "TICKTREE_MEMORY_DIR": str(folder)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
     )
 
 

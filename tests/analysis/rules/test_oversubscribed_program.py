@@ -59,7 +59,7 @@ def watched_run(tmp_path):
         try:
             command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py", str(threads)]
             done = pinned(*command)
-            _, errors = done.communicate(timeout=100)
+            _, errors = done.communicate(timeout=500)
             assert done.returncode == 0, errors
         finally:
             for process in beside:

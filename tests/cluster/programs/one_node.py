@@ -99,7 +99,7 @@ with ticktree.section("actors"):
     said["asked"] = ray.get(counter.ask.remote(other))
     said["awaited"] = ray.get([waiter.wait.remote(number) for number in range(3)])
     said["plain"] = ray.get(waiter.plain.remote())
-    done, rest = ray.wait([square.remote(1), square.remote(2)], num_returns=2, timeout=60)
+    done, rest = ray.wait([square.remote(1), square.remote(2)], num_returns=2, timeout=500)
     said["waited"] = [len(done), len(rest)]
 ray.shutdown()
 print(json.dumps(said))

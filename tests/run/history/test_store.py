@@ -199,7 +199,7 @@ def test_who_waits_too_long_for_another_writer_says_so(store):
 
 def test_processes_that_write_at_the_same_time_lose_nothing(store):
     writers = [start(store, name, 12) for name in "abc"]
-    said = {line for writer in writers for line in writer.communicate(timeout=100)[0].split()}
+    said = {line for writer in writers for line in writer.communicate(timeout=500)[0].split()}
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert store.ids() == said
     assert len(said) == 36
@@ -216,7 +216,7 @@ def test_writers_that_are_killed_in_the_midst_lose_nothing_that_they_had_written
         time.sleep(noise.uniform(0, 0.1))  # somewhere in a transaction
         for writer in writers:
             writer.send_signal(signal.SIGKILL)
-        said |= {line for writer in writers for line in writer.communicate(timeout=100)[0].split("\n")[:-1]}
+        said |= {line for writer in writers for line in writer.communicate(timeout=500)[0].split("\n")[:-1]}
         check(store)
         assert said - {""} <= store.ids()
     assert all(len(run.measures) == PATHS for run in store.runs())

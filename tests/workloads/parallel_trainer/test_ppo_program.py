@@ -258,13 +258,13 @@ def test_a_worker_that_dies_ends_the_run_with_one_line_and_leaves_its_weights(
     workers = _workers_of(process)
     assert len(workers) == 3
     workers[1].kill()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=500)
     assert process.returncode == 1
     (line,) = errors.splitlines()
     assert line.startswith("parallel_trainer: env worker ")
     assert line.endswith(" was killed by SIGKILL")
     assert (tmp_path / "results" / "ppo.pt").is_file()
-    assert not psutil.wait_procs(workers, timeout=60)[1]
+    assert not psutil.wait_procs(workers, timeout=500)[1]
 
 
 @pytest.mark.parametrize("start_method", ["spawn", "fork"])
@@ -273,15 +273,15 @@ def test_workers_end_when_their_trainer_is_killed(start_method, training):
     workers = _workers_of(process)
     assert len(workers) == 3
     process.kill()
-    assert not psutil.wait_procs(workers, timeout=60)[1]
+    assert not psutil.wait_procs(workers, timeout=500)[1]
 
 
 def test_an_interrupted_training_ends_in_order_and_keeps_what_it_learned(training, tmp_path):
     process = training()
     workers = _workers_of(process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=500)
     assert process.returncode == 130
     assert errors.splitlines() == ["parallel_trainer: interrupted"]
     assert (tmp_path / "results" / "ppo.pt").is_file()
-    assert not psutil.wait_procs(workers, timeout=60)[1]
+    assert not psutil.wait_procs(workers, timeout=500)[1]

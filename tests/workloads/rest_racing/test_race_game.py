@@ -111,7 +111,7 @@ def test_a_port_that_is_taken_is_one_line(server, tmp_path):
         [sys.executable, str(WORKLOAD / "server.py"), "--port", port],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=500,
         env=environment(tmp_path),
     )
     assert done.returncode == 1

@@ -62,7 +62,7 @@ def test_what_makes_no_sense_is_refused_with_one_line(parse, arguments, complain
 @pytest.mark.parametrize("script", ["eval_with_robot.py", "compare_rtc.py"])
 def test_each_script_says_what_can_be_asked_of_it(script):
     ended = subprocess.run(
-        [sys.executable, WORKLOAD / script, "--help"], capture_output=True, text=True, timeout=100
+        [sys.executable, WORKLOAD / script, "--help"], capture_output=True, text=True, timeout=500
     )
     assert ended.returncode == 0, ended.stderr
     assert "ticktree run" in ended.stdout

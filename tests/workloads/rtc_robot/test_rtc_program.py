@@ -25,7 +25,7 @@ def _run(arguments, **environment):
     path = os.pathsep.join([str(WORKLOAD), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, **environment}
     return subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=110
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=500
     )
 
 

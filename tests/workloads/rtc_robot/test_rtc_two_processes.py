@@ -29,7 +29,7 @@ def test_two_processes_have_the_remote_split_of_each_chunk(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=500,
     )
     assert ended.returncode == 0, ended.stderr
     told, _, text = ended.stdout.partition("PROFILE ")

@@ -54,7 +54,7 @@ SAMPLE = {
 def _run(arguments, folder, **environment):
     environment = {**os.environ, "PYTHONPATH": _path(), **environment}
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=500
     )
 
 
