@@ -16,6 +16,7 @@ from strands import Strand
 
 import ticktree
 from ticktree.recorder._native import origins
+from ticktree.run.reading.image import Image
 
 
 class BoomError(Exception):
@@ -67,8 +68,11 @@ class Actor:
 
     def __init__(self, program: p.Program) -> None:
         self.program = program
-        self.recorder = ticktree.Recorder(virtual_clock=True)
-        self.reference = Reference()
+        caps = program.caps
+        self.recorder = ticktree.Recorder.__new__(ticktree.Recorder, virtual_clock=True)
+        self.recorder.open(node_cap=caps.nodes, name_cap=caps.names, depth_cap=caps.depth)
+        self.recorder.enable()
+        self.reference = Reference(caps.nodes, caps.names, caps.depth)
         self.reference.enable()
         self.main = Strand(self.reference, is_main=True)
         self.lanes: list[Lane] = []
@@ -83,6 +87,8 @@ class Actor:
     def compare(self) -> None:
         """Both recorders must say the same of this moment."""
         assert_same(self.recorder.snapshot(), self.reference)
+        frames = Image(self.recorder.image()).open_frames()
+        assert len(frames) == self.reference.open_calls(), "calls are open that are over, or the reverse"
 
     def end(self) -> None:
         """Ends what was left suspended."""

@@ -207,14 +207,42 @@ def bodies(more=(), depth=3, soft=False, least=1):
 
 
 @dataclass(frozen=True)
+class Caps:
+    """How much the recorder may hold: nodes, names, levels. A call past any of them is lost, and counted."""
+
+    nodes: int = 4096
+    names: int = 4096
+    depth: int = 256
+
+
+@dataclass(frozen=True)
 class Program:
     """What the main strand does, and the functions it and all others may call."""
 
     main: Body
     functions: tuple[Body, Body, Body]
+    caps: Caps = Caps()
+
+
+def _caps(more):
+    """Mostly one cap or none, so that what is lost is not lost twice over.
+
+    With threads the nodes have no cap: how many trees there are, each with a root, is up to the scheduler.
+    """
+    kinds = [
+        st.just(Caps()),
+        st.builds(Caps, names=st.integers(0, 4)),
+        st.builds(Caps, depth=st.integers(1, 3)),
+    ]
+    if not {"thread", "submit"}.intersection(more):
+        nodes = st.integers(1, 8)
+        kinds += [st.builds(Caps, nodes), st.builds(Caps, nodes), st.builds(Caps, nodes, st.integers(1, 4))]
+    return st.one_of(kinds)
 
 
 def programs(*more, in_functions=()):
     """Programs with these kinds of steps beside those that all have."""
     function = bodies(in_functions, depth=2)
-    return st.builds(Program, bodies(more, depth=4, least=6), st.tuples(function, function, function))
+    return st.builds(
+        Program, bodies(more, depth=4, least=6), st.tuples(function, function, function), _caps(more)
+    )

@@ -32,6 +32,8 @@ class Call:
         left: None while it is open.
         counted: Whether it ended in its own time, and so is a completed call.
         thread: Whose tree it is in.
+        name: What tells it from other calls; "" past the cap of names.
+        lost: Whether it has no node; `path` is then that of the node its time stays in.
         recorded_ns: What it took, if that was measured elsewhere.
     """
 
@@ -40,6 +42,8 @@ class Call:
     parent: Call | None
     entered: Moment
     thread: int = 0
+    name: str = ""
+    lost: bool = False
     recorded_ns: int = 0
     left: Moment | None = None
     counted: bool = False
@@ -59,9 +63,18 @@ class Sums:
 
 
 class Reference:
-    """Every call of a program, on a clock of its own."""
+    """Every call of a program, on a clock of its own.
 
-    def __init__(self) -> None:
+    Args:
+        nodes: How many nodes there may be, the root among them.
+        names: How many names there may be: a name that is also recorded as a duration counts twice.
+        depth: How many levels of nodes there may be below the root.
+    """
+
+    def __init__(self, nodes: int = 4096, names: int = 4096, depth: int = 256) -> None:
+        self.caps = nodes, names, depth
+        self.known: set[tuple[str, bool]] = set()
+        self.made: set[tuple[Path, bool]] = {((), False)}
         self.now_ns = 0
         self.calls: list[Call] = []
         self.losses: Counter[str] = Counter()
@@ -81,19 +94,44 @@ class Reference:
         """Moves the clock on."""
         self.now_ns += ns
 
-    def enter(self, path: Path, parent: Call | None, kind: str = "section", thread: int = 0) -> Call:
-        """Notes a call at `path`, covering `parent`."""
-        call = Call(path, kind, parent, self.moment(), thread)
+    def ask(self, name: str, *, recorded: bool = False) -> str:
+        """The name, as far as there is room for it: past the cap it is ""."""
+        if len(self.known) < self.caps[1]:
+            self.known.add((name, recorded))
+        return name if (name, recorded) in self.known else ""
+
+    def enter(
+        self,
+        path: Path,
+        parent: Call | None,
+        kind: str = "section",
+        thread: int = 0,
+        *,
+        within: Call | None = None,
+    ) -> Call:
+        """Notes a call at `path`, covering `parent`; it is lost `within` a lost one, and past a cap."""
+        name = self.ask(path[-1], recorded=kind == "record") if path else ""
+        lost = bool(path) and (not name or bool(within and within.lost) or not self._room(path, kind))
+        if lost:
+            self.losses["calls_over_node_cap" if name else "calls_over_name_cap"] += 1
+        call = Call(path[:-1] if lost else path, kind, parent, self.moment(), thread, name, lost)
         self.calls.append(call)
         return call
+
+    def _room(self, path: Path, kind: str) -> bool:
+        """Whether there is a node for this path, which is made at need."""
+        nodes, _, depth = self.caps
+        if len(self.made) < nodes and len(path) <= depth:
+            self.made.add((path, kind == "record"))
+        return (path, kind == "record") in self.made
 
     def leave(self, call: Call, *, counted: bool = True) -> None:
         """Notes the end of a call."""
         call.left, call.counted = self.moment(), counted
 
-    def record(self, path: Path, ns: int, thread: int = 0) -> None:
+    def record(self, path: Path, ns: int, thread: int = 0, *, within: Call | None = None) -> None:
         """A duration measured elsewhere: it covers nothing."""
-        call = self.enter(path, None, "record", thread)
+        call = self.enter(path, None, "record", thread, within=within)
         call.left, call.counted, call.recorded_ns = call.entered, True, ns
 
     def enable(self) -> None:
@@ -107,7 +145,7 @@ class Reference:
         self.recording = False
         for call in self._open_youngest_first():
             self.leave(call, counted=False)
-            self.incomplete[call.path] += call.kind == "tick"
+            self.incomplete[call.path] += call.kind == "tick" and not call.lost
 
     def reset(self) -> None:
         """What was is as if it had taken no time; what is open begins now."""
@@ -136,10 +174,20 @@ class Reference:
             for call in self._below(loop):
                 call.warm = call.left is not None
 
+    def recorded(self) -> list[Call]:
+        """The calls that are not lost."""
+        return [call for call in self.calls if not call.lost]
+
+    def open_calls(self) -> int:
+        """How many calls are open, lost or not."""
+        return sum(not call.left for call in self.calls)
+
     def _below(self, loop: tuple[Path, int]) -> list[Call]:
         """A loop's calls and those inside them; what `record` filed under its name is beside it."""
         path, thread = loop
-        inside = [call for call in self.calls if call.thread == thread and call.path[: len(path)] == path]
+        inside = [
+            call for call in self.recorded() if call.thread == thread and call.path[: len(path)] == path
+        ]
         return [call for call in inside if call.kind != "record" or call.path != path]
 
     def nodes(self) -> dict[Path, Sums]:
@@ -149,9 +197,9 @@ class Reference:
         sums: dict[Path, Sums] = defaultdict(Sums)
         sums[()]  # there is always a root
         children: dict[Call | None, list[Call]] = defaultdict(list)
-        for call in self.calls:
+        for call in self.recorded():
             children[call.parent].append(call)
-        for call in self.calls:
+        for call in self.recorded():
             self._add(sums, call, ends, children[call])
         return dict(sums)
 

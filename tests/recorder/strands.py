@@ -47,21 +47,29 @@ class Strand:
         self.stack: list[Call] = []
 
     def place(self) -> tuple[Call | None, Path]:
-        """What a call entered now covers, and where it hangs."""
+        """What a call entered now covers, and where it hangs: a lost call is covered by what is around it."""
+        call, path = self.around()
+        while call and call.lost:
+            call = call.parent if call.parent and not call.parent.left else None
+        return call, path
+
+    def around(self) -> tuple[Call | None, Path]:
+        """The call that is open around one entered now, and the path of its node, or of where its time stays."""
         self.stack = [call for call in self.stack if not call.left]  # `disable` left them all
         if self.stack:
             return self.stack[-1], self.stack[-1].path
-        if self.consumer:
-            return self.consumer.place()
+        if self.consumer:  # a context's stack begins under what is recorded; a generator has none of its own
+            return self.consumer.around() if self.is_generator else self.consumer.place()
         call = self.reference.root if self.is_main else self.call
         return (call, self.path) if call and not call.left else (None, self.path)
 
     def enter(self, name: str, kind: str = "section") -> Call | None:
         """Enters a call; None while nothing is recorded."""
+        self.reference.ask(name)
         if not self.reference.recording:
             return None
-        parent, path = self.place()
-        call = self.reference.enter((*path, name), parent, kind, self.thread)
+        around, path = self.around()
+        call = self.reference.enter((*path, name), around, kind, self.thread, within=around)
         self.stack.append(call)
         return call
 
@@ -76,11 +84,14 @@ class Strand:
 
     def record(self, name: str, ns: int) -> None:
         """A duration measured elsewhere, under what is open here."""
+        self.reference.ask(name, recorded=True)
         if self.reference.recording:
-            self.reference.record((*self.place()[1], name), ns, self.thread)
+            around, path = self.around()
+            self.reference.record((*path, name), ns, self.thread, within=around)
 
     def stage(self, name: str) -> None:
         """From here on `name`."""
+        self.reference.ask(name)
         if self.reference.recording:
             self.place()
             if self.stack and self.stack[-1].kind == "stage":
@@ -89,25 +100,27 @@ class Strand:
 
     def tick(self, name: str) -> None:
         """A boundary of a loop whose `for` is somebody else's."""
+        mark = self.reference.ask(name)
         if not self.reference.recording:
             return
         self.place()
         for call in reversed(self.stack):
             if call.kind == "section":
                 break
-            if call.kind == "tick" and call.path[-1] == name:
+            if call.kind == "tick" and call.name == mark:
                 self.close_to(call)
                 break
         self.enter(name, "tick")
 
     def next_tick(self, name: str, before: Call | None, warmup: int) -> Call | None:
         """A boundary of a loop's own: ends the tick before it and begins the next."""
+        self.reference.ask(name)
         if not self.reference.recording:
             return None
         if before and not before.left:
             self.close_to(before)
         call = self.enter(name, "tick")
-        if call and warmup:
+        if call and warmup and not call.lost:
             self.reference.ask_warmup(call, warmup)
         return call
 
@@ -126,7 +139,9 @@ class Strand:
 
     def _close(self, call: Call, cut: str) -> None:
         self.reference.leave(call, counted=not cut)
-        if call.kind == "tick" and cut == "incomplete":
+        if call.kind != "tick" or call.lost:
+            return
+        if cut == "incomplete":
             self.reference.incomplete[call.path] += 1
-        if call.kind == "tick" and not cut:
+        if not cut:
             self.reference.end_warmup(call)
