@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from commandline import assert_one_clear_line
+from commandline import CommandLine, assert_one_clear_line
 
 from ticktree.cli.querying.database import Database
 from ticktree.errors import TicktreeError
@@ -159,3 +159,18 @@ def test_every_documented_column_is_there_and_every_column_is_documented(databas
         ]
         columns = [row[0] for row in rows(database, f"describe {table}")]
         assert sorted(documented) == sorted(columns), table
+
+
+def test_names_cannot_move_the_cursor_or_be_markup(tmp_path):
+    here = CommandLine(tmp_path)
+    name = "\x1b]0;x\x07\x9b2J<script>alert(1)</script>[x](javascript:y)![z](http://w)"
+    here.write("train.py", f"import ticktree\nwith ticktree.section({name!r}): pass\n")
+    assert here.ticktree("run", "--quiet", "train.py").returncode == 0
+    for select in ("name", "path", 'name as "<b>\x1b"'):
+        sql = f"select {select} from nodes where name like '%script%'"
+        plain = here.ticktree("query", sql, "--format", "csv").stdout
+        assert all(character.isprintable() or character == "\n" for character in plain), plain
+        assert "x1b]0;x" in plain
+        marked = here.ticktree("query", sql, "--format", "markdown").stdout
+        assert "<" not in marked
+        assert "\\[x\\](javascript:y)!\\[z\\](" in marked

@@ -22,11 +22,12 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow(_shown(column, row[column]) for column in table.columns)
+        writer.writerow(shown(column, row[column]) for column in table.columns)
     return text.getvalue().encode()
 
 
-def _shown(column: str, cell: Cell) -> Cell:
+def shown(column: str, cell: Cell) -> Cell:
+    """Return a cell as a file has it: of a text what is not plainly visible as an escape."""
     # One line a row: of the programs that read CSV, many split it at line ends before they look at quotes.
     if not isinstance(cell, str):
         return cell

@@ -221,3 +221,58 @@ def test_writers_that_are_killed_in_the_midst_lose_nothing_that_they_had_written
         assert said - {""} <= store.ids()
     assert all(len(run.measures) == PATHS for run in store.runs())
     assert len(said) >= 6
+
+
+HOSTILE = {
+    "a run whose id is bytes": "UPDATE runs SET id = x'ff00'",
+    "a directory that is bytes": "UPDATE runs SET directory = x'00'",
+    "facts nested deep": "UPDATE runs SET facts = replace(hex(zeroblob(100000)), '00', '[')",
+    "facts that are a list": "UPDATE runs SET facts = '[1]'",
+    "facts with an infinite number": "UPDATE runs SET facts = '{\"x\": 1e400}'",
+    "a path that is bytes": "UPDATE paths SET name = CAST(path AS BLOB)",
+    "a percentile that is text": "UPDATE measures SET p50_ns = 'x'",
+    "a share that is text": "UPDATE measures SET share = 'x'",
+    "a view without end in place of the runs": """
+        DROP TABLE runs;
+        CREATE VIEW runs AS WITH RECURSIVE endless(run) AS (SELECT 1 UNION ALL SELECT run + 1 FROM endless)
+        SELECT run, 'a' AS id, 'a' AS directory, run AS started_ns, '{}' AS facts FROM endless
+    """,
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM measures; END",
+    "a computed column": """
+        DROP TABLE paths; CREATE TABLE paths (path INTEGER PRIMARY KEY, name TEXT AS (hex(zeroblob(100000000))))
+    """,
+    "a schema that is no UTF-8": """
+        PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = CAST(x'ff' || sql AS TEXT) WHERE name = 'runs'
+    """,
+}
+
+
+@pytest.mark.parametrize("statements", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_database_is_one_clear_error(store, statements):
+    store.add([invented("a")])
+    with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        connection.executescript(statements)
+        connection.commit()
+    with pytest.raises(StoreError, match=r"^[^\n]+$"):
+        store.runs()
+
+
+def test_pages_that_lead_to_more_rows_than_the_file_has_are_one_clear_error(store, monkeypatch):
+    monkeypatch.setattr("ticktree.run.history.store._STEPS", 2000)
+    monkeypatch.setattr("ticktree.run.history.store._STEPS_PER_BYTE", 0)
+    store.add([invented(str(at)) for at in range(20)])
+    with pytest.raises(StoreError, match="it holds more than its size allows"):
+        store.runs()
+
+
+def test_what_was_remembered_takes_at_most_half_of_the_steps_that_are_allowed(store, monkeypatch):
+    store.add([invented(str(at)) for at in range(200)])
+    monkeypatch.setattr("ticktree.run.history.store._STEPS", 0)
+    monkeypatch.setattr("ticktree.run.history.store._STEPS_PER_BYTE", 4)
+    assert len(store.runs()) == 200
+
+
+def test_a_pipe_in_its_place_is_one_clear_error(store):
+    os.mkfifo(store.path)
+    with pytest.raises(StoreError, match="it is not a regular file"):
+        store.runs()

@@ -10,6 +10,8 @@ from itertools import islice
 from typing import Any
 
 from ticktree.cli.screen import one_line
+from ticktree.outputs.csv import shown
+from ticktree.outputs.markdown import escaped
 
 # Of what a person reads; the other formats have every row.
 SHOWN = 200
@@ -34,18 +36,18 @@ def terminal(columns: Sequence[str], rows: Rows) -> Iterator[str]:
 
 def markdown(columns: Sequence[str], rows: Rows) -> Iterator[str]:
     """Yield the lines of a Markdown table."""
-    yield _row([one_line(name) for name in columns])
+    yield _row([escaped(one_line(name)) for name in columns])
     yield _row(["---"] * len(columns))
     for row in islice(rows, SHOWN):
-        yield _row([_shown(value) for value in row])
+        yield _row([escaped(_shown(value)) if isinstance(value, str) else _shown(value) for value in row])
     yield from _rest(rows)
 
 
 def comma_separated(columns: Sequence[str], rows: Rows) -> Iterator[str]:
-    """Yield the lines of a CSV file; an empty cell is what is not known."""
-    yield _csv_line(columns)
+    """Yield the lines of a CSV file; an empty cell is what is not known. Names are written as `report` writes them."""
+    yield _csv_line([shown("", name) for name in columns])
     for row in rows:
-        yield _csv_line(row)
+        yield _csv_line([shown(name, value) for name, value in zip(columns, row, strict=True)])
 
 
 def objects(columns: Sequence[str], rows: Rows) -> Iterator[str]:
@@ -76,8 +78,7 @@ def _shown(value: Any) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    escaped = (cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |\n"
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _csv_line(row: Sequence[Any]) -> str:

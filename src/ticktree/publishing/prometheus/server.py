@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -15,7 +16,8 @@ from ticktree.publishing.threads import started
 
 PATH = "/metrics"
 _HOME = f'<!DOCTYPE html><title>ticktree</title><a href="{PATH}">{PATH}</a>\n'.encode()
-# Whoever asks and then says nothing, or does not read, is not waited for; nor do they keep others out for long.
+# For a whole request, from being let in to the last byte of the answer. Whoever says nothing, says it one byte at a
+# time, or does not read, is not waited for; where there is no room, the one who came first leaves.
 _PATIENCE_S = 10.0
 _READERS_AT_ONCE = 8
 _LOOK_UP_EVERY_S = 0.2
@@ -37,26 +39,51 @@ class Server(ThreadingHTTPServer):
         self.socket.close()
         self.socket = listening
         self.page = page
-        self._room = threading.Semaphore(_READERS_AT_ONCE)
+        self._lock = threading.Lock()
+        self._readers: dict[socket.socket, float] = {}  # until when each may take, the first first
+        self._answered: set[socket.socket] = set()  # those whose request is whole
 
     def begin(self) -> None:
         """Begin to serve."""
         started(partial(self.serve_forever, _LOOK_UP_EVERY_S), "prometheus")
 
     def process_request(self, request: object, client_address: object) -> None:
-        """Let somebody in, if there is room."""
+        """Let somebody in; where there is no room, in place of who has been asking longest."""
         assert isinstance(request, socket.socket)
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        with self._lock:
+            if len(self._readers) >= _READERS_AT_ONCE:
+                asking = (reader for reader in self._readers if reader not in self._answered)
+                self._hang_up(next(asking, next(iter(self._readers))))
+            self._readers[request] = time.monotonic() + _PATIENCE_S
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: object, client_address: object) -> None:
         """Answer, and make room again."""
+        assert isinstance(request, socket.socket)
         try:
-            super().process_request_thread(request, client_address)  # type: ignore[arg-type]
+            super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            with self._lock:
+                self._readers.pop(request, None)
+                self._answered.discard(request)
+
+    def service_actions(self) -> None:
+        """Hang up on those whose time is over, now and then."""
+        now = time.monotonic()
+        with self._lock:
+            for request in [reader for reader, until in self._readers.items() if until < now]:
+                self._hang_up(request)
+
+    def answer(self, request: socket.socket) -> None:
+        """Note that somebody's request is whole: others leave first."""
+        with self._lock:
+            self._answered.add(request)
+
+    def _hang_up(self, request: socket.socket) -> None:
+        """Drop a reader: its thread, wherever it waits, ends at once and closes the socket."""
+        del self._readers[request]
+        with suppress(OSError):  # it went by itself
+            request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a reader that went away is no matter of the program's user."""
@@ -70,6 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer."""
+        self.server.answer(self.request)
         path = self.path.partition("?")[0]
         if path == PATH:
             self._answer(*self.server.page.written(self.headers.get("Accept", "")))

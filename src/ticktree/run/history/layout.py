@@ -15,6 +15,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ticktree.files.guarded import json_in
+from ticktree.profile.metadata import Value
 from ticktree.profile.remembered import Measure, Remembered
 
 FORMAT = 1
@@ -64,6 +66,7 @@ INSERT_MEASURE = """
     INSERT INTO measures
     SELECT ?, path, ?, ?, ?, ?, ?, ?, ?, ? FROM paths WHERE name = CAST(? AS TEXT)
 """
+SELECT_SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE type <> 'index'"
 SELECT_IDS = "SELECT id FROM runs"
 SELECT_RUNS = "SELECT run, id, directory, started_ns, facts FROM runs ORDER BY started_ns, id"
 SELECT_MEASURES = """
@@ -83,6 +86,21 @@ def from_text(value: bytes) -> str:
         return value.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return value.decode("utf-8", "replace")
+
+
+def is_schema(rows: Iterable[tuple[Any, ...]]) -> bool:
+    """Tell whether rows of `SELECT_SCHEMA` are the tables that `MAKE` makes, and hold nothing that runs by itself.
+
+    A view, a trigger or a computed column in their place is a program of whoever made the file.
+    """
+    made = {statement.split()[2]: statement.split() for statement in MAKE if statement.split()[0] == "CREATE"}
+    found = {}
+    for kind, name, sql in rows:
+        if kind != "table" or not isinstance(sql, str):
+            return False
+        if not str(name).startswith("sqlite_"):  # what ANALYZE has made
+            found[name] = sql.split()
+    return found == made
 
 
 def row_of(run: Remembered) -> tuple[Any, ...]:
@@ -109,13 +127,18 @@ def runs_of(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]
     found: dict[int, dict[str, Measure]] = {}
     runs = []
     for number, run_id, folder, started_ns, facts in rows:
-        known = json.loads(facts)
-        if not isinstance(known, dict) or not isinstance(started_ns, int):
+        if not all(isinstance(text, str) for text in (run_id, folder, facts)):
+            raise ValueError("a run's id, directory or facts are no text")
+        known = json_in(facts)
+        is_facts = isinstance(known, dict) and all(isinstance(fact, Value) for fact in known.values())
+        if not is_facts or not isinstance(started_ns, int):
             raise ValueError(f"run {run_id!r:.60} is nothing that could have been written")
         runs.append(Remembered(run_id, folder, started_ns, known, found.setdefault(number, {})))
     for number, path, calls, sum_ns, p50_ns, p90_ns, p99_ns, max_ns, share, is_loop in measures:
         if not (isinstance(calls, int) and isinstance(sum_ns, int) and calls > 0):
             raise ValueError(f"section {path!r:.60} has no calls")
         kept = (p50_ns, p90_ns, p99_ns, max_ns)
+        if not isinstance(path, str) or not all(isinstance(one, int | None) for one in kept):
+            raise ValueError(f"section {path!r:.60} is nothing that could have been written")
         found[number][path] = Measure(calls, sum_ns, *kept, float(share), bool(is_loop))
     return runs

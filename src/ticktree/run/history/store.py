@@ -10,6 +10,7 @@ directory of runs may lie on a disk of another machine.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ticktree.errors import TicktreeError
+from ticktree.files.guarded import MOST_OF_DATA, FileError, MissingFileError, opened
 from ticktree.profile.remembered import Remembered
 from ticktree.run.history import layout
 from ticktree.run.trust import require_own
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 HISTORY_NAME = "history.sqlite"
 
+# Of SQLite's own counting: a read of a million calls takes some ten thousand for each row. A file whose pages lead in
+# circles holds rows without end.
+_STEPS, _STEPS_PER_BYTE, _STEPS_AT_ONCE = 1_000_000, 8, 1000
 _DOING = {"rw": "read", "rwc": "written"}
 
 
@@ -66,6 +71,7 @@ class Store:
             if not self._is_made(connection):
                 for statement in layout.MAKE:
                     connection.execute(statement)
+            connection.set_progress_handler(None, 0)  # what is written is ours, however much
             added = sum([_add(connection, run) for run in every])
             connection.execute("COMMIT")
         return added
@@ -87,14 +93,15 @@ class Store:
         rows, measures = self._read(layout.SELECT_RUNS, layout.SELECT_MEASURES)
         try:
             return layout.runs_of(rows, measures)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise self._damaged(error) from None
 
     def _read(self, *queries: str) -> list[list[tuple[Any, ...]]]:
         """The rows of each query, as they were at one moment."""
-        if not self.path.exists():
+        if not self._size():
             return [[] for _ in queries]
         with self._opened("rw") as connection:
+            connection.execute("PRAGMA query_only = 1")
             connection.execute("BEGIN")
             if not self._is_made(connection):
                 return [[] for _ in queries]
@@ -117,15 +124,20 @@ class Store:
                 )
             ) as connection:
                 connection.text_factory = layout.from_text
+                steps = _STEPS + _STEPS_PER_BYTE * self._size()
+                left = iter(range(steps // _STEPS_AT_ONCE))
+                connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
                 yield connection
         except OverflowError:
             raise StoreError(
                 f"{self.path}: a run holds a number that is too large to be remembered"
             ) from None
         except sqlite3.OperationalError as error:
+            if "interrupted" in str(error):
+                raise self._damaged("it holds more than its size allows") from None
             reason = "somebody else is writing to it" if "locked" in str(error) else str(error)
             raise StoreError(f"{self.path} cannot be {_DOING[mode]}: {reason}") from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._damaged(error) from None
 
     def _is_made(self, connection: Connection) -> bool:
@@ -145,9 +157,25 @@ class Store:
             raise StoreError(
                 f"{self.path} was written by a newer ticktree: its format is {version}, known here is {layout.FORMAT}"
             )
+        if not layout.is_schema(connection.execute(layout.SELECT_SCHEMA)):
+            raise self._damaged("its tables are not those that ticktree makes")
         return True
 
-    def _damaged(self, error: Exception) -> StoreError:
+    def _size(self) -> int:
+        """How many bytes the file has; 0 where there is none.
+
+        Raises:
+            StoreError: It is no file to be read.
+        """
+        try:
+            with opened(self.path, MOST_OF_DATA) as file:
+                return os.fstat(file.fileno()).st_size
+        except MissingFileError:
+            return 0
+        except FileError as error:
+            raise StoreError(str(error)) from None
+
+    def _damaged(self, error: Exception | str) -> StoreError:
         return StoreError(
             f"{self.path} is damaged: {error}; move it away, and `ticktree history` remembers anew the runs beside it"
         )

@@ -65,9 +65,8 @@ def chosen(events: Sequence[Any], categories: Collection[str]) -> Chosen:
         raise ProfileError("a Chrome trace without a single call: it has no events of phase X or B")
     wanted = _named(by_category, categories) if categories else _by_default(by_category)
     work = {kind for kind in by_category if kind in DEVICE_WORK and (kind in wanted or not categories)}
-    complete = [
-        event for kind in by_category if kind in wanted - work for event in sorted_.get(("X", kind), ())
-    ]
+    called = wanted - work
+    complete = [event for kind in by_category if kind in called for event in sorted_.get(("X", kind), ())]
     return Chosen(
         calls=complete + _edges(events, sorted_, wanted),
         work=[event for kind in by_category if kind in work for event in by_category[kind]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ticktree.profile import Gauge, Histogram
-from ticktree.run.foreign.chrome.events import Event, nanoseconds
+from ticktree.run.foreign.chrome.events import Event, nanoseconds, text_of
 
 _LARGEST = 1e300  # and nothing that is no number is less
 
@@ -25,8 +25,9 @@ def gauges_of(events: Sequence[Event], wall_of_zero_ns: int | None) -> dict[str,
         for key, value in series.items():
             if type(value) in (int, float) and abs(value) < _LARGEST:
                 alone = len(series) == 1 and key in ("value", event.get("name"))
-                name = str(event.get("name")) if alone else f"{event.get('name')}/{key}"
-                readings.setdefault(name, []).append((at, float(value), str(event.get("pid"))))
+                about = text_of(event.get("name"))
+                name = about if alone else f"{about}/{key}"
+                readings.setdefault(name, []).append((at, float(value), text_of(event.get("pid"))))
     return {name: _gauge(name, found, wall_of_zero_ns) for name, found in readings.items()}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ticktree.profile.clock import DEVICE
 from ticktree.run.foreign.chrome.choosing import DEVICE_WORK
-from ticktree.run.foreign.chrome.events import Column, Event, Lane, lane_of, nanoseconds
+from ticktree.run.foreign.chrome.events import Column, Event, Lane, lane_of, nanoseconds, text_of
 from ticktree.run.foreign.chrome.growing import Rows
 from ticktree.run.foreign.chrome.nesting import Nested
 from ticktree.run.foreign.chrome.places import Places
@@ -105,9 +105,9 @@ def device_rows(
     return rows[rows.place >= 0]
 
 
-def _device(event: Event) -> Any:
+def _device(event: Event) -> str:
     args = event.get("args")
-    return args.get("device", event.get("pid")) if isinstance(args, dict) else event.get("pid")
+    return text_of(args.get("device", event.get("pid")) if isinstance(args, dict) else event.get("pid"))
 
 
 def _correlation(event: Event) -> Any:

@@ -71,7 +71,7 @@ class Calls(Table):
 def calls_of(events: Sequence[Event]) -> Calls:
     """Return the calls that `events` tell of: complete ones, and begins with their ends."""
     phases = [event["ph"] for event in events]
-    names, name = _indexed([event.get("name", "") for event in events], _text)
+    names, name = _indexed([event.get("name", "") for event in events], text_of)
     lanes, lane = _indexed([(event.get("pid"), event.get("tid")) for event in events], _lane)
     at, is_timed = nanoseconds(event.get("ts") for event in events)
     complete = np.array([phase == "X" for phase in phases], bool)
@@ -141,12 +141,13 @@ def _indexed(values: Sequence[Any], clean: Callable[[Any], Item]) -> tuple[list[
     return list(codes), np.array([codes[value] for value in cleaned], np.int64)[np.array(places, np.int64)]
 
 
-def _text(name: Any) -> str:
-    return name if isinstance(name, str) else str(name)
+def text_of(value: Any) -> str:
+    """Return a name of any type; lists and objects are none, and may be too deep to be written."""
+    return f"({type(value).__name__})" if isinstance(value, (list, dict)) else str(value)
 
 
 def _lane(numbers: tuple[Any, Any]) -> Lane:
-    pid, tid = (one if isinstance(one, (int, str)) else str(one) for one in numbers)
+    pid, tid = (one if isinstance(one, (int, str)) else text_of(one) for one in numbers)
     return Lane(pid, tid)
 
 
@@ -163,25 +164,27 @@ def _matched(
     begun: list[int] = []
     ended: list[int] = []
     open_: list[int] = []  # places in both
+    depths: dict[int, list[int]] = {}  # by name, where in `open_` its calls are
     here = -1
     for edge, is_begin, where, called in zip(
         edges.tolist(), begins[edges].tolist(), lane[edges].tolist(), name[edges].tolist(), strict=True
     ):
         if where != here:
-            open_, here = [], where
+            open_, depths, here = [], {}, where
         if is_begin:
+            depths.setdefault(called, []).append(len(open_))
             open_.append(len(begun))
             begun.append(edge)
             ended.append(-1)
             continue
-        depth = next(
-            (at for at in reversed(range(len(open_))) if called in (nameless, name[begun[open_[at]]])), -1
-        )
-        if depth < 0:
+        of_its_name = depths.get(called)
+        if not (open_ if called == nameless else of_its_name):
             losses["ends_without_a_begin"] += 1
             continue
+        depth = of_its_name[-1] if of_its_name and called != nameless else len(open_) - 1
         losses["calls_that_ended_with_another"] += len(open_) - depth - 1
         for place in open_[depth:]:
             ended[place] = edge
+            depths[int(name[begun[place]])].pop()
         del open_[depth:]
     return np.array(begun, np.int64), np.array(ended, np.int64)

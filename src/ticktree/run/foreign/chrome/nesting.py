@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from operator import neg
 
 import numpy as np
 
@@ -77,7 +80,74 @@ class _Stack:
 
     def around(self, end: int) -> int:
         """Return the depth of the innermost call that is still open at `end`; -1 where there is none."""
-        return next((at for at in reversed(range(len(self.ends))) if self.ends[at] >= end), -1)
+        return bisect_left(self.ends, 1 - end, key=neg) - 1  # those further in end no later
+
+
+_FREE = 1 << 64  # later than any end
+
+
+class _Further:
+    """Stacks of calls that fit into no earlier one.
+
+    How many there are grows with how many calls overlap. A tree finds the first in which a call fits: each of its
+    nodes holds the latest of the ends below it, a leaf the end of its stack's innermost call that is not nearly over.
+
+    Args:
+        slack: see `_Stack.fitted`.
+    """
+
+    def __init__(self, slack: int) -> None:
+        self._slack = slack
+        self._stacks: list[_Stack] = []
+        self._latest = [-1, -1]  # the root is at 1, the children of a node at twice its place
+        self._ends: list[tuple[int, int]] = []  # a heap of every call's end and stack
+
+    def fitted(self, start: int, end: int) -> tuple[int, tuple[int, int]]:
+        """Return the first stack in which a call fits, made at need, and where it lies there."""
+        over = start + self._slack
+        while self._ends and self._ends[0][0] <= over:
+            at = heappop(self._ends)[1]
+            ends = self._stacks[at].ends
+            around = bisect_left(ends, -over, key=neg)
+            self._set(at, ends[around - 1] if around else _FREE)
+        if self._latest[1] < end - self._slack:
+            return self._grown(), (start, end)
+        node, leaves = 1, len(self._latest) // 2
+        while node < leaves:
+            node *= 2
+            if self._latest[node] < end - self._slack:
+                node += 1
+        fit = self._stacks[node - leaves].fitted(start, end, self._slack)
+        assert fit is not None, "the tree holds what the stacks do"
+        return node - leaves, fit
+
+    def stack(self, at: int) -> _Stack:
+        """Return a stack by its place."""
+        return self._stacks[at]
+
+    def push(self, at: int, call: int, end: int) -> None:
+        """Open a call in a stack."""
+        self._stacks[at].push(call, end)
+        heappush(self._ends, (end, at))
+        self._set(at, end)
+
+    def _grown(self) -> int:
+        leaves = len(self._latest) // 2
+        if len(self._stacks) == leaves:
+            held = self._latest[leaves:]
+            self._latest = [-1] * (4 * leaves)
+            for at, end in enumerate(held):
+                self._set(at, end)
+        self._stacks.append(_Stack())
+        return len(self._stacks) - 1
+
+    def _set(self, at: int, end: int) -> None:
+        latest = self._latest
+        node = len(latest) // 2 + at
+        latest[node] = end
+        while node > 1:
+            node //= 2
+            latest[node] = max(latest[2 * node], latest[2 * node + 1])
 
 
 def nested(calls: Calls) -> Nested:
@@ -89,14 +159,18 @@ def nested(calls: Calls) -> Nested:
     depth = [0] * len(order)
     is_beside = np.zeros(len(order), bool)
     slack = _slack_ns(calls)
-    here, main, more = -1, _Stack(), list[_Stack]()
+    here, main, further = -1, _Stack(), _Further(slack)
     rows = zip(start.tolist(), end.tolist(), calls.lane[order].tolist(), strict=True)
     for call, (began, ended, lane) in enumerate(rows):
         if lane != here:
-            here, main, more = lane, _Stack(), []
-        stack, fit = main, main.fitted(began, ended, slack)
+            here, main, further = lane, _Stack(), _Further(slack)
+        at, stack, fit = -1, main, main.fitted(began, ended, slack)
         if fit is None:
-            stack, fit = _beside(more, began, ended, slack)
+            at, fit = further.fitted(began, ended)
+            stack = further.stack(at)
+        if stack.calls:  # which may have been cut to begin later than this
+            first = max(fit[0], int(start[stack.calls[-1]]))
+            fit = first, max(fit[1], first)
         if (began, ended) != fit:
             start[call], end[call] = fit
         if stack.calls:
@@ -108,7 +182,10 @@ def nested(calls: Calls) -> Nested:
             if around >= 0:
                 above[call] = main.calls[around]
                 depth[call] = around + 1
-        stack.push(call, fit[1])
+        if stack is main:
+            main.push(call, fit[1])
+        else:
+            further.push(at, call, fit[1])
     return Nested(
         start,
         end,
@@ -120,16 +197,6 @@ def nested(calls: Calls) -> Nested:
         np.array(depth, np.int64),
         is_beside,
     )
-
-
-def _beside(more: list[_Stack], start: int, end: int, slack: int) -> tuple[_Stack, tuple[int, int]]:
-    """Return the first further stack in which a call fits, made at need, and where it lies there."""
-    for stack in more:
-        fit = stack.fitted(start, end, slack)
-        if fit is not None:
-            return stack, fit
-    more.append(_Stack())
-    return more[-1], (start, end)
 
 
 def _slack_ns(calls: Calls) -> int:

@@ -20,7 +20,7 @@ from ticktree.run.foreign.chrome.growing import Rows, grown
 from ticktree.run.foreign.chrome.nesting import Nested, nested
 from ticktree.run.foreign.chrome.origin import Origin
 from ticktree.run.foreign.chrome.places import NOWHERE, Places, placed
-from ticktree.run.foreign.chrome.ticks import loop_of, loop_places, ticks_around
+from ticktree.run.foreign.chrome.ticks import Groups, loop_of, loop_places, ticks_around
 from ticktree.run.foreign.chrome.writers import lanes_of, writers_of
 
 _LONGEST_NS = 1 << 60  # all calls together: thirty-six years, and sums of it stay within 64 bits
@@ -103,10 +103,13 @@ class _Trace:
         waits = {place for place, path in enumerate(self._paths) if path in self._origin.waits}
         root = grown(self._places, self._rows, self._run_id, ids, waits)
         around = ticks_around(self._place, self._calls.above, self._calls.depth, self._ticks)
+        called, inside = Groups(self._host.place), Groups(around)
         loops: dict[str, Loop] = {}
         for tick in self._ticks:
             path = self._paths[tick]
-            loops[path] = loop_of(tick, root.at(path), self._host, around, self._paths, ids, self._wall_ns)
+            loops[path] = loop_of(
+                tick, root.at(path), self._host, called, inside, self._paths, ids, self._wall_ns
+            )
         zero_ns = None if self._wall_ns is None else self._wall_ns - self._began_ns
         facts = _facts(self._events, self._origin, self._run_id)
         return Profile(

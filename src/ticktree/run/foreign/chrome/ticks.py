@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,15 +39,34 @@ def loop_places(places: Places, rows: Rows, said: Sequence[int]) -> list[int]:
     span = len(places)
     pairs, counts = np.unique(rows.lane[top] * span + rows.place[top], return_counts=True)
     repeated = pairs[counts >= _ROUNDS].tolist()
-    lanes = [pair // span for pair in repeated]
-    return sorted({pair % span for pair in repeated if lanes.count(pair // span) == 1})
+    names = Counter(pair // span for pair in repeated)
+    return sorted({pair % span for pair in repeated if names[pair // span] == 1})
+
+
+class Groups:
+    """Where each key is in a column, found without going through all of it.
+
+    Args:
+        keys: the column.
+    """
+
+    def __init__(self, keys: Column) -> None:
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def of(self, key: int) -> Column:
+        """Return the places of a key, in their order."""
+        first, last = np.searchsorted(self._keys, (key, key + 1))
+        found: Column = self._order[first:last]
+        return found
 
 
 def loop_of(
     place: int,
     node: Node,
     rows: Rows,
-    tick_of: Column,
+    called: Groups,
+    inside: Groups,
     paths: Sequence[str],
     writers: Sequence[str],
     began_wall_ns: int | None,
@@ -57,12 +77,14 @@ def loop_of(
         place: The loop's.
         node: What has grown there.
         rows: Every call.
-        tick_of: For each call the tick of the innermost loop around it, or -1.
+        called: Those calls by their places.
+        inside: Those calls by the tick of the innermost loop around each.
         paths: The path of every place.
         writers: The id of every lane's writer.
         began_wall_ns: When the run began, since the epoch; None where that is not known.
     """
-    ticks = np.flatnonzero((rows.place == place) & ~rows.is_open)
+    ticks = called.of(place)
+    ticks = ticks[~rows.is_open[ticks]]
     ticks = ticks[np.lexsort((rows.start_ns[ticks], rows.lane[ticks]))]
     lanes, first, counts = np.unique(rows.lane[ticks], return_index=True, return_counts=True)
     number = np.arange(len(ticks)) - np.repeat(first, counts)
@@ -73,7 +95,7 @@ def loop_of(
             writer=writers[rows.lane[ticks[at]]],
             tick=int(number[at]),
             started_ns=int(rows.start_ns[ticks[at]]),
-            breakdown=_breakdown(rows, np.flatnonzero(tick_of == ticks[at]), paths),
+            breakdown=_breakdown(rows, inside.of(int(ticks[at])), paths),
         )
         for at in longest.tolist()
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ticktree.profile import Writer, timeline
 from ticktree.run.foreign.chrome.events import Event, Lane, lane_of
 from ticktree.run.foreign.chrome.growing import Rows
@@ -28,12 +30,13 @@ def writers_of(
     processes = {lane_of(label).pid: _label(label) for label in labels if label.get("name") == "process_name"}
     threads = {lane_of(label): _label(label) for label in labels if label.get("name") == "thread_name"}
     lives: dict[Any, tuple[int, int]] = {}
-    for at, lane in enumerate(lanes):
-        mine = rows[rows.lane == at]
-        if len(mine.place):
-            first, last = int(mine.start_ns.min()), int((mine.start_ns + mine.duration_ns).max())
-            so_far = lives.get(lane.pid, (first, last))
-            lives[lane.pid] = min(first, so_far[0]), max(last, so_far[1])
+    firsts, lasts = np.full(len(lanes), np.iinfo(np.int64).max), np.full(len(lanes), np.iinfo(np.int64).min)
+    np.minimum.at(firsts, rows.lane, rows.start_ns)
+    np.maximum.at(lasts, rows.lane, rows.start_ns + rows.duration_ns)
+    for at in np.unique(rows.lane).tolist():
+        pid, first, last = lanes[at].pid, int(firsts[at]), int(lasts[at])
+        so_far = lives.get(pid, (first, last))
+        lives[pid] = min(first, so_far[0]), max(last, so_far[1])
     return [
         Writer(
             id=f"{str(lane.pid).replace('/', '|')}/{at}",  # what stands before the slash is the process
