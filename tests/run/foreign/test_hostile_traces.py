@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from traces import begin, call, end, read
+from traces import begin, call, end
 
 from ticktree.profile.timeline import Timeline
 from ticktree.run.foreign.chrome.events import calls_of
@@ -87,7 +87,6 @@ def test_every_call_lies_in_what_it_is_made_in(seed):
             assert found.lane[inner] == found.lane[outer]
             assert found.end_ns[inner] <= found.end_ns[outer]
             assert found.start_ns[outer] <= found.start_ns[inner] or found.is_beside[inner]
-    read(events)
 
 
 def deep(depth=100_000):
