@@ -162,7 +162,7 @@ def test_each_thread_has_its_own_outermost_call(recorder):
     class Waiting(Counter):
         def step(self, action):
             inside.set()
-            stepped.wait(10)
+            stepped.wait()
             return super().step(action)
 
     slow, quick = Waiting(), Counter(recorder)
@@ -175,7 +175,7 @@ def test_each_thread_has_its_own_outermost_call(recorder):
 
     thread = threading.Thread(target=step)
     thread.start()
-    inside.wait(10)
+    inside.wait()
     with recorder.section("main"):
         quick.step(0)
     stepped.set()

@@ -134,7 +134,7 @@ def test_the_critical_path_of_work_goes_on_from_who_called_for_it(recorder):
     called, done = threading.Event(), threading.Event()
 
     def worker():
-        called.wait(10)
+        called.wait()
         follow(calls, b"word")
         call_under(recorder, ("train",), work, (recorder, 60), {})
         results.signal(b"result")
