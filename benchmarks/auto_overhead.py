@@ -76,6 +76,8 @@ TURNING = (
     Turning("an update of a tiny network", "tiny", ("torch",), 5000, target=False),
     Turning("a step of SAC in one file", "sac", ("gymnasium", "torch"), 3000),
     Turning("a round of PPO in one file, vector of envs", "ppo", ("gymnasium", "torch"), 1000),
+    Turning("a step of eight envs in processes of their own", "async_envs", ("gymnasium",), 1000),
+    Turning("a round of PPO of Stable-Baselines3", "sb3_ppo", ("gymnasium", "stable_baselines3"), 300),
     Turning(
         "an update of parallel_trainer, its learner",
         "parallel_trainer",

@@ -63,6 +63,18 @@ PROGRAMS = {
     "tiny": Stepping("benchmarks/tiny_update.py", (), "program:Turn.over", 400, 4),
     "sac": Stepping(f"{OWN}/sac.py", ("1000000000",), "program:Target.step", 400, 2),
     "ppo": Stepping(f"{OWN}/ppo.py", ("1000000000", "sync"), "program:Corridor.step", 60 * 48, 48, 48),
+    "async_envs": Stepping(
+        f"{OWN}/async_envs.py",
+        ("1000000000",),
+        "gymnasium.vector.async_vector_env:AsyncVectorEnv.step_async",
+        *(400, 20),
+    ),
+    "sb3_ppo": Stepping(
+        f"{OWN}/sb3_ppo.py",
+        ("1000000000",),
+        "gymnasium.envs.classic_control.cartpole:CartPoleEnv.step",
+        *(40 * 128, 128, 128),
+    ),
     "visual_sac": Stepping(
         "workloads/visual_sac/train.py",
         ("--fill", "40", "--batch", "16", "--threads", "1", "--updates", "1000000000"),

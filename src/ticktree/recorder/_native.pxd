@@ -279,6 +279,17 @@ cdef extern from "core/outermost.h":
     uint64_t tt_inside
     PyObject** tt_within(uint64_t)
 
+cdef extern from "core/piping.h":
+    ctypedef struct tt_piping:
+        tt_section* section
+        uint32_t channel
+        bint sends
+        PyObject* attribute
+        PyObject* resolve
+    Py_ssize_t tt_piping_offset
+    tt_channels* (*tt_channels_of_run)(tt_recorder*) noexcept
+    PyObject* tt_piping_call(PyObject*, tt_args, size_t, PyObject*)
+
 cdef extern from "core/lone.h":
     bint tt_lone_tick(tt_section*)
     void tt_lone_end(tt_section*)

@@ -110,6 +110,18 @@ class OutermostFunction(TimedFunction[_F]):
         detour: Detour | None = None,
     ) -> None: ...
 
+class PipeFunction(TimedFunction[_F]):
+    def __init__(
+        self,
+        function: _F,
+        section: Section,
+        channel: Channel,
+        attribute: str,
+        resolve: Callable[[Any], int],
+        *,
+        sends: bool,
+    ) -> None: ...
+
 class Recorder:
     child_file: Callable[[], tuple[str | PathLike[str] | None, int, _Identity]] | None
     def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None: ...

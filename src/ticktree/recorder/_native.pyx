@@ -3,7 +3,7 @@
 
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
 what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), whence.pxi (where they are called
-from), idle.pxi (calls of them that do nothing), unmarked.pxi (ticks of programs that mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate),
+from), idle.pxi (calls of them that do nothing), piping.pxi (messages through pipes), unmarked.pxi (ticks of programs that mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate),
 ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
 process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi
 (work for other processes' sections), attended.pxi (sections that others are told of), forked.pxi (a child's own
@@ -38,6 +38,7 @@ include "native/timed.pxi"
 include "native/whence.pxi"
 include "native/idle.pxi"
 include "native/outermost.pxi"
+include "native/piping.pxi"
 include "native/unmarked.pxi"
 include "native/origin.pxi"
 include "native/gauges.pxi"

@@ -9,15 +9,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.recorder import Channel, Wait
+from ticktree.recorder import Channel, PipeFunction, Wait
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 CHANNEL = "pipe"
-# On the connection: its own inode, and that of the other end. A forked child has them too; a connection that was sent
-# to another process does not, and looks its other end up in the run's table.
-_NEAR, _FAR = "_ticktree_near", "_ticktree_far"
+# On the connection: its own inode, and the keys of the channels where it receives and where arrives what it sends. A
+# forked child has them too; a connection that was sent to another process looks its other end up in the run's table.
+_NEAR, _ARRIVES, _REACHES = "_ticktree_near", "_ticktree_arrives", "_ticktree_reaches"
 
 
 def inode(connection: Any) -> int | None:
@@ -33,39 +33,54 @@ def inode(connection: Any) -> int | None:
     return found
 
 
-def _far_end(recorder: Recorder, connection: Any) -> int | None:
-    """The inode of the end where arrives what is sent here; None where it is not known."""
-    known: int | None = connection.__dict__.get(_FAR)
-    if known is not None:
-        return known
-    try:
-        status = os.fstat(connection.fileno())
-    except (OSError, ValueError):
-        return None
-    # Both ends of a pipe are one inode; each of a pair of sockets has its own.
-    far = status.st_ino if stat.S_ISFIFO(status.st_mode) else recorder.alias(status.st_ino)
-    if not far:
-        return None
-    setattr(connection, _FAR, far)
-    return far
-
-
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps connections where they read and write: what is packed and unpacked there is work, not waiting."""
     arrivals = Channel(recorder, CHANNEL)
-    _wrap_receiving(patches, arrivals, module)
-    _wrap_sending(patches, arrivals, module)
+    _wrap_messages(patches, arrivals, module)
+    _wrap_polling(patches, arrivals, module)
+    _wrap_pipe(patches, arrivals, module)
     _wrap_several(patches, arrivals, module)
 
 
-def _wrap_receiving(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
-    receiving, polling = Wait(arrivals, "Connection.recv"), Wait(arrivals, "Connection.poll")
+def _wrap_messages(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
+    recorder = arrivals.recorder
+    receiving, sending = (recorder.section(f"Connection.{name}", wait=True) for name in ("recv", "send"))
+
+    def arrives(connection: Any) -> int:
+        near = inode(connection)
+        key = arrivals.hash(near) if near is not None else 0
+        setattr(connection, _ARRIVES, key)
+        return key
+
+    def reaches(connection: Any) -> int:
+        far = _far_end(recorder, connection)
+        key = arrivals.hash(far) if far else 0
+        setattr(connection, _REACHES, key)
+        return key
 
     def make_receive(receive: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any) -> Any:
-            return receiving.call(receive, (self, *args), self.__dict__.get(_NEAR) or inode(self))
+        return PipeFunction(receive, receiving, arrivals, _ARRIVES, arrives, sends=False)
 
-        return wrapper
+    def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
+        # Who empties a full pipe does not say so.
+        return PipeFunction(send, sending, arrivals, _REACHES, reaches, sends=True)
+
+    patches.wrap_own(module, "Connection._recv_bytes", make_receive)
+    patches.wrap_own(module, "Connection._send_bytes", make_send)
+
+
+def _far_end(recorder: Recorder, connection: Any) -> int:
+    """The inode of the end where arrives what is sent here; 0 where it is not known."""
+    try:
+        status = os.fstat(connection.fileno())
+    except (OSError, ValueError):  # it is closed
+        return 0
+    # Both ends of a pipe are one inode; each of a pair of sockets has its own.
+    return status.st_ino if stat.S_ISFIFO(status.st_mode) else recorder.alias(status.st_ino)
+
+
+def _wrap_polling(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
+    polling = Wait(arrivals, "Connection.poll")
 
     def make_poll(poll: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = 0.0) -> Any:
@@ -75,34 +90,19 @@ def _wrap_receiving(patches: Patches, arrivals: Channel, module: ModuleType) -> 
 
         return wrapper
 
-    patches.wrap_own(module, "Connection._recv_bytes", make_receive)
     patches.wrap_own(module, "_ConnectionBase.poll", make_poll)
 
 
-def _wrap_sending(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
-    recorder = arrivals.recorder
-    sending = Wait(Channel(recorder, "pipe space"), "Connection.send")
-
-    def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any) -> Any:
-            if recorder.recording:
-                far = self.__dict__.get(_FAR) or _far_end(recorder, self)
-                if far is not None:
-                    arrivals.signal(far)
-            return sending.call(send, (self, *args))  # who empties a full pipe does not say so
-
-        return wrapper
-
+def _wrap_pipe(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
     def make_pipe(pipe: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(duplex: bool = True) -> Any:
             ends = pipe(duplex)
-            if duplex and recorder.recording:
-                _remember(recorder, *ends)
+            if duplex and arrivals.recorder.recording:
+                _remember(arrivals, *ends)
             return ends
 
         return wrapper
 
-    patches.wrap_own(module, "Connection._send_bytes", make_send)
     patches.wrap_own(module, "Pipe", make_pipe)
 
 
@@ -122,12 +122,12 @@ def _wrap_several(patches: Patches, arrivals: Channel, module: ModuleType) -> No
     patches.wrap_own(module, "wait", make_wait)
 
 
-def _remember(recorder: Recorder, one: Any, other: Any) -> None:
+def _remember(arrivals: Channel, one: Any, other: Any) -> None:
     """The two ends of a pair of sockets."""
     near, far = inode(one), inode(other)
     if near is None or far is None:
         return
-    setattr(one, _FAR, far)
-    setattr(other, _FAR, near)
-    recorder.alias(near, far)
-    recorder.alias(far, near)
+    setattr(one, _REACHES, arrivals.hash(far))
+    setattr(other, _REACHES, arrivals.hash(near))
+    arrivals.recorder.alias(near, far)
+    arrivals.recorder.alias(far, near)
