@@ -26,6 +26,7 @@ typedef struct tt_section {
     uint32_t name_id;
     uint32_t node_flags;
     uint32_t frame_flags;
+    uint32_t is_unnoted; /* the call site of `cached_node` is not known yet; so that a call of @timed asks its section alone */
     PyObject *object, *name; /* borrowed: the Python section, and the string it was first asked for by */
     struct tt_section *next, **link; /* all sections of the recorder; `link` points here */
 } tt_section;

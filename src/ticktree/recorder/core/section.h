@@ -316,6 +316,13 @@ typedef struct {
     uint32_t generation;
 } tt_call;
 
+/* Only calls of @timed have a site: the others are entered by instruments. */
+static __attribute__((noinline)) void tt_call_site(tt_section *section, const tt_frame *frame)
+{
+    section->is_unnoted = 0;
+    if (section->node_flags & TT_NODE_TIMED) tt_pushed(section, frame, NULL);
+}
+
 static inline tt_call tt_call_begin(tt_section *section)
 {
     tt_recorder *recorder = section->recorder;
@@ -329,7 +336,7 @@ static inline tt_call tt_call_begin(tt_section *section)
         call.generation = recorder->generation;
     }
     if (tt_is_measured(section)) tt_sample_done();
-    if (section->node_flags & TT_NODE_TIMED) tt_pushed(section, call.frame, pyframe);
+    if (TT_UNLIKELY(section->is_unnoted)) tt_call_site(section, call.frame);
     return call;
 }
 

@@ -108,7 +108,9 @@ static tt_ref tt_node_find_slowly(tt_section *section, tt_ref parent)
     tt_ref node = tt_index_get(recorder, (uint64_t)parent << 32 | section->name_id);
     if (!node) node = tt_node_make(recorder, parent, section->name_id);
     if (!node) return 0;
-    tt_node_at(recorder, node)->flags |= section->node_flags;
+    tt_node *record = tt_node_at(recorder, node);
+    record->flags |= section->node_flags;
+    section->is_unnoted = !record->site;
     section->cached_parent = parent;
     section->cached_node = node;
     return node;
