@@ -39,7 +39,18 @@ static void tt_drop_raised_entries(void)
     PyErr_Restore(kind, error, PyException_GetTraceback(error));
 }
 
+/* Adds an entry where there is none yet: the error was raised in C, and Cython's `except` clauses let go of the
+ * traceback of what they handle without asking whether there is one. */
+static int tt_first_entry(PyFrameObject *frame)
+{
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    int has_entries = trace != NULL;
+    PyErr_Restore(kind, error, trace);
+    return has_entries ? 0 : PyTraceBack_Here(frame);
+}
+
 /* What Cython calls to add an entry for each of its functions. */
-#define PyTraceBack_Here(frame) ((void)(frame), 0)
+#define PyTraceBack_Here(frame) tt_first_entry(frame)
 
 #endif
