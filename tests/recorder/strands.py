@@ -63,6 +63,11 @@ class Strand:
         call = self.reference.root if self.is_main else self.call
         return (call, self.path) if call and not call.left else (None, self.path)
 
+    def ends(self, *kinds: str) -> bool:
+        """Whether a stage or tick begun here ends with a call of these kinds of this strand, or with the program."""
+        self.place()
+        return self.is_main or any(call.kind in kinds for call in self.stack)
+
     def enter(self, name: str, kind: str = "section") -> Call | None:
         """Enters a call; None while nothing is recorded."""
         self.reference.ask(name)
