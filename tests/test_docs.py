@@ -32,6 +32,7 @@ READERS_LOSSES = (
     "machine_readings_damaged",
     "memory_files_damaged",
     "processes_outlived_run",
+    "processes_without_room",
     "negative_self_times",
     "self_times_that_do_not_add_up",
     "timers_without_a_call",

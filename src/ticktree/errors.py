@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+import os
+
 
 class TicktreeError(Exception):
     """A failure with one clear line for its user; the command line prints it and exits with status 2."""
+
+
+def one_line(text: str) -> str:
+    """`text` with everything that is not printable replaced, line ends included."""
+    spaced = text.translate({ord(c): " " for c in "\n\r\t"})
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in spaced)
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, in one line: of an import that failed, what made it fail; never nothing."""
+    while isinstance(error, ImportError) and error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    lines = str(error).strip().splitlines()
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f": {os.fsdecode(error.filename)}"
+        return one_line(f"{error.strerror}{where}")
+    return one_line(lines[-1]) if lines else type(error).__name__

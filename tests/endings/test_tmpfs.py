@@ -12,6 +12,8 @@ import sys
 import pytest
 from bad_ends import counts
 
+from ticktree.run.directory import RunDirectory
+
 
 def _may_mount() -> bool:
     try:
@@ -124,6 +126,56 @@ print("loaded")
     assert (done.returncode, done.stdout, done.stderr) == (0, "used True\nloaded\n", "")
     found = counts(place.profile())
     assert all(found[f"start/section {number}/inner"] == 60 for number in range(10))
+
+
+CHILDREN = """
+import os, subprocess, sys, ticktree
+if {enable}: ticktree.enable()
+for number in range(200):
+    if {spawn}:
+        if number < 30:
+            code = "import os, ticktree\\nwith ticktree.section('child'): pass\\nos._exit(0)"
+            subprocess.run([sys.executable, "-c", code], check=True)
+        continue
+    pid = os.fork()
+    if not pid:
+        with ticktree.section("child"): pass
+        os._exit(0)
+    os.waitpid(pid, 0)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("spawn", [False, True], ids=["forked", "spawned"])
+@pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
+def test_children_for_which_there_is_no_room_are_counted_and_that_is_said_once(place, supervised, spawn):
+    program = CHILDREN.format(enable=not supervised, spawn=spawn)
+    done = within(place, shm("2m" if spawn else "3m"), program, supervised=supervised)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    profile = place.profile(losses=frozenset({"processes_without_room"}))
+    lost = profile.losses["processes_without_room"]
+    assert lost + counts(profile)["child"] == (30 if spawn else 200)
+    assert done.stderr == f"ticktree: {lost} processes found no room in /dev/shm and are not recorded\n"
+    for form in ("json", "terminal", "markdown", "text", "html"):
+        shown = place.run([sys.executable, "-m", "ticktree", "report", "--format", form])
+        assert "processes_without_room" in shown.stdout or "processes without room" in shown.stdout
+    run = RunDirectory.newest(place.path / "ticktree-runs")
+    assert {path.name for path in run.path.iterdir()} == {"run.json", "profile.json"}
+
+
+@pytest.mark.parametrize("names", [2, 3, 4, 5])
+@pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
+def test_without_room_for_a_name_all_is_saved_at_the_end(place, supervised, names):
+    """A tmpfs has a number of files that it takes, and may have none left though it has much room."""
+    program = WORK + ("" if supervised else "ticktree.enable()\n") + "work(0, 50)\nprint('done')"
+    prepare = (
+        f"mount -t tmpfs -o size=8m,nr_inodes={names},mode=1777 tmpfs /dev/shm\nexport TMPDIR={place.memory}"
+    )
+    done = within(place, prepare, program, supervised=supervised)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr.count("\n") <= 1
+    assert not done.stderr or done.stderr.startswith(NO_ROOM)
+    assert len(counts(place.profile())) == 100
 
 
 NO_SHM = """

@@ -12,9 +12,9 @@ import pytest
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
 from ticktree.run.folded import Folded
-from ticktree.run.memory import create_memory
+from ticktree.run.memory import create_memory, mark_homeless
 from ticktree.run.naming import FOLDED
-from ticktree.run.owner import Owner, start_of
+from ticktree.run.owner import Owner, boot_id, since_boot_s, start_of
 
 LONG_AGO = 25 * 3600
 
@@ -78,25 +78,58 @@ def test_a_run_of_another_pid_namespace_is_left(root, tmp_path):
     assert (run.memory_dir / "5-1.tt").exists()
 
 
-def test_records_that_no_run_is_known_of_are_kept_for_a_day(root):
+@pytest.fixture
+def a_day_passes(monkeypatch):
+    def pass_a_day():
+        monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: since_boot_s() + LONG_AGO)
+
+    return pass_a_day
+
+
+def test_records_that_no_run_is_known_of_are_kept_for_a_day(root, a_day_passes):
     """The tmpfs was full when run.json was to be copied there; the run's own still leads to them."""
     directory = create_memory("nameless")
     made_by(dead(Owner.current()), directory)
     (directory / "5-1.tt").write_bytes(b"recorded")
     finish_abandoned()
     assert (directory / "5-1.tt").exists()
-    age(directory / "homeless", LONG_AGO)
+    a_day_passes()
     finish_abandoned()
     assert list(root.iterdir()) == []
 
 
-def test_records_of_a_living_process_are_never_swept(root):
+def test_a_wall_clock_that_jumps_is_no_day_that_passes(root):
+    """One command with the clock two days ahead must not delete what is on a disk that is away for a moment."""
+    directory = create_memory("nameless")
+    made_by(dead(Owner.current()), directory)
+    (directory / "5-1.tt").write_bytes(b"recorded")
+    finish_abandoned()
+    for path in (directory, *directory.iterdir()):
+        age(path, 2 * LONG_AGO)
+    finish_abandoned()
+    assert (directory / "5-1.tt").exists()
+
+
+def test_after_a_restart_of_the_machine_the_day_begins_again(root, a_day_passes, monkeypatch):
+    """Memory among temporary files survives it; for how long the machine was off nobody knows."""
+    directory = create_memory("nameless")
+    made_by(dead(Owner.current()), directory)
+    (directory / "5-1.tt").write_bytes(b"recorded")
+    finish_abandoned()
+    monkeypatch.setattr("ticktree.run.abandoned.boot_id", lambda: "another-boot")
+    a_day_passes()
+    finish_abandoned()
+    assert (directory / "5-1.tt").exists()
+    assert len(list(directory.glob("homeless-*"))) == 1
+
+
+def test_records_of_a_living_process_are_never_swept(root, a_day_passes):
     directory = create_memory("nameless")
     made_by(dead(Owner.current()), directory)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     (directory / f"{child.pid}-{start_of(child.pid)}.tt").write_bytes(b"recorded")
-    (directory / "homeless").touch()
-    age(directory / "homeless", LONG_AGO)
+    mark_homeless(directory, int(since_boot_s()), boot_id())
+    a_day_passes()
     finish_abandoned()
     assert directory.exists()
     child.communicate(b"\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import stat
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from ticktree.cli.checks import memory
 from ticktree.errors import TicktreeError
 from ticktree.run.atomic import write_atomically
 from ticktree.run.directory import RunDirectory
-from ticktree.run.memory import create_memory
+from ticktree.run.memory import all_memory, create_memory, other_root, require_memory
 from ticktree.run.trust import require_base, require_own
 
 TWO_USERS = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")
@@ -184,11 +186,53 @@ def test_a_memory_directory_of_another_user_is_refused_and_the_program_goes_on(s
 
 
 @TWO_USERS
-def test_memory_that_another_user_made_in_our_name_is_refused(shared, monkeypatch):
+@pytest.mark.parametrize("what", ["directory", "link", "file"])
+def test_what_another_user_made_in_our_name_is_left_alone_and_another_name_is_found(
+    shared, monkeypatch, tmp_path, what
+):
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared))
-    as_nobody(lambda: (shared / "ticktree-0").mkdir(mode=0o700))
-    with pytest.raises(TicktreeError, match="only this user can enter"):
-        create_memory("x")
+    squatted = shared / "ticktree-0"
+    make = {
+        "directory": lambda: squatted.mkdir(mode=0o777),
+        "link": lambda: squatted.symlink_to(tmp_path),
+        "file": lambda: squatted.write_text("theirs"),
+    }
+    as_nobody(make[what])
+    directory = create_memory("x")
+    assert re.fullmatch("ticktree-0-[0-9a-f]{8}", directory.parent.name)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (directory, directory.parent)] == [0o700, 0o700]
+    require_memory(directory)
+    as_nobody(lambda: (shared / "ticktree-0-00000000").mkdir())
+    assert create_memory("y").parent == directory.parent, "the next run takes the same"
+    assert {path.name for path in all_memory()} >= {"x", "y"}
+    assert "not a directory that only this user can enter" in (other_root(directory) or "")
+
+
+@TWO_USERS
+def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable(
+    shared, tmp_path, monkeypatch
+):
+    as_nobody(lambda: (shared / "ticktree-0").mkdir(mode=0o777))
+    (tmp_path / "p.py").write_text(
+        "import sys, ticktree\nif sys.argv[1:]: ticktree.enable()\n"
+        "with ticktree.section('x'): pass\nprint('program')\nsys.exit(3)"
+    )
+    for command in (["-m", "ticktree", "run", "--quiet", "p.py"], ["p.py", "enable"]):
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env={**os.environ, "TICKTREE_MEMORY_DIR": str(shared)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert (done.returncode, done.stdout) == (3, "program\n")
+        assert done.stderr.count("\n") == 1
+        assert "memory files go to" in done.stderr
+        assert RunDirectory.newest(tmp_path / "ticktree-runs").profile().root.at("x").count == 1
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared))
+    assert any("memory files go to one of another name" in line for line in memory.check())
+    assert list((shared / "ticktree-0").iterdir()) == []
 
 
 @TWO_USERS

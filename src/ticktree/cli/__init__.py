@@ -21,6 +21,9 @@ def main() -> None:
     """
     try:
         status = _status()
+    except MemoryError:  # Not even for the imports.
+        os.write(2, b"ticktree: out of memory\n")
+        status = 2
     except KeyboardInterrupt:  # While something was still imported, too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
@@ -63,6 +66,8 @@ def _status() -> int | None:
         return 1
     except click.Abort:
         raise KeyboardInterrupt from None
+    except OverflowError as error:  # After 2262 Python cannot read the clock.
+        complain(str(error))
     except OSError as error:  # A disk that is full or gone: no command can do anything about it.
         stop_printing(sys.stdout)
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "

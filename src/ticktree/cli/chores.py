@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ticktree.cli.screen import one_line, show_at_once, view_options
+from ticktree.cli.screen import show_at_once, view_options
+from ticktree.errors import one_line
 from ticktree.run.directory import RunDirectory
 from ticktree.run.folding import fold_if_many
 from ticktree.run.supervision.program import Program

@@ -7,6 +7,7 @@ from ticktree.live.reading import ending
 from ticktree.outputs.report.headline import is_empty
 from ticktree.profile import Profile
 from ticktree.recorder import OFF_VARIABLE, says_off
+from ticktree.run.without_room import LOSS
 
 
 def why_empty(profile: Profile) -> str | None:
@@ -18,6 +19,10 @@ def why_empty(profile: Profile) -> str | None:
         return "the file holds no timers"
     if "memory_files_damaged" in profile.losses:
         return "what was recorded is damaged"
+    if LOSS in profile.losses:
+        return (
+            "there was no room for the memory file of any process, and none could keep what it had at its end"
+        )
     if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
         return f"{OFF_VARIABLE} is set, which turns ticktree off for good"
     if "times_enabled" not in facts:

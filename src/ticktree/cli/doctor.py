@@ -26,7 +26,8 @@ from ticktree.cli.checks import (
 from ticktree.cli.measuring.everything import measure as measure_all
 from ticktree.cli.measuring.table import table
 from ticktree.cli.progress import progress
-from ticktree.cli.screen import note, one_line, show, view_options
+from ticktree.cli.screen import note, show, view_options
+from ticktree.errors import one_line
 from ticktree.outputs import terminal
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.capability import kept, processor

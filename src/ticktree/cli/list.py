@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from ticktree.cli.ages import ago
-from ticktree.cli.screen import is_terminal, one_line, show, view_options
-from ticktree.errors import TicktreeError
+from ticktree.cli.screen import is_terminal, show, view_options
+from ticktree.errors import TicktreeError, one_line
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
 

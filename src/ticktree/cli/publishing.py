@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ticktree.cli.screen import one_line, show_at_once
-from ticktree.errors import TicktreeError
+from ticktree.cli.screen import show_at_once
+from ticktree.errors import TicktreeError, one_line
 
 if TYPE_CHECKING:
     from ticktree.publishing.publisher import Publisher

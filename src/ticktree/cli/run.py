@@ -18,14 +18,16 @@ from ticktree.cli.focus import complain_of_focus, note_focus
 from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
-from ticktree.errors import TicktreeError
+from ticktree.errors import TicktreeError, reason
 from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.courier.process import CourierProcess
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import how_far
+from ticktree.run.memory import other_root
 from ticktree.run.supervision.program import Program
 from ticktree.run.supervision.supervisor import end_like, supervise
 from ticktree.run.trust import NotOwnError
+from ticktree.run.without_room import say_without_room
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -133,9 +135,15 @@ def run_program(
     publisher = published.publisher()
     try:
         run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
-    except NotOwnError as error:  # another user's doing does not keep the program from running
+    except (
+        NotOwnError,
+        OverflowError,
+    ) as error:  # another user's doing, or the clock's: no reason not to start it
         complain(f"{error}; the program runs without being recorded")
         _run_alone(program)
+    elsewhere = other_root(run.memory_dir)
+    if elsewhere:
+        complain(elsewhere)
     try:
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         note_focus(run, asked.focus)
@@ -158,7 +166,8 @@ def run_program(
             run.note_end(os.waitstatus_to_exitcode(status))
         _close(run, quiet, asked, publisher, is_remembered)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
-        complain(f"{error or type(error).__name__}; what was recorded is kept in {run.memory_dir}")
+        kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
+        complain(f"{reason(error)}{kept}")
     end_like(status)
 
 
@@ -184,6 +193,9 @@ def _close(
     with _published_to_the_end(publisher) as ending:
         with progress(f"reading {run.path.name}"):
             profile = run.finish()
+        lost = say_without_room(run, profile)
+        if lost:
+            complain(lost)
         ending(profile)
         if not quiet:
             from ticktree.cli.summary import print_summary

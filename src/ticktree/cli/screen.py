@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, TextIO
 
-from ticktree.errors import TicktreeError
+from ticktree.errors import TicktreeError, one_line
 
 if TYPE_CHECKING:
     from ticktree.outputs import ViewOptions
@@ -42,12 +42,6 @@ def complain(message: str) -> None:
 def note(line: str) -> None:
     """Print one line on standard error; names in it cannot move the cursor or end it."""
     show((one_line(line) + "\n").encode(errors="backslashreplace"), sys.stderr)
-
-
-def one_line(text: str) -> str:
-    """`text` with everything that is not printable replaced, line ends included."""
-    spaced = text.translate({ord(c): " " for c in "\n\r\t"})
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in spaced)
 
 
 def show(document: bytes, stream: TextIO | None) -> None:

@@ -124,6 +124,7 @@ class PipeFunction(TimedFunction[_F]):
 
 class Recorder:
     child_file: Callable[[], tuple[str | PathLike[str] | None, int, _Identity]] | None
+    without_room: Callable[[Any], object] | None
     def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None: ...
     def open(
         self,

@@ -13,15 +13,16 @@ from pathlib import Path
 from ticktree.run.directory import RunDirectory, read_manifest
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.memory import (
-    HOMELESS_NAME,
     all_memory,
+    homeless_since,
     is_aside,
+    mark_homeless,
     memory_files,
     owner_of,
     remove_memory,
     writer_of,
 )
-from ticktree.run.owner import Owner, dead_among
+from ticktree.run.owner import Owner, boot_id, dead_among, since_boot_s
 from ticktree.run.trust import require_own
 
 # The directory of a run may have been moved, or be on a disk that is not mounted at the moment.
@@ -105,9 +106,13 @@ def _nobody_writes(memory: Path, owner: Owner) -> bool:
 
 
 def _sweep_homeless(memory: Path) -> None:
-    """Remove memory whose run's directory has been gone for a day."""
-    seen_before = memory / HOMELESS_NAME
-    if not seen_before.exists():
-        seen_before.touch()
-    elif time.time() - seen_before.stat().st_mtime > _KEPT_WITHOUT_RUN_S:
+    """Remove memory whose run's directory has been gone for a day.
+
+    A day in which the machine ran: the wall clock may be set, and tmpfs is empty after a restart anyway.
+    """
+    now_s, boot = since_boot_s(), boot_id()
+    since = homeless_since(memory)
+    if since is None or since[1] != boot:
+        mark_homeless(memory, int(now_s), boot)
+    elif now_s - since[0] > _KEPT_WITHOUT_RUN_S:
         remove_memory(memory)

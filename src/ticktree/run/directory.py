@@ -33,6 +33,7 @@ from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED, clean_name, make_unique
 from ticktree.run.owner import Owner, start_of
+from ticktree.run.room import require_room
 from ticktree.run.trust import (
     NotOwnError,
     any_directory,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
-_PASSING = r"folded\.json|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
+_PASSING = r"folded\.json|without-room|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
 
 class RunDirectory:
@@ -360,6 +361,7 @@ class RunDirectory:
         """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
         if self.is_finished():
             return None
+        require_room()
         from ticktree.run.reading.reader import read_run
 
         profile = read_run(self)

@@ -18,6 +18,7 @@ from ticktree.run.directory import RunDirectory
 from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
 from ticktree.run.naming import FOLDED
 from ticktree.run.owner import dead_among
+from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -62,6 +63,7 @@ def fold_finished(run: RunDirectory) -> int:
 
 
 def _fold(run: RunDirectory) -> int:
+    require_room()
     from ticktree.profile import Profile  # from here on it is slow
     from ticktree.run.gathering import gather
     from ticktree.run.timeline import keep_timeline

@@ -17,10 +17,17 @@ def ask(folder: Path, *arguments: str) -> str | None:
         arguments: of git; what stands in them must not be taken for an option that was not meant.
     """
     # It must not take locks that the user's own git then waits for, nor ask for a password.
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    environment = {
+        **os.environ,
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+    }
+    # Nor may it run what the repository's own configuration names: a repository may have come with anything in it.
+    safe = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
     try:
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            ["git", *safe, "-C", str(folder), *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

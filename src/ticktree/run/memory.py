@@ -3,7 +3,7 @@
     /dev/shm/ticktree-UID/RUN-ID/
         run.json                 what run this is (manifest.py), for whoever finds the directory without the
         owner-...                run: who made it, should there be no room for run.json (owner.py)
-        homeless                 since when the run's own directory is missing (abandoned.py)
+        homeless-...             since when the run's own directory is missing (abandoned.py)
         folding.lock             held by who folds finished files (folding.py)
         rank-NUMBER.json         of which job a process is (courier/ranks.py)
         machine.json             what the machine did, as its supervisor reads it (machine/kept.py)
@@ -13,6 +13,8 @@
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
 next store to such a page stalls the program that is being measured. tmpfs is memory: what lies here must be
 removed.
+
+Where another user has made `ticktree-UID` first, it is `ticktree-UID-` and eight random digits instead.
 """
 
 from __future__ import annotations
@@ -29,38 +31,79 @@ from ticktree.run.naming import MACHINE, RANK
 from ticktree.run.owner import Owner
 from ticktree.run.trust import require_base, require_private
 
-HOMELESS_NAME = "homeless"
 LOCK_NAME = "folding.lock"
 # As text: few of the processes that import this look at any file.
 _FILE_NAME = r"(\d+)-(\d+)(?:-\d+)?\.tt"
 _OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
 # Signals between processes; with a number: a table that was being made when its process died.
+# Since when: so long after the machine's boot, and which boot.
+_HOMELESS_NAME = r"homeless-(\d+)-([0-9a-f-]*)"
 _CHANNELS = r"channels\.ttc(\.\d+)?"
 _OURS = (
-    rf"{HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{RANK}"
+    rf"{_HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{RANK}"
     rf"|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)}|{RANK})\.\d+\.tmp"
 )
 _FINISHED = ".finished"
+_SHARED = Path("/dev/shm")
 
 
 def create_memory(run_id: str) -> Path:
-    """Make the memory directory of a new run.
+    """Make the memory directory of a new run: in the first of `memory_bases` that takes it.
 
     Raises:
-        TicktreeError: There is no place for it, or somebody else made one in our name.
+        TicktreeError: There is no place for it.
     """
-    base = memory_base()
-    root = base / f"ticktree-{os.geteuid()}"
-    require_base(base)
+    failures: list[TicktreeError] = []
+    for base in memory_bases():
+        try:
+            require_base(base)
+            return _made(_private_root(base), run_id)
+        except OSError as error:
+            failures.append(TicktreeError(f"no place for memory files in {base}: {error.strerror}"))
+        except TicktreeError as error:
+            failures.append(error)
+    raise failures[0]
+
+
+def _private_root(base: Path) -> Path:
+    """Makes this user's directory in a base, unless it is there.
+
+    Another user may have made one in our name, to stop us: then it has a name that could not be foreseen.
+    """
+    root = usual_root(base)
+    with suppress(FileExistsError):
+        root.mkdir(mode=0o700)
+    if is_private(root):
+        return root
+    for other in _roots(base):
+        return other
+    root = root.with_name(f"{root.name}-{os.urandom(4).hex()}")
+    root.mkdir(mode=0o700)
+    return root
+
+
+def _made(root: Path, run_id: str) -> Path:
+    directory = root / run_id
+    directory.mkdir(mode=0o700)
     try:
-        root.mkdir(mode=0o700, exist_ok=True)
-        require_private(root)
-        directory = root / run_id
-        directory.mkdir(mode=0o700)
         _mark(directory, Owner.current())
-    except OSError as error:
-        raise TicktreeError(f"no place for memory files in {root}: {error.strerror}") from None
+    except OSError:  # room for no more than a directory
+        directory.rmdir()
+        raise
     return directory
+
+
+def usual_root(base: Path) -> Path:
+    """This user's directory in a base, where no other user has made one of that name."""
+    return base / f"ticktree-{os.geteuid()}"
+
+
+def other_root(directory: Path) -> str | None:
+    """Why a memory directory does not lie in the usual one of its base; None where it does."""
+    usual = usual_root(directory.parent.parent)
+    if directory.parent == usual:
+        return None
+    return f"{usual} is not a directory that only this user can enter; memory files go to {directory.parent}"
 
 
 def require_memory(directory: Path) -> None:
@@ -70,10 +113,32 @@ def require_memory(directory: Path) -> None:
         TicktreeError: It says why.
     """
     require_base(directory.parent.parent)
-    if directory.parent.name != f"ticktree-{os.geteuid()}":
+    if not _is_root_name(directory.parent.name):
         raise TicktreeError(f"{directory} is not a place of this user's memory files")
     require_private(directory.parent)
     require_private(directory)
+
+
+def _is_root_name(name: str) -> bool:
+    return bool(re.fullmatch(rf"ticktree-{os.geteuid()}(-[0-9a-f]{{8}})?", name))
+
+
+def _roots(base: Path) -> Iterator[Path]:
+    """The directories of this user's in a base, and of nobody else's."""
+    try:
+        names = sorted(filter(_is_root_name, os.listdir(base)))  # noqa: PTH208 - /tmp may hold a hundred thousand
+    except OSError:
+        return
+    yield from filter(is_private, (base / name for name in names))
+
+
+def is_private(root: Path) -> bool:
+    """Whether a directory is this user's, and nobody else may enter it."""
+    try:
+        require_private(root)
+    except (OSError, TicktreeError):
+        return False
+    return True
 
 
 def memory_files(directory: Path) -> list[Path]:
@@ -123,14 +188,10 @@ def remove_memory(directory: Path) -> None:
 
 def all_memory() -> Iterator[Path]:
     """Every memory directory of this user on this machine; also those half removed, which `is_aside` tells."""
-    for base in {memory_base(), Path("/dev/shm"), _temporary()}:
-        root = base / f"ticktree-{os.geteuid()}"
-        try:
-            require_private(root)
-            found = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
-        except (OSError, TicktreeError):
-            continue
-        yield from found
+    for base in {*memory_bases(), _SHARED, _temporary()}:
+        for root in _roots(base):
+            with suppress(OSError):
+                yield from sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
 
 
 def is_aside(directory: Path) -> bool:
@@ -138,13 +199,32 @@ def is_aside(directory: Path) -> bool:
     return directory.name.endswith(_FINISHED)
 
 
-def memory_base() -> Path:
-    """Where memory directories are made: TICKTREE_MEMORY_DIR, else /dev/shm, else among temporary files."""
+def memory_bases() -> Iterator[Path]:
+    """Where memory directories are made: TICKTREE_MEMORY_DIR, else /dev/shm, or else among temporary files."""
     named = os.environ.get("TICKTREE_MEMORY_DIR")
     if named:
-        return Path(named).absolute()
-    shared = Path("/dev/shm")
-    return shared if os.access(shared, os.W_OK | os.X_OK) else _temporary()
+        yield Path(named).absolute()
+        return
+    if os.access(_SHARED, os.W_OK | os.X_OK):
+        yield _SHARED
+    yield _temporary()
+
+
+def homeless_since(directory: Path) -> tuple[int, str] | None:
+    """When a directory was found to be without its run: seconds after a boot, and the boot's id; None for never."""
+    for path in directory.iterdir():
+        match = re.fullmatch(_HOMELESS_NAME, path.name)
+        if match:
+            return int(match[1]), match[2]
+    return None
+
+
+def mark_homeless(directory: Path, since_boot_s: int, boot: str) -> None:
+    """Notes that a directory is without its run, in a name: there is room for that even on a full tmpfs."""
+    for path in directory.iterdir():
+        if re.fullmatch(_HOMELESS_NAME, path.name):
+            path.unlink(missing_ok=True)
+    (directory / f"homeless-{since_boot_s}-{boot}").touch()
 
 
 def _temporary() -> Path:

@@ -11,6 +11,8 @@ from ticktree.run.trust import any_directory
 
 # What processes left that have ended, until the run is finished (folded.py).
 FOLDED = "folded.json"
+# Which processes found no room for a memory file (without_room.py).
+WITHOUT_ROOM = "without-room"
 # What the machine did, until the run is finished (machine/kept.py).
 MACHINE = "machine.json"
 # Which rank a process is, as a pattern (courier/ranks.py).

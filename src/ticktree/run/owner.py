@@ -9,6 +9,7 @@ running program of another.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -98,6 +99,14 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def since_boot_s() -> float:
+    """For how many seconds the machine has been running: nobody can set that."""
+    try:
+        return float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return time.monotonic()
 
 
 def pid_namespace() -> int:

@@ -96,9 +96,7 @@ def require_private(directory: Path) -> None:
     """
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise TicktreeError(
-            f"{directory} is not a directory that only this user can enter; remove it and try again"
-        )
+        raise NotOwnError(f"{directory} is not a directory that only this user can enter")
 
 
 def require_base(directory: Path) -> None:

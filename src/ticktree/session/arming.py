@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ticktree.errors import TicktreeError
+from ticktree.errors import TicktreeError, reason
 from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.recorder.focus import begin_focus_from_environment
 from ticktree.session.session import current
@@ -37,7 +37,7 @@ def arm() -> None:
             if not OFF_FOR_GOOD:
                 _record_by_itself()
     except Exception as error:
-        say(f"cannot record: {error}")
+        say(f"cannot record: {reason(error)}")
 
 
 def _record_by_itself() -> None:

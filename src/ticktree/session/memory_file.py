@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ticktree.errors import reason
+from ticktree.session.showing import say
+
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
 
@@ -36,8 +39,26 @@ def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
     """The same for a process forked from this one; no file where the run is over."""
     try:
         return file_in(run)
-    except OSError:  # the run is over: the child outlived it, and records for nobody
+    except FileNotFoundError:  # the run is over: the child outlived it, and records for nobody
         return no_file()
+    except (OSError, MemoryError):
+        be_without_room(run)
+        return no_file()
+
+
+def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
+    """Notes that this process has no memory file, and may end without keeping what it records.
+
+    Args:
+        run: The run.
+        file: Where the file would be, if that is known.
+    """
+    from ticktree.run.without_room import note_without_room
+
+    try:
+        note_without_room(run, f"{os.getpid()}-0.tt" if file is None else file.name)
+    except Exception as error:  # the program goes on
+        say(f"process {os.getpid()} is not recorded: {reason(error)}")
 
 
 def no_file() -> tuple[None, int, Identity]:

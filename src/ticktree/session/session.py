@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ticktree import recorder as native
-from ticktree.errors import TicktreeError
+from ticktree.errors import TicktreeError, reason
 from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
 from ticktree.session.asking import events_of, events_of_environment
-from ticktree.session.memory_file import file_in, file_of_child, no_file
+from ticktree.session.memory_file import be_without_room, file_in, file_of_child, no_file
 from ticktree.session.showing import profile_of, say
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Session:
         self._announced: list[str] = []
         self._timeline = 0
         self._is_open = False
+        self._is_unable = False
         self._lock = threading.Lock()
 
     def enable(
@@ -62,15 +63,23 @@ class Session:
         """
         asked = events_of(timeline)
         with self._lock:
-            self._ask_for_timeline(asked)
-            if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
-                return
-            if not self._pid:
-                self._begin(run, parent)
-            if not self.recorder.recording:
-                self.recorder.enable()
-            native.install(self.recorder)
-            self._lead_children()
+            try:
+                self._start(run, parent, asked)
+            except Exception as error:  # without memory or descriptors for it: the program goes on
+                if not self._is_unable:
+                    say(f"cannot record: {reason(error)}")
+                self._is_unable = True
+
+    def _start(self, run: RunDirectory | None, parent: str | None, timeline: int) -> None:
+        self._ask_for_timeline(timeline)
+        if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
+            return
+        if not self._pid:
+            self._begin(run, parent)
+        if not self.recorder.recording:
+            self.recorder.enable()
+        native.install(self.recorder)
+        self._lead_children()
 
     def _ask_for_timeline(self, events: int) -> None:
         self._timeline = self._timeline or events or events_of_environment()
@@ -136,12 +145,12 @@ class Session:
 
     def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
-        self.recorder.name_process(_program_name())
         atexit.register(self._finish)
         # Its workers end by os._exit: for them this is the end of the program.
         when_imported("multiprocessing.util", self._await_end)
         when_imported("ticktree.instrument.torch.peers", self._await_job)
         try:
+            self.recorder.name_process(_program_name())
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
             self._finishes = not self.run.manifest.supervised and _owns(self.run)
@@ -151,11 +160,12 @@ class Session:
             self._is_first = True
             self._open(self.run)
         except Exception as error:
-            say(f"{error}; recording in private memory, nothing will be saved")
             self.run = None
             self.recorder.open(timeline=self._timeline)
             self._is_open = True
-        self.recorder.set_costs(*native.calibrate())
+            say(f"{reason(error)}; recording in private memory, nothing will be saved")
+        with suppress(MemoryError):  # then what a section costs is not subtracted
+            self.recorder.set_costs(*native.calibrate())
 
     def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
         """Whether others of the run came before this process; if so, where it hangs is noted."""
@@ -178,7 +188,9 @@ class Session:
         def opening() -> None:
             try:
                 self._open(run)
-            except (OSError, TicktreeError, MemoryError):
+            except (OSError, TicktreeError, MemoryError) as error:
+                if not isinstance(error, (FileNotFoundError, TicktreeError)):
+                    be_without_room(run)
                 self.run = None  # it is over, and was outlived: what is recorded now is for nobody
                 self.recorder.open(timeline=self._timeline)
                 self._is_open = True
@@ -189,15 +201,26 @@ class Session:
     def _open(self, run: RunDirectory) -> None:
         path, limit, identity = file_in(run)
         began_ns = run.manifest.began_ns
-        self.recorder.open(
-            path, file_limit=limit, run_began_ns=began_ns, identity=identity, timeline=self._timeline
-        )
+
+        def open_at(path: Path | None) -> None:
+            self.recorder.open(
+                path, file_limit=limit, run_began_ns=began_ns, identity=identity, timeline=self._timeline
+            )
+
+        try:
+            open_at(path)
+        except OSError:  # not even for a name
+            open_at(None)
         self._is_open = True
         self.recorder.child_file = lambda: file_of_child(run)
+        self.recorder.without_room = lambda file: be_without_room(run, file)
         if self.recorder.is_private and not self._unsaved:
-            say(
-                f"no room in {run.memory_dir}; recording in private memory, saved only if the program ends normally"
-            )
+            be_without_room(run, path)
+            if self._is_first:  # of others the run tells how many there were
+                say(
+                    f"no room in {run.memory_dir}; recording in private memory, "
+                    "saved only if the program ends normally"
+                )
 
     def _await_end(self, util: Any) -> None:
         util.register_after_fork(
@@ -223,6 +246,12 @@ class Session:
 
     def _finish(self) -> None:
         """At the program's end: what it recorded is whole now."""
+        try:
+            self._end()
+        except Exception as error:  # whatever it is, the program is over and did nothing wrong
+            say(f"what was recorded is not saved: {reason(error)}")
+
+    def _end(self) -> None:
         native.settle()
         if os.getpid() != self._pid:
             self._fold()  # a forked child that ends in good order: the run is its parent's
@@ -233,16 +262,20 @@ class Session:
         self.disable()
         if self.run is None:
             return
+        from ticktree.run.without_room import say_without_room
+
         try:
             image = self.recorder.image() if self.recorder.is_private else b""
             if image:
                 self.run.keep_image(file_in(self.run)[0].name, image)
             if self._finishes:
                 _describe(self.run)
-                self.run.finish()
+                lost = say_without_room(self.run, self.run.finish())
+                if lost:
+                    say(lost)
                 _sweep()
-        except Exception as error:  # whatever it is, the program is over and did nothing wrong
-            say(f"the run in {self.run.path} is not saved: {error}")
+        except Exception as error:  # likewise
+            say(f"the run in {self.run.path} is not saved: {reason(error)}")
         if not self._finishes:
             self._fold()
 
@@ -260,9 +293,14 @@ class Session:
 
 def _new_run() -> RunDirectory:
     from ticktree.run.directory import RunDirectory
+    from ticktree.run.memory import other_root
 
     script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem
-    return RunDirectory.create(script)
+    run = RunDirectory.create(script)
+    elsewhere = other_root(run.memory_dir)
+    if elsewhere:
+        say(elsewhere)
+    return run
 
 
 def _program_name() -> str:

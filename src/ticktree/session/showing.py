@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ticktree.errors import one_line
 from ticktree.recorder.later import poll
 
 if TYPE_CHECKING:
@@ -43,5 +45,7 @@ def print_profile(profile: Profile) -> None:
 
 
 def say(text: str) -> None:
-    """Says in one line what the program's author must know."""
-    print(f"ticktree: {text}", file=sys.stderr)
+    """Says in one line what the program's author must know; where nobody can hear it, the program goes on."""
+    if sys.stderr is not None:  # else it would go to standard output
+        with suppress(OSError, ValueError):
+            print(f"ticktree: {one_line(text)}", file=sys.stderr)

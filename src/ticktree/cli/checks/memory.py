@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from ticktree.errors import TicktreeError
 from ticktree.outputs.writing import formatting
-from ticktree.run.memory import all_memory, memory_base
+from ticktree.run.memory import all_memory, is_private, memory_bases, usual_root
+from ticktree.run.trust import require_base
 
 # session.py claims at most this part of what is free: data loaders and others live there too.
 _CLAIM = 4
@@ -16,17 +18,24 @@ _IN_MEMORY = {"tmpfs", "ramfs", "hugetlbfs"}
 
 def check() -> Iterator[str]:
     """Yield the place, what is free there, and what other runs occupy."""
-    base = memory_base()
+    base = next(memory_bases())
     try:
+        require_base(base)
         space = os.statvfs(base)
-    except OSError as error:
-        yield f"{base} cannot be used: {error.strerror}; nothing can be recorded."
+    except (OSError, TicktreeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        yield f"{base} cannot be used: {why}; nothing can be recorded."
         return
     free, size = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     yield (
         f"Memory files go to {base}: {formatting.size(free)} free of {formatting.size(size)}; a run claims "
         f"{formatting.size(free / _CLAIM)} at most."
     )
+    if space.f_files and not space.f_favail:
+        yield f"{base} has no room for more files: none can be made there."
+    usual = usual_root(base)
+    if os.path.lexists(usual) and not is_private(usual):
+        yield f"{usual} is not a directory that only this user can enter: memory files go to one of another name."
     kind = _filesystem(base)
     if kind is not None and kind not in _IN_MEMORY:
         yield f"That is {kind}, not memory: when the kernel writes pages back, a recorded program may stall."

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from ticktree.cli.screen import one_line
+from ticktree.errors import one_line
 from ticktree.outputs.csv import shown
 from ticktree.outputs.markdown import escaped
 

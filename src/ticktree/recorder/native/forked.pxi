@@ -19,9 +19,13 @@ cdef bint take_own_memory(Recorder recorder) except *:
     recorder.remote_nodes = 0
     path, limit, identity = recorder.child_file() if recorder.child_file is not None else (None, 1 << 40, (0, 0, ""))
     encoded = os.fsencode(path) if path is not None else b""
-    if tt_arena_open(&recorder.core.arena, <const char*>encoded if path is not None else NULL, limit) != 1:
-        if tt_arena_open(&recorder.core.arena, NULL, 0) != 1:
-            return False
+    made = tt_arena_open(&recorder.core.arena, <const char*>encoded if path is not None else NULL, limit) == 1
+    if not made:
+        made = tt_arena_open(&recorder.core.arena, NULL, 0) == 1
+    if path is not None and recorder.core.arena.fd < 0 and recorder.without_room is not None:
+        recorder.without_room(path)
+    if not made:
+        return False
     recorder.path_of_file = path if recorder.core.arena.fd >= 0 else None
     tt_header_write(recorder.core, old.ns_per_tick, old.run_began_ns, old.node_cap)
     recorder._sign(identity)

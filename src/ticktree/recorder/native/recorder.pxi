@@ -25,6 +25,7 @@ cdef class Recorder:
     cdef dict ages  # by (loop, thread): of the ticks of `tick`
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
+    cdef public object without_room  # (path): called in a forked child for which no such file could be made
     cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef bint by_hand  # whether anything was marked but by an instrument

@@ -8,7 +8,7 @@ from typing import Any
 
 from ticktree.errors import TicktreeError
 from ticktree.run.directory import RunDirectory
-from ticktree.run.memory import memory_base
+from ticktree.run.memory import memory_bases
 from ticktree.run.owner import boot_id
 
 
@@ -38,4 +38,4 @@ def reached(word: Mapping[str, Any]) -> RunDirectory | None:
     except TicktreeError:
         return None
     mine = run.id == word["id"] and run.manifest.owner.boot_id == boot_id()
-    return run if mine and not run.is_finished() and run.memory_dir.parent.parent == memory_base() else None
+    return run if mine and not run.is_finished() and run.memory_dir.parent.parent in memory_bases() else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.run.machine.reading import NS, Reading
 from ticktree.run.machine.system import System
+from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
     from ticktree.profile import Gauge
@@ -47,6 +48,7 @@ class Watch:
 
     def prepare(self) -> None:
         """Import what the second reading needs: slow, and not to be taken for what a reading takes."""
+        require_room()
         import ticktree.run.machine.change
         import ticktree.run.machine.gpus
         import ticktree.run.machine.kept  # noqa: F401 - and those above: imported, and used later
@@ -74,6 +76,7 @@ class Watch:
             self._until_kept -= 1
 
     def _note(self, before: Reading, reading: Reading) -> None:
+        require_room()
         from ticktree.run.machine.change import between, gauge_of
         from ticktree.run.machine.gpus import Gpus
 

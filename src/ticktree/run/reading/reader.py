@@ -18,6 +18,7 @@ from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
 from ticktree.run.reading.layout import HeaderFlag
 from ticktree.run.reading.places import Places
+from ticktree.run.without_room import LOSS, count_without_room
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -42,7 +43,10 @@ def read_run(run: RunDirectory) -> Profile:
         whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    return add_up_crowds(whole.merge(folded.profile, _machine(run), read_elsewhere(run)))
+    known = {*(path.name for path in (*found.images, *found.errors)), *folded.files}
+    without_room = count_without_room(run, known)
+    lost = Profile(losses={LOSS: without_room} if without_room else {})
+    return add_up_crowds(whole.merge(folded.profile, _machine(run), read_elsewhere(run), lost))
 
 
 def _machine(run: RunDirectory) -> Profile:
