@@ -130,6 +130,27 @@ def test_what_was_recorded_is_printed_on_standard_error_and_kept(here: CommandLi
     assert here.memory() == []
 
 
+def test_what_a_repository_names_as_programs_of_its_own_is_not_run(here: CommandLine) -> None:
+    """A folder that was unpacked may hold any `.git/config`; to ask whether it has changes runs nothing of it."""
+    for name in ("watch", "hooks/post-index-change"):
+        here.write(name, "#!/bin/sh\necho ran >> ran\n").chmod(0o755)
+    subprocess.run(
+        "git init -q && git config user.email a@b && git config user.name a && git add watch && git commit -qm one"
+        " && git config core.fsmonitor ./watch && git config core.hooksPath hooks",
+        shell=True,
+        cwd=here.directory,
+        check=True,
+    )
+    subprocess.run(["git", "status", "-s"], cwd=here.directory, check=True, capture_output=True)
+    assert (here.directory / "ran").exists(), "this git runs it, so the test tells something"
+    (here.directory / "ran").unlink()
+    here.write("train.py")
+    here.ticktree("run", "--quiet", "train.py")
+    assert not (here.directory / "ran").exists()
+    (run,) = here.runs()
+    assert "git.commit" in ticktree.load(run).metadata
+
+
 def test_what_is_known_of_the_program_is_kept_with_it(here: CommandLine) -> None:
     here.env["OMP_NUM_THREADS"] = "1"
     subprocess.run(

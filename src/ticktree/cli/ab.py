@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
 from ticktree.run.naming import make_unique
 from ticktree.run.supervision.program import Program
+from ticktree.run.trust import own_directory
 
 _LOG = "output.txt"
 
@@ -113,8 +115,8 @@ def _run(words: Sequence[str], out: Path) -> Profile:
     Raises:
         TicktreeError: It ended badly, or recorded nothing that can be read.
     """
-    out.mkdir(exist_ok=True)
-    with (out / _LOG).open("ab") as log:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:
         done = subprocess.run(
             [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", str(out), *words],
             stdin=subprocess.DEVNULL,

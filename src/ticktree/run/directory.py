@@ -95,8 +95,7 @@ class RunDirectory:
         try:
             return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
         except (OSError, TicktreeError) as error:
-            with suppress(OSError, TicktreeError):
-                _remove_empty(path)
+            _remove_empty(path)
             kind = NotOwnError if isinstance(error, NotOwnError) else TicktreeError
             raise kind(f"cannot keep a run in {out}: {_reason(error)}") from None
 
@@ -442,10 +441,10 @@ def no_run_in(out: Path, name: str | None = None) -> str:
 
 
 def _remove_empty(path: Path) -> None:
-    with own_directory(path) as at:
+    with suppress(OSError, TicktreeError), own_directory(path) as at:
         for name in names_in(at):
             os.unlink(name, dir_fd=at)
-    with any_directory(path.parent) as at:
+    with suppress(OSError, TicktreeError), any_directory(path.parent) as at:
         os.rmdir(path.name, dir_fd=at)
 
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
 from ticktree.run.naming import WITHOUT_ROOM
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
 
 LOSS = "processes_without_room"
-_MOST_BYTES = 1 << 26
 
 
 def note_without_room(run: RunDirectory, name: str) -> None:
@@ -50,12 +50,10 @@ def count_without_room(run: RunDirectory, known: Container[str]) -> int:
         known: The names of the memory files that there are, or have been folded.
     """
     try:
-        fd = os.open(run.path / WITHOUT_ROOM, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            names = file.read(_MOST_BYTES).decode(errors="replace").splitlines()
-    except OSError:
+        content = read_bytes(run.path / WITHOUT_ROOM, MOST_OF_FACTS, follow=False)
+    except FileError:
         return 0
-    return sum(name not in known for name in set(names))
+    return sum(name not in known for name in set(content.decode(errors="replace").splitlines()))
 
 
 def say_without_room(run: RunDirectory, profile: Profile) -> str | None:
