@@ -120,21 +120,28 @@ def test_memory_is_for_this_user_alone(out: Path, memory_root: Path) -> None:
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-def test_a_memory_root_that_others_can_enter_is_refused_and_no_run_is_left(
-    out: Path, memory_root: Path
+@pytest.mark.parametrize("what", ["open", "link"])
+def test_a_memory_root_that_others_can_enter_or_that_is_a_link_is_passed_by(
+    out: Path, memory_root: Path, tmp_path: Path, what: str
 ) -> None:
-    memory_root.mkdir(mode=0o755)
-    with pytest.raises(TicktreeError, match="not a directory that only this user can enter"):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    memory_root.mkdir(mode=0o755) if what == "open" else memory_root.symlink_to(tmp_path / "elsewhere")
+    run = RunDirectory.create("x", out)
+    assert run.memory_dir.parent != memory_root
+    assert stat.S_IMODE(run.memory_dir.parent.stat().st_mode) == 0o700
+    assert [*memory_root.iterdir(), *(tmp_path / "elsewhere").iterdir()] == []
+    run.finish()
+    assert not run.memory_dir.exists()
+
+
+def test_without_a_place_for_memory_no_run_is_left(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "missing"))
+    with pytest.raises(TicktreeError, match="there is no such directory"):
         RunDirectory.create("x", out)
     assert RunDirectory.list(out) == []
     assert [path.name for path in out.iterdir()] == [".gitignore"]
-
-
-def test_a_memory_root_that_is_a_link_is_refused(out: Path, memory_root: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir(mode=0o700)
-    memory_root.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TicktreeError, match="not a directory that only this user can enter"):
-        RunDirectory.create("x", out)
 
 
 def test_a_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
