@@ -80,6 +80,7 @@ cdef extern from "core/builtins.h" nogil:
         tt_snapshot* path
         uint64_t native_id
         char name[48]
+        PyObject* own_context
     ctypedef struct tt_origin:
         tt_thread* thread
         tt_frame* frame

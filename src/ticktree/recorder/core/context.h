@@ -36,7 +36,7 @@ static PyObject *tt_context_force(PyThreadState *state)
 
 static tt_stack *tt_stack_of_context(tt_thread *thread, const void *context)
 {
-    if (thread->base.context == context) return &thread->base;
+    if (thread->base.context == context || thread->own_context == context) return &thread->base;
     tt_stack *stack = thread->stacks;
     while (stack && stack->context != context) stack = stack->next;
     return stack;

@@ -4,8 +4,9 @@
  * call as long as that call lives; it tells a generator that sleeps inside a section from the code that runs meanwhile.
  *
  * To support a new version: compile against its headers, run scripts/test-versions.sh, raise the limit below, and
- * `NEWEST` in setup.py. Python code relies on three more names: the arguments of `_posixsubprocess.fork_exec` and
- * `multiprocessing.spawn.prepare` (children.py), and `threading._profile_hook` (focus/profiling.py).
+ * `NEWEST` in setup.py. Python code relies on more names: the arguments of `_posixsubprocess.fork_exec` and
+ * `multiprocessing.spawn.prepare` (children.py), `threading._active` and `Thread._context` (native/callbacks.pxi), and
+ * `threading._profile_hook` (focus/profiling.py).
  */
 #ifndef TICKTREE_PYFRAME_H
 #define TICKTREE_PYFRAME_H

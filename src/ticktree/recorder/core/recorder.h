@@ -87,6 +87,7 @@ struct tt_thread {
     tt_recorder *recorder; /* NULL once the recorder is gone */
     tt_tree_slot *slot;
     tt_stack base;      /* of the thread's own context, kept open for good */
+    PyObject *own_context; /* in which the threading module runs all of it, from Python 3.14 on: of `base`, too */
     tt_stack *stacks;   /* of other contexts with open frames */
     tt_stack *spare;
     tt_stack *last;     /* the stack used last */

@@ -12,6 +12,7 @@ typedef struct {
     const tt_snapshot *path; /* of its starter as it was started; NULL: unknown */
     uint64_t native_id;
     char name[TT_THREAD_NAME + 1];
+    PyObject *own_context; /* that the threading module runs it in, from Python 3.14 on; borrowed, or NULL */
 } tt_thread_facts;
 static void (*tt_describe_thread)(tt_recorder *, tt_thread_facts *);
 
@@ -76,8 +77,9 @@ static void tt_threads_reap(tt_recorder *recorder)
             next = stack->next;
             free(stack);
         }
-        PyObject *context = thread->base.context;
+        PyObject *context = thread->base.context, *own = thread->own_context;
         free(thread);
+        Py_XDECREF(own);
         Py_XDECREF(context); /* may run finalisers that enter sections: nothing is half done by now */
     }
 }
@@ -122,6 +124,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
     thread->recorder = recorder;
     thread->base.thread = thread;
     thread->base.home = thread->slot->root;
+    thread->own_context = Py_XNewRef(facts.own_context);
     thread->last = &thread->base;
     thread->base.lane = tt_lane_of(recorder, facts.native_id, facts.name, 0);
     thread->next = recorder->threads;

@@ -10,6 +10,8 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
             return
         text = thread.name.encode("utf-8", "backslashreplace")[:TT_THREAD_NAME]
         memcpy(facts.name, <const char*>text, len(text))
+        own = getattr(thread, "_context", None)
+        facts.own_context = NULL if own is None else <PyObject*>own
         for given in getattr(thread, "_ticktree_origins", ()):
             origin = <Origin?>given
             if origin.recorder.core == core and origin.core.generation == core.generation:
