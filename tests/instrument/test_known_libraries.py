@@ -160,6 +160,12 @@ def test_a_name_that_cannot_stand_in_a_list_is_no_library(brings):
     assert third_parties.found() == ()
 
 
+def test_an_entry_point_that_is_not_valid_hides_no_library_of_another_distribution(brings):
+    brings("good", MINE)
+    brings("command", MINE, group="console_scripts", value="no, reference", distribution="Broken")
+    assert [library.name for library in third_parties.found()] == ["good"]
+
+
 def test_the_public_face_takes_everything_back():
     instrument.install("waits", "torch")
     assert ticktree.instrument.installed() == ("waits", "torch")

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from ticktree.analysis.finding import SEVERITIES, Finding
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.survey import Survey
+from ticktree.entry_points import entry_points_of
 
 GROUP = "ticktree.rules"
 LONGEST_REASON = 200  # characters: an exception may quote a whole file
@@ -65,7 +66,7 @@ def load(sources: Collection[Source], taken: Collection[str]) -> tuple[Loaded, .
 @cache
 def installed() -> tuple[Source, ...]:
     """Return where the distributions of this environment bring rules from; looked up once, nothing imported."""
-    return tuple(_source(entry) for entry in entry_points(group=GROUP))
+    return tuple(_source(entry) for entry in entry_points_of(GROUP))
 
 
 def found_by(loaded: Loaded, seen: Survey) -> list[Finding]:

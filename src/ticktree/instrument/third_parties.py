@@ -17,6 +17,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from ticktree.entry_points import entry_points_of
 from ticktree.instrument.registry import Library
 
 GROUP = "ticktree.instruments"
@@ -52,10 +53,8 @@ def from_word(word: str) -> Library | None:
 def _entries() -> Iterator[Library]:
     if not _may_be_any():
         return
-    from importlib.metadata import entry_points  # here: it takes longer to import than all of this room
-
     for group in (GROUP, ON_DEMAND_GROUP):
-        for entry in entry_points(group=group):
+        for entry in entry_points_of(group):
             distribution = (
                 str(entry.dist.metadata["Name"] or _UNNAMED) if entry.dist is not None else _UNNAMED
             )
