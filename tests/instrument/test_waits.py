@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from woken import names, wakers
 
@@ -80,7 +82,10 @@ def test_a_consumer_waits_for_a_producer_in_another_process(recorded, method):
     assert on_path(profile, "make") > SLEEPS_NS * A_FAIR_PART
     processes = {place.writer.partition("/")[0] for place in profile.critical}
     assert len(processes) >= 2
-    assert not {"Condition.wait", "Event.wait", "Lock.acquire", "Connection.recv"} & names(profile)
+    inner = {"Condition.wait", "Event.wait", "Lock.acquire", "Connection.recv"}
+    if method == "forkserver" and sys.version_info >= (3, 14):
+        inner.remove("Connection.recv")  # the server asks there who starts a process
+    assert not inner & names(profile)
 
 
 def test_both_ends_of_a_pipe_of_a_spawned_child_are_known(recorded):

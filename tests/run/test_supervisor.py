@@ -83,7 +83,8 @@ def got(number, frame):
     sys.exit(4)
 signal.signal(signal.{name}, got)
 print("ready", flush=True)
-time.sleep(1000)
+while True:  # not one long sleep: 3.14 may begin it with a signal pending, and handle that after it
+    time.sleep(0.01)
 """
     with start(how, source) as process:
         process.send_signal(getattr(signal, name))
