@@ -42,11 +42,15 @@ flock 9
 [ "$(cat "$folder/packages" 2>/dev/null)" = "$packages" ] || make_folder
 flock -u 9
 
-# What pip is told to read, in its files and in variables: paths, and addresses of files.
+# What pip is told to read, in its files and in variables: paths, and addresses of files. An index that is a folder links
+# to what is next to it, so that its parent is needed.
 named_by_pip() {
     python3 -m pip config debug 2>/dev/null | sed -n 's/^ *\(\/.*\), exists: True$/\1/p'
     { python3 -m pip config list 2>/dev/null; env; } | grep -E '^(global|install|:env:|PIP_|SSL_CERT|REQUESTS_CA|CURL_CA)' |
-        grep -oE "/[^ '\":]+" || true
+        grep -oE "/[^ '\":]+" | while read -r path; do
+        path=$(realpath -sm "$path")
+        if [ -d "$path" ] && [ "${path%/*}" ]; then echo "${path%/*}"; else echo "$path"; fi
+    done
 }
 
 # The mounts are this command's own, and go with it.
