@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 LOCKED := scripts/locked.py $(NEWEST)
 INSTALL := $(BIN)/python $(LOCKED) locks/venv.txt install
 TICKTREE := --no-build-isolation .
-TEST := $(addprefix --group ,test readers viewers browser network cluster learning)
+TEST := $(addprefix --group ,test readers viewers browser network cluster learning wheel)
 TORCH := --constraint constraints.txt
 PEERS := benchmarks/requirements-peers.txt
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
@@ -72,7 +72,7 @@ check-report-ui: ## Test the front end, and see that the committed page is what 
 docs: $(VENV)/.test ## Check that every link and every file named in the docs exists
 	$(PYTEST) -q tests/test_docs.py
 
-wheel: $(VENV)/.test ## Build a wheel and see that it holds all it needs
+wheel: $(VENV)/.test ## Build a manylinux wheel, and see that it works without a compiler
 	$(PYTEST) -q tests/test_wheel.py
 
 develop: $(VENV)/.lint ## A venv with all tools, and the pre-commit hooks
