@@ -132,6 +132,8 @@ class Store:
             raise StoreError(
                 f"{self.path}: a run holds a number that is too large to be remembered"
             ) from None
+        except MemoryError:  # a value that a damaged page gives a length of gigabytes
+            raise self._damaged("it does not fit into this machine's memory") from None
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
                 raise self._damaged("it holds more than its size allows") from None
