@@ -398,8 +398,8 @@ def test_nested_runs_are_two_runs(here: CommandLine) -> None:
 def test_pythoninspect_is_the_programs_affair_alone(status: int, here: CommandLine) -> None:
     here.env["PYTHONINSPECT"] = "1"
     here.write("train.py", f"import os\nprint('done', flush=True)\nos._exit({status})")
-    done = here.ticktree("run", "--quiet", "train.py", status=status)
-    assert (done.stdout, done.stderr) == ("done\n", "")
+    done = here.ticktree("run", "--quiet", "train.py")
+    assert (done.returncode, done.stdout, done.stderr) == (status, "done\n", "")
     assert here.ticktree("list").stderr == ""
 
 

@@ -161,6 +161,7 @@ import asyncio
 def work(): raise LookupError("work")
 asyncio.run(asyncio.to_thread(work))
 """,
+    "a function in C on another thread": "import asyncio; asyncio.run(asyncio.to_thread(int, 'x'))",
     "a task that is none": "import asyncio; asyncio.new_event_loop().create_task(3)",
     "a module that cannot be imported": """
 import os, sys
@@ -213,6 +214,7 @@ asyncio.run(main())
 """,
     "a section": "with section('a'):\n    with section('b'):\n        1 / 0",
     "an iterator under a loop": "def f():\n    yield 1\n    raise ValueError\nfor _ in loop('l', f()): pass",
+    "an iterator in C under a loop": "for _ in loop('l', map(int, ['1', 'x'])): pass",
     "a body of a loop": "for _ in loop('l', range(3)):\n    1 / 0",
     "a WSGI application": """
 def app(environ, start): raise ValueError

@@ -14,7 +14,12 @@ from raising_programs import GYMNASIUM, MARKED, OF_TICKTREE, PROCESSES, TASKS, T
 VARIES = re.compile(r"0x[0-9a-f]+|\d\.\d{5,}")
 ALL = {**THREADS, **PROCESSES, **TASKS, **{name: MARKED + program for name, program in OF_TICKTREE.items()}}
 # Those that pass through what is there however little is recorded by itself.
-ALWAYS = ["a worker of a pool", "a function on another thread", "a thread started twice"]
+ALWAYS = [
+    "a worker of a pool",
+    "a function on another thread",
+    "a function in C on another thread",
+    "a thread started twice",
+]
 
 
 @pytest.fixture
@@ -71,6 +76,7 @@ signal.setitimer(signal.ITIMER_REAL, .05)
 time.sleep(10)
 """
     check(ends, program, "--auto", "default,sleep")
+    check(ends, "import time; time.sleep('x')", "--auto", "default,sleep")
 
 
 @pytest.mark.slow

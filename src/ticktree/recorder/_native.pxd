@@ -17,6 +17,8 @@ cdef extern from "Python.h":
 
 cdef extern from "core/traceback.h":
     PyObject* tt_own_folder
+    PyObject* tt_own_globals
+    void tt_keep_entries_inside(PyTypeObject*, PyTypeObject*)
     void tt_drop_own_entries(PyObject*)
 
 cdef extern from "core/builtins.h" nogil:

@@ -6,11 +6,14 @@
 #include <Python.h>
 #include <frameobject.h>
 
-/* Set by the Cython side: the folder of ticktree's own Python files, with a slash. */
-static PyObject *tt_own_folder;
+/* Set by the Cython side: the folder of ticktree's own Python files, with a slash, and the native module's globals. */
+static PyObject *tt_own_folder, *tt_own_globals;
 
 static int tt_is_own_entry(const PyTracebackObject *entry)
 {
+    PyObject *globals = PyFrame_GetGlobals(entry->tb_frame);
+    Py_DECREF(globals);
+    if (globals == tt_own_globals) return 1;
     PyCodeObject *code = PyFrame_GetCode(entry->tb_frame);
     Py_ssize_t is_own = tt_own_folder ? PyUnicode_Tailmatch(code->co_filename, tt_own_folder, 0, PY_SSIZE_T_MAX, -1) : 0;
     Py_DECREF(code);
@@ -32,6 +35,7 @@ static void tt_drop_raised_entries(void)
 {
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
+    if (!kind) return;
     PyErr_NormalizeException(&kind, &error, &trace);
     if (trace) PyException_SetTraceback(error, trace);
     Py_XDECREF(trace);
@@ -48,6 +52,32 @@ static int tt_first_entry(PyFrameObject *frame)
     int has_entries = trace != NULL;
     PyErr_Restore(kind, error, trace);
     return has_entries ? 0 : PyTraceBack_Here(frame);
+}
+
+/* Set below: what Cython makes of `Loop.__next__` and `Errand.__call__`, which run the program's code. */
+static iternextfunc tt_next_inside;
+static ternaryfunc tt_call_inside;
+
+static PyObject *tt_next_outside(PyObject *loop)
+{
+    PyObject *item = tt_next_inside(loop);
+    if (!item) tt_drop_raised_entries();
+    return item;
+}
+
+static PyObject *tt_call_outside(PyObject *errand, PyObject *args, PyObject *names)
+{
+    PyObject *result = tt_call_inside(errand, args, names);
+    if (!result) tt_drop_raised_entries();
+    return result;
+}
+
+static void tt_keep_entries_inside(PyTypeObject *loop, PyTypeObject *errand)
+{
+    tt_next_inside = loop->tp_iternext;
+    loop->tp_iternext = tt_next_outside;
+    tt_call_inside = errand->tp_call;
+    errand->tp_call = tt_call_outside;
 }
 
 /* What Cython calls to add an entry for each of its functions. */

@@ -13,7 +13,8 @@ def drop_own_frames():
 
 
 def _prepare_tracebacks():
-    global tt_own_folder
+    global tt_own_folder, tt_own_globals
     folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
     Py_INCREF(folder)
-    tt_own_folder = <PyObject*>folder
+    tt_own_folder, tt_own_globals = <PyObject*>folder, <PyObject*>globals()
+    tt_keep_entries_inside(<PyTypeObject*>Loop, <PyTypeObject*>Errand)
