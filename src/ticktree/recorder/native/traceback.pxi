@@ -15,6 +15,8 @@ def drop_own_frames():
 def _prepare_tracebacks():
     global tt_own_folder, tt_own_globals
     folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    own = globals()
     Py_INCREF(folder)
-    tt_own_folder, tt_own_globals = <PyObject*>folder, <PyObject*>globals()
+    Py_INCREF(own)
+    tt_own_folder, tt_own_globals = <PyObject*>folder, <PyObject*>own
     tt_keep_entries_inside(<PyTypeObject*>Loop, <PyTypeObject*>Errand)
