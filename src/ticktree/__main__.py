@@ -7,7 +7,11 @@ import sys
 
 # Python puts the working directory first: a user's `select.py` or `rich/` there would be imported instead
 # of what we need. The program under `ticktree run` finds its own path as ever.
-if sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - pathlib is one of the things not yet safe
+try:
+    here = os.getcwd()  # noqa: PTH109 - pathlib is one of the things not yet safe
+except OSError:  # it has been deleted
+    here = ""
+if sys.path and sys.path[0] in ("", here):
     del sys.path[0]
 
 from ticktree.cli import main

@@ -42,4 +42,4 @@ def test_a_program_that_fails_ends_it_with_one_line(here):
 
 def test_what_is_no_command_is_refused(here):
     assert_one_clear_line(here.ticktree("ab", "'", "x.py"), "no command")
-    assert_one_clear_line(here.ticktree("ab", "python", "x.py"), "empty")
+    assert_one_clear_line(here.ticktree("ab", "python", "x.py"), "ticktree run SCRIPT")

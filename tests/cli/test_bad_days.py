@@ -110,11 +110,7 @@ def test_the_choices_of_an_option_that_is_missing_are_one_sentence(here: Command
     )
 
 
-def test_an_ending_that_no_format_has_is_told(recorded: CommandLine) -> None:
-    done = recorded.ticktree("report", "-o", "run.pdf")
-    assert done.returncode == 0
-    assert "no format's files end in .pdf" in done.stderr
-    assert "sample" in (recorded.directory / "run.pdf").read_text()
+def test_the_ending_of_a_text_is_what_a_terminal_shows(recorded: CommandLine) -> None:
     assert recorded.ticktree("report", "-o", "run.txt").stderr == ""
 
 

@@ -41,7 +41,7 @@ def test_the_version_is_told(here: CommandLine) -> None:
         (["run", "--nonsense", "x.py"], "No such option"),
         (["report", "--format", "nonsense"], "nonsense"),
         (["report", "--width", "few"], "few"),
-        (["top", "a", "b"], "unexpected extra argument"),
+        (["top", ".", "."], "unexpected extra argument"),
     ],
 )
 def test_a_wrong_command_line_is_one_clear_line(here: CommandLine, words: list[str], complaint: str) -> None:

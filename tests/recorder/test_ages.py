@@ -191,8 +191,8 @@ def test_two_loops_of_a_name_at_once_keep_their_ages_apart(recorder):
 
 @pytest.mark.parametrize(
     "timestamp",
-    [1.78e9, 1.78e18, float("nan"), float("inf"), None, "yesterday", 0.0, -5.0],
-    ids=["wall clock", "nanoseconds", "nan", "inf", "None", "text", "since the episode began", "negative"],
+    [1.78e9, 1.78e18, float("nan"), float("inf"), 0.0, -5.0],
+    ids=["wall clock", "nanoseconds", "nan", "inf", "since the episode began", "negative"],
 )
 def test_a_time_of_another_clock_is_a_loss_and_no_age(recorder, timestamp):
     recorder.advance(61 * 1000 * MS)
@@ -225,7 +225,7 @@ def test_without_recording_an_origin_is_nothing():
     recorder = ticktree.Recorder(virtual_clock=True)
     recorder.disable()
     for tick in recorder.loop("loop"):
-        tick.origin("anything")
+        tick.origin(-1.0)
         tick.acted()
         recorder.tick("other").origin(0)
         if tick == 3:

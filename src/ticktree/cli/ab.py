@@ -83,8 +83,6 @@ def _words(text: str) -> list[str]:
         words = shlex.split(text)
     except ValueError as error:
         raise TicktreeError(f"{text!r} is no command: {error}") from None
-    if words and Path(words[0]).name in ("python", "python3", Path(sys.executable).name):
-        words = words[1:]  # it is run by the Python that runs us
     if not words:
         raise TicktreeError("a command is empty")
     return words

@@ -14,6 +14,7 @@ from ticktree.analysis.comparison import Difference, differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, read, view_for
 from ticktree.cli.progress import progress
+from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note
 from ticktree.configuration import budgets, configuration, configuration_in
 from ticktree.errors import TicktreeError
@@ -27,8 +28,8 @@ from ticktree.run.loading import load_repeats
 _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-@click.command("check", short_help="Did a run keep to its budgets?")
-@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.command("check", cls=CommandOfRuns, short_help="Did a run keep to its budgets?")
+@click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
     "--budget",
     "more",
@@ -42,14 +43,14 @@ _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
     type=click.Path(path_type=Path),
     help="By default the nearest pyproject.toml with a [tool.ticktree].",
 )
-@click.option("--baseline", metavar="RUN", type=click.Path(path_type=Path), help="Be no slower than this.")
+@click.option("--baseline", metavar="RUN", type=RUN, help="Be no slower than this.")
 @click.option("--slower", metavar="PERCENT", help="By how much anything may be slower; by default 5%.")
 @comparing.allow_different
 @click.option(
-    "--fail-on", type=click.Choice(["cannot tell"]), multiple=True, help="Exit status 1 for this as well."
+    "--fail-on", type=options.Choice(["cannot tell"]), multiple=True, help="Exit status 1 for this as well."
 )
 @click.option(
-    "--format", "format_name", type=click.Choice(list(CHECKS)), default="terminal", show_default=True
+    "--format", "format_name", type=options.Choice(list(CHECKS)), default="terminal", show_default=True
 )
 @options.output
 @click.option("--github", is_flag=True, help=f"Add the markdown to the file that ${_STEP_SUMMARY} names.")
@@ -71,8 +72,9 @@ def command(
 ) -> None:
     """Check the budgets of [tool.ticktree.budgets] in pyproject.toml, and say which are broken.
 
-    RUN is a run, a profile saved as JSON, or nothing: the newest run. Several are repeats of one program: their calls
-    count together. Exit status 1 if a budget is broken, 2 if one could not be measured.
+    RUN is a run's directory or name, last, -2, a profile saved as JSON, or nothing: the newest run. Several are
+    repeats of one program: their calls count together. Exit status 1 if a budget is broken, 2 if one could not be
+    measured.
     """
     plan = _with_options(_plan(config), more, baseline, slower, allow_different)
     if plan.is_empty:

@@ -139,8 +139,8 @@ class Chores:
 
     def _summary(self) -> bytes:
         from ticktree.outputs import OUTPUTS
-        from ticktree.outputs.report.headline import is_empty
         from ticktree.outputs.writing import formatting
+        from ticktree.profile.machine import is_empty
 
         profile = self._run.profile()
         age = formatting.time((self._clock() - self._began_s) * 1e9)

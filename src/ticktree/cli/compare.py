@@ -12,6 +12,7 @@ from ticktree.analysis.comparison import Comparison, compare, differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.progress import progress
+from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.run.abandoned import finish_abandoned
@@ -20,14 +21,14 @@ from ticktree.run.loading import load_repeats
 _VERDICTS = ("slower", "faster", "cannot tell")
 
 
-@click.command("compare", short_help="Is the new run faster than the base?")
-@click.argument("base", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.command("compare", cls=CommandOfRuns, short_help="Is the new run faster than the base?")
+@click.argument("base", type=RUN)
+@click.argument("new", type=RUN, nargs=-1, required=True)
 @click.option(
     "--base",
     "more_base",
     metavar="RUN",
-    type=click.Path(path_type=Path),
+    type=RUN,
     multiple=True,
     help="One more run of the base; may be given several times.",
 )
@@ -36,7 +37,7 @@ _VERDICTS = ("slower", "faster", "cannot tell")
 @comparing.allow_different
 @click.option(
     "--fail-on",
-    type=click.Choice(_VERDICTS),
+    type=options.Choice(_VERDICTS),
     multiple=True,
     help="Exit status 1 if any verdict is this; may be given several times.",
 )
@@ -61,9 +62,9 @@ def command(
 ) -> None:
     """Compare runs of two versions of a program, loop by loop and section by section.
 
-    BASE and NEW are runs, profiles saved as JSON, or Chrome traces; several NEW are repeats of one version, and so are
-    all the runs in a directory of runs. Repeats make a verdict on programs; of one run a side only these two runs can
-    be compared.
+    BASE and NEW are runs, as paths, names, last or -2, profiles saved as JSON, or Chrome traces; several NEW are
+    repeats of one version, and so are all the runs in a directory of runs. Repeats make a verdict on programs; of one
+    run a side only these two runs can be compared.
     """
     with progress("reading"):
         finish_abandoned()
@@ -73,6 +74,7 @@ def command(
     apart = differences(old, young)
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)
+    comparing.refuse_programs(old, young, compared, allow_different)
     view = replace(view_for(output, width), all=everything)
     deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, apart, view), output)
     if _found(compared, fail_on):

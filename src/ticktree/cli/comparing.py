@@ -6,19 +6,21 @@ from collections.abc import Sequence
 
 import click
 
-from ticktree.analysis.comparison import THRESHOLD, Difference
+from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference
 from ticktree.cli import options
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
+from ticktree.profile import Profile
+from ticktree.run.merging.program import program_of
 
 threshold = options.threshold(THRESHOLD)
 form = click.option(
-    "--format", "format_name", type=click.Choice(list(COMPARISONS)), help="By default terminal."
+    "--format", "format_name", type=options.Choice(list(COMPARISONS)), help="By default terminal."
 )
 everything = click.option("--all", "everything", is_flag=True, help="Show every section.")
 allow_different = click.option(
-    "--allow-different", is_flag=True, help="Compare runs of unlike machines or libraries."
+    "--allow-different", is_flag=True, help="Compare runs of unlike machines, libraries or programs."
 )
 
 
@@ -35,3 +37,29 @@ def refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
         raise TicktreeError(
             "the sides differ in more than the program, as said above; --allow-different compares them all the same"
         )
+
+
+def refuse_programs(
+    base: Sequence[Profile], new: Sequence[Profile], compared: Comparison, allowed: bool
+) -> None:
+    """Name the programs where the sides are of different ones, and go no further where nothing can be compared.
+
+    Raises:
+        TicktreeError: The repeats of one side are of several programs, or the two sides have no section in common;
+            and that is not allowed.
+    """
+    sides = [sorted({program for run in side if (program := program_of(run))}) for side in (base, new)]
+    for which, programs in zip(("base", "new"), sides, strict=True):
+        if len(programs) > 1 and not allowed:
+            raise TicktreeError(
+                f"{which} has runs of different programs: {', '.join(programs)}; name the runs of one, "
+                "or --allow-different takes all for repeats of one"
+            )
+    if not all(sides) or sides[0] == sides[1]:
+        return
+    which = f"base is {' and '.join(sides[0])}, new is {' and '.join(sides[1])}"
+    if not allowed and all(entry.verdict in ("only in base", "only in new") for entry in compared.entries):
+        raise TicktreeError(
+            f"{which}: they have no section in common; --allow-different shows them nevertheless"
+        )
+    note(f"Different programs: {which}")

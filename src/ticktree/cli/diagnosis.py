@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ticktree.cli.focus import never_called_of
+import shlex
+
+from ticktree.cli.focus import functions_of, never_called_of
 from ticktree.live.reading import ending
-from ticktree.outputs.report.headline import is_empty
 from ticktree.profile import Profile
+from ticktree.profile.machine import is_empty
 from ticktree.recorder import OFF_VARIABLE, says_off
 from ticktree.run.without_room import LOSS
 
@@ -39,6 +41,14 @@ def why_empty(profile: Profile) -> str | None:
     if missed:
         return f"no section was reached, and what was to be in focus was never called: {', '.join(missed)}"
     return (
-        "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, or "
-        "look for a ticktree.disable() that comes too early"
+        "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, record the "
+        f"calls of a function with `ticktree run --focus {_a_function_of(profile)}`, or look for a ticktree.disable() "
+        "that comes too early"
     )
+
+
+def _a_function_of(profile: Profile) -> str:
+    """The name of a function in the run's script, `main` before others; FUNCTION where none is known."""
+    commands = sorted(map(str, profile.metadata.get("command", ())))
+    names = functions_of(shlex.split(commands[0])) if len(commands) == 1 else []
+    return shlex.quote(next((name for name in names if name == "main"), names[0] if names else "FUNCTION"))

@@ -26,6 +26,7 @@ from ticktree.cli.checks import (
 from ticktree.cli.measuring.everything import measure as measure_all
 from ticktree.cli.measuring.table import table
 from ticktree.cli.progress import progress
+from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import one_line
 from ticktree.outputs import terminal
@@ -48,8 +49,8 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
 )
 
 
-@click.command("doctor", short_help="What can be measured here, and why a profile is empty.")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.command("doctor", cls=CommandOfRuns, short_help="What can be measured here, and why a profile is empty.")
+@click.argument("run", type=RUN, required=False)
 @click.option(
     "--measure",
     is_flag=True,

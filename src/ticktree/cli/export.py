@@ -14,6 +14,7 @@ from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, read, timeline_for
 from ticktree.cli.jobs import job_timeline
 from ticktree.cli.progress import progress
+from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, Output, ViewOptions
 from ticktree.outputs.options import Only, TableName
@@ -24,21 +25,21 @@ from ticktree.run.abandoned import finish_abandoned
 _ALL = "all"
 
 
-@click.command("export", short_help="A run in another program's format.")
-@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.command("export", cls=CommandOfRuns, short_help="A run in another program's format.")
+@click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
-    "--to", "format_name", type=click.Choice(list(EXPORTS)), required=True, help="The format to write."
+    "--to", "format_name", type=options.Choice(list(EXPORTS)), required=True, help="The format to write."
 )
 @click.option(
     "--table",
-    type=click.Choice([*get_args(TableName), _ALL]),
+    type=options.Choice([*get_args(TableName), _ALL]),
     default="nodes",
     show_default=True,
     help="Which table, of formats whose files hold one; all of them, of parquet, into a directory.",
 )
 @click.option(
     "--only",
-    type=click.Choice(get_args(Only)),
+    type=options.Choice(get_args(Only)),
     help="Which half, of formats that hold totals and, where the run has a timeline, its single calls.",
 )
 @options.output
@@ -53,9 +54,9 @@ def command(
 ) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
-    RUN is a run's directory, a saved profile, a Chrome trace or timers file, or nothing: the newest run in
-    ./ticktree-runs. A program that still runs is written as it is at this moment. Several are the runs of one job on
-    several machines, of which perfetto and chrome show the timelines together.
+    RUN is a run's directory or name, last, -2, a saved profile, a Chrome trace or timers file, or nothing: the newest
+    run in ./ticktree-runs. A program that still runs is written as it is at this moment. Several are the runs of one
+    job on several machines, of which perfetto and chrome show the timelines together.
     """
     form = EXPORTS[format_name]
     if only is not None and not form.uses_events:

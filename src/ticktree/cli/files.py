@@ -69,19 +69,25 @@ def timeline_for(form: Output, path: Path | None, categories: Collection[str] = 
 
 
 def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
-    """The name of the format whose files end as `output` does; the terminal's where none does.
+    """The name of the format whose files end as `output` does; the terminal's of standard output and `.txt`.
 
     Args:
         output: The file; None or "-" for standard output.
         able: The names of the formats there are for what is written.
+
+    Raises:
+        TicktreeError: No format's files end so.
     """
     suffix = "" if output is None else output.suffix.lower()
     for name, form in OUTPUTS.items():
         if name in able and form.suffix == suffix:
             return name
     if suffix not in ("", ".txt"):
-        note(
-            f"{output}: no format's files end in {suffix}, so this is what a terminal shows (--format names another)"
+        known = sorted(
+            {form.suffix for name, form in OUTPUTS.items() if name in able and form.suffix} | {".txt"}
+        )
+        raise TicktreeError(
+            f"{output}: no format's files end in {suffix}; known: {', '.join(known)} (or --format)"
         )
     return "terminal"
 

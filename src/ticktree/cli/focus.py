@@ -55,11 +55,21 @@ def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[
     missed = never_called(profile, names)
     if not missed:
         return
-    script = next((Path(word) for word in program if word.endswith(".py") and Path(word).is_file()), None)
+    script = _script_of(program)
     known = sorted({*_known(script)})
     for name in missed:
         own = name.removeprefix(f"{script.stem}.") if script is not None else name
         complain(f"--focus {name} {_what_is_wrong(name if name in known else own, known)}")
+
+
+def functions_of(program: Sequence[str]) -> list[str]:
+    """Return the names of the functions in a program's script, sorted; none of a module, or where it is gone."""
+    script = _script_of(program)
+    return [] if script is None else sorted(_functions_in(script))
+
+
+def _script_of(program: Sequence[str]) -> Path | None:
+    return next((Path(word) for word in program if word.endswith(".py") and Path(word).is_file()), None)
 
 
 def _what_is_wrong(name: str, known: Sequence[str]) -> str:

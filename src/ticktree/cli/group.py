@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 
 import click
 
 from ticktree import __version__
+from ticktree.errors import TicktreeError, did_you_mean
 
 # In the order of the help.
 _COMMANDS = (
@@ -35,6 +37,18 @@ class _LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"ticktree.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if word in _COMMANDS or word.startswith("-"):
+            return super().resolve_command(ctx, args)
+        from ticktree.run.supervision.program import is_interpreter
+
+        if word.endswith(".py") or is_interpreter(word):
+            raise TicktreeError(f"{word} is no command; to run a program: ticktree run {shlex.join(args)}")
+        raise click.UsageError(f"No such command {word!r}{did_you_mean(word, _COMMANDS) or '.'}", ctx)
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -15,6 +15,7 @@ from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver
 from ticktree.cli.progress import progress
+from ticktree.cli.runs import CommandOfRuns, run_named
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import FileError
@@ -38,14 +39,14 @@ _NOT_GATHERED = "runs_not_gathered"
 _IN_PART = "runs_gathered_in_part"
 
 
-@click.command("merge", short_help="The runs of one job, as one.")
+@click.command("merge", cls=CommandOfRuns, short_help="The runs of one job, as one.")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @options.output
 @click.option("--name", metavar="NAME", help="What to call the merged run; by default job.")
 @click.option(
     "--engine",
     "engine_name",
-    type=click.Choice(list(ENGINES)),
+    type=options.Choice(list(ENGINES)),
     default="process",
     show_default=True,
     help="Where the work is done.",
@@ -68,8 +69,9 @@ def command(
 ) -> None:
     """Fold the runs of one job, as from several machines, into one profile.
 
-    RUN is a run's directory, a directory of runs (all of them), a saved profile, or a pattern of such names in quotes:
-    'runs/**/*.json'. Without -o FILE the merged tree is printed. Clocks of different machines are never compared.
+    RUN is a run's directory or name, last, -2, a directory of runs (all of them), a saved profile, or a pattern of
+    such names in quotes: 'runs/**/*.json'. Without -o FILE the merged tree is printed. Clocks of different machines
+    are never compared.
     """
     with progress("merging"):
         finish_abandoned()
@@ -94,7 +96,10 @@ def command(
         return
     deliver(profile.to_json().encode(), output)
     if output != Path("-"):
-        note(f"{part.sources:,} runs in {output}; `ticktree report {output}` shows them")
+        runs_in = max(len(part.runs), part.sources)
+        note(
+            f"{runs_in:,} run{'s' if runs_in > 1 else ''} in {output}; `ticktree report {output}` shows them"
+        )
 
 
 def _sources(words: Sequence[str], damaged: dict[Path, FileError]) -> list[Path]:
@@ -105,16 +110,22 @@ def _sources(words: Sequence[str], damaged: dict[Path, FileError]) -> list[Path]
         damaged: The damaged runs in directories of runs are added to it.
 
     Raises:
-        TicktreeError: Nothing is of such a name.
+        TicktreeError: Nothing is of such a name, or one thing is named twice.
     """
     found: dict[Path, None] = {}
+    named: dict[Path, str] = {}
     for word in words:
-        paths = [Path(word)]
-        if glob.has_magic(word) and not paths[0].exists():
+        if glob.has_magic(word) and not Path(word).exists():
             # Hidden files are those that somebody is writing.
             paths = [Path(path) for path in sorted(glob.glob(word, recursive=True))]  # noqa: PTH207 - ** and names
             if not paths:
                 raise TicktreeError(f"{word}: no file or run is of such a name")
+        else:
+            paths = [run_named(word)]
+            place = paths[0].resolve()
+            if place in named:
+                raise TicktreeError(f"{named[place]} and {word} are the same, which would be counted twice")
+            named[place] = word
         for path in paths:
             if path.name == HISTORY_NAME and RunDirectory.list(path.parent):
                 continue  # A shell has put it among the runs: ticktree-runs/*

@@ -9,9 +9,23 @@ from typing import Any, TypeVar
 
 import click
 
+from ticktree.errors import did_you_mean
 from ticktree.run.directory import DEFAULT_OUT
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of some words; who mistypes one is told the one that is most like it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            hint = did_you_mean(str(value), map(str, self.choices))
+            raise click.BadParameter(f"{error.message.rstrip('.')}{hint or '.'}", ctx, param) from None
+
 
 out = click.option(
     "--out",

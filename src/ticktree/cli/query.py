@@ -17,29 +17,30 @@ from ticktree.cli.files import deliver, read
 from ticktree.cli.progress import progress
 from ticktree.cli.querying.answers import FORMATS
 from ticktree.cli.querying.database import Database
+from ticktree.cli.runs import CommandOfRuns, run_named
 from ticktree.cli.screen import note, show
 from ticktree.outputs.extras import wanted
 
 
-@click.command("query", short_help="SQL over a run.")
+@click.command("query", cls=CommandOfRuns, short_help="SQL over a run.")
 @click.argument("words", metavar="[RUN] SQL", nargs=-1, required=True)
 @click.option(
-    "--format", "format_name", type=click.Choice(list(FORMATS)), default="terminal", show_default=True
+    "--format", "format_name", type=options.Choice(list(FORMATS)), default="terminal", show_default=True
 )
 @options.output
 def command(words: tuple[str, ...], format_name: str, output: Path | None) -> None:
     """Answer a SELECT over a run's tables: nodes, loops, gauges, processes, threads, shares, losses, metadata.
 
-    Of a run with a timeline also: calls, ticks. RUN is a run, a saved profile, a directory that `export --to parquet
-    --table all` has written, or left out: the newest run in ./ticktree-runs. The query reads these tables and nothing
-    else.
+    Of a run with a timeline also: calls, ticks. RUN is a run's path or name, last, -2, a saved profile, a directory
+    that `export --to parquet --table all` has written, or left out: the newest run in ./ticktree-runs. The query
+    reads these tables and nothing else.
     """
     if len(words) > 2:
         raise click.UsageError("give a run and one query, in quotes.")
     for module in ("duckdb", "pyarrow"):  # before a run is read in vain
         wanted(module, "query", "query")
     *runs, sql = words
-    run = Path(runs[0]) if runs else None
+    run = run_named(runs[0]) if runs else None
     with _database(run) as database:
         columns, rows = database.select(sql)
         pieces = FORMATS[format_name](columns, rows)

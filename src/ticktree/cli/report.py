@@ -14,18 +14,19 @@ from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, format_of, read, timeline_for, view_for
 from ticktree.cli.judging import settings_here
 from ticktree.cli.progress import progress
+from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
 
 
-@click.command("report", short_help="A run: its tree, loops, bottlenecks, and what to do.")
-@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.command("report", cls=CommandOfRuns, short_help="A run: its tree, loops, bottlenecks, and what to do.")
+@click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(list(OUTPUTS)),
+    type=options.Choice(list(OUTPUTS)),
     help="By default what FILE's name says, else terminal.",
 )
 @options.output
@@ -33,7 +34,7 @@ from ticktree.outputs.variants import VARIANTS, variants
 @click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
 @click.option(
     "--by",
-    type=click.Choice(["process", "thread", "role"]),
+    type=options.Choice(["process", "thread", "role"]),
     help="Give each a column of its own, or where they are many min, median, max and the slowest.",
 )
 @click.option("--call-sites", is_flag=True, help="Show where each section is entered.")
@@ -50,9 +51,10 @@ def command(
 ) -> None:
     """Show a run: where its time went, its loops and gauges, and what is worth doing.
 
-    RUN is a run's directory, a profile saved as JSON, a Chrome trace, a timers file of the ML-Agents toolkit, or
-    nothing: the newest run in ./ticktree-runs. A program that still runs is shown as it is at this moment. Several are
-    shown side by side, as variants of a program.
+    RUN is a run's directory, its name as `ticktree list` prints it or the beginning of that, last, -2 for the one
+    before, a profile saved as JSON, a Chrome trace, a timers file of the ML-Agents toolkit, or nothing: the newest
+    run in ./ticktree-runs. A program that still runs is shown as it is at this moment. Several are shown side by
+    side, as variants of a program.
     """
     settings = settings_here()
     if len(runs) > 1:

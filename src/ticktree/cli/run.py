@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
+from ticktree.profile.machine import is_empty
 from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.courier.process import CourierProcess
 from ticktree.run.directory import RunDirectory
@@ -164,7 +166,7 @@ def run_program(
             if run.put_back():
                 complain(f"{run.path} was deleted while the program ran; it is made again")
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, quiet, asked, publisher, is_remembered)
+        _close(run, program, quiet, asked, publisher, is_remembered)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
         complain(f"{reason(error)}{kept}")
@@ -181,7 +183,12 @@ def _run_alone(program: Program) -> NoReturn:
 
 
 def _close(
-    run: RunDirectory, quiet: bool, asked: Recording, publisher: Publisher | None, is_remembered: bool
+    run: RunDirectory,
+    program: Program,
+    quiet: bool,
+    asked: Recording,
+    publisher: Publisher | None,
+    is_remembered: bool,
 ) -> None:
     from ticktree.cli.progress import progress
     from ticktree.run.abandoned import finish_abandoned
@@ -201,6 +208,7 @@ def _close(
             from ticktree.cli.summary import print_summary
 
             print_summary(profile, run.path)
+            _hint(program, profile)
             if far:
                 complain(f"gathered: {far}; `ticktree merge {run.path}` makes one profile of it")
             if asked.focus:
@@ -208,6 +216,27 @@ def _close(
         if is_remembered:
             _remember(run, profile)
         finish_abandoned()
+
+
+def _hint(program: Program, profile: Profile) -> None:
+    """Name an option of ours that went to the program, where the program seems not to have known it.
+
+    Programs may have options of the same name, so that a hint at each would be wrong more often than right. It is
+    given where the program refused its arguments (status 2, as of argparse and click), and where nothing was recorded:
+    there the option may have been meant to change that.
+    """
+    if not (is_empty(profile) or 2 in profile.metadata.get("exit_status", ())):
+        return
+    ours = {word: option for option in command.params for word in option.opts if word.startswith("--")}
+    words = list(program.arguments)
+    at = next((at for at, word in enumerate(words) if word.partition("=")[0] in ours), None)
+    if at is None:
+        return
+    option = ours[words[at].partition("=")[0]]
+    takes = 1 if "=" in words[at] or getattr(option, "is_flag", False) else 2
+    given, rest = words[at : at + takes], words[:at] + words[at + takes :]
+    right = shlex.join(["ticktree", "run", *given, *program.argv[: -len(words)], *rest])
+    complain(f"{given[0]} after {program.target} went to the program; for ticktree's own option: {right}")
 
 
 @contextmanager

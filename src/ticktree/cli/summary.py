@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ from ticktree.cli.judging import settings_or_defaults
 from ticktree.cli.screen import note, show, view_options
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
+from ticktree.run.naming import as_typed
 
 
 def print_summary(profile: Profile, path: Path) -> None:
@@ -24,10 +23,4 @@ def print_summary(profile: Profile, path: Path) -> None:
     else:
         note(f"Nothing was recorded: {reason}.")
     note("")
-    note(f"Run {shlex.quote(_short(path))}")
-
-
-def _short(path: Path) -> str:
-    """As the user would type it from here."""
-    relative = os.path.relpath(path)
-    return relative if len(relative) < len(str(path)) else str(path)
+    note(f"Run {as_typed(path)}")

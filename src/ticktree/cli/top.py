@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import is_terminal
 from ticktree.errors import TicktreeError
 from ticktree.run.abandoned import finish_abandoned
@@ -36,8 +37,8 @@ def seconds(_context: click.Context, _parameter: click.Parameter, value: float) 
     return value
 
 
-@click.command("top", short_help="A live view of a running program.")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.command("top", cls=CommandOfRuns, short_help="A live view of a running program.")
+@click.argument("run", type=RUN, required=False)
 @click.option(
     "--every",
     type=float,
@@ -59,8 +60,9 @@ def seconds(_context: click.Context, _parameter: click.Parameter, value: float) 
 def command(run: Path | None, every: float, last: float) -> None:
     """Watch a run: its tree with rates and percentiles of the last seconds, its loops and its gauges.
 
-    RUN is a run's directory, a profile saved as JSON, or nothing: the newest run in ./ticktree-runs. The
-    program is not disturbed: what it records is read from outside. Press ? for the keys, q to quit.
+    RUN is a run's directory or name, last, -2, a profile saved as JSON, or nothing: the newest run in
+    ./ticktree-runs. The program is not disturbed: what it records is read from outside. Press ? for the keys, q to
+    quit.
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise TicktreeError("top needs a terminal; `ticktree report` prints a run once, anywhere")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ticktree.errors import TicktreeError
+from ticktree.errors import TicktreeError, did_you_mean
 from ticktree.instrument import third_parties
 from ticktree.instrument.registry import BUILT_IN, Library
 
@@ -59,5 +59,6 @@ def _checked(name: str) -> str:
         return name
     names = [library.name for library in known()]
     if name not in names:
-        raise TicktreeError(f"no library {name!r} is known; those that are: {', '.join(names)}")
+        hint = did_you_mean(name, names) or f"; those that are: {', '.join(names)}"
+        raise TicktreeError(f"no library {name!r} is known{hint}")
     return name

@@ -15,13 +15,13 @@ from ticktree.live.rows import Row, place_in, rows_of
 from ticktree.live.table import Column, Table
 from ticktree.live.view import View
 from ticktree.live.writers import parties_of
-from ticktree.outputs.report.headline import is_empty
 from ticktree.outputs.report.rows import Kind
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
+from ticktree.profile.machine import is_empty
 from ticktree.profile.short_names import ShortNames
 
 NAME_CELLS = 24  # columns are given up before names have less room than this

@@ -16,7 +16,7 @@ from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.advice import said
 from ticktree.outputs.report.bottlenecks import of
-from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.report.headline import NOTHING, headline, losses, title
 from ticktree.outputs.shapes.recursion import flattened
 from ticktree.outputs.writing.formatting import ABSENT
 from ticktree.outputs.writing.grid import cut
@@ -24,6 +24,7 @@ from ticktree.outputs.writing.plain import OPERATIONS, number, operation, table
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
+from ticktree.profile.machine import is_empty
 from ticktree.profile.short_names import ShortNames
 
 SHOWN = 10

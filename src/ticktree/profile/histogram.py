@@ -124,12 +124,18 @@ class Histogram:
 
 
 def rank_of(q: float, count: int) -> int:
-    """Return which of `count` values in ascending order, from 1, is the quantile `q` (nearest rank)."""
+    """Return which of `count` values in ascending order, from 1, is the quantile `q` (nearest rank).
+
+    Raises:
+        ValueError: `q` is below 0 or above 1.
+    """
     share = _decimal(q)
     return max(1, -(-share.numerator * count // share.denominator))
 
 
 @lru_cache(maxsize=64)
 def _decimal(q: float) -> Fraction:
+    if not 0 <= q <= 1:
+        raise ValueError(f"a quantile is a share from 0 to 1, not {q}")
     # 0.07 * 100 is 7.000000000000001 in binary, and its ceiling one rank too high.
     return Fraction(str(q))

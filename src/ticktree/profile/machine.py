@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ticktree.profile.gauge import Gauge
+
+if TYPE_CHECKING:
+    from ticktree.profile.profile import Profile
 
 # Cores that the run's processes used, and those that all else used of the cores that the run may use.
 USED = "machine/used"
@@ -75,3 +79,8 @@ def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
         for name, gauge in gauges.items()
         if name.startswith(THREADS_PREFIX)
     }
+
+
+def is_empty(profile: Profile) -> bool:
+    """Tell whether the program recorded nothing, whatever is known of its machine."""
+    return not profile.root.children and not programs_own(profile.gauges)

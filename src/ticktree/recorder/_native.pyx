@@ -21,7 +21,9 @@ from libc.string cimport memcpy, memset
 import contextlib
 import contextvars
 import copy
+import operator
 import os
+import sys
 import threading
 import time
 from _weakref import ref

@@ -28,6 +28,8 @@ def timed(
     target: Function,
     /,
     *,
+    name: str | None = None,
+    wait: bool = False,
     memory: bool = False,
     cpu: bool = False,
     device: str | None = None,
@@ -38,19 +40,13 @@ def timed(
     target: str | None = None,
     /,
     *,
+    name: str | None = None,
+    wait: bool = False,
     memory: bool = False,
     cpu: bool = False,
     device: str | None = None,
 ) -> Callable[[Function], Function]: ...
-def timed(
-    recorder: Recorder,
-    target: Any = None,
-    /,
-    *,
-    memory: bool = False,
-    cpu: bool = False,
-    device: str | None = None,
-) -> Any:
+def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None, **asked: Any) -> Any:
     """Makes a function a section of its own: `@timed`, or `@timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
@@ -59,28 +55,41 @@ def timed(
     Args:
         recorder: What records.
         target: The function, or a name for it instead of its qualified name.
-        memory: Sample the memory that a call needs, of the process and of devices.
-        cpu: Sample CPU time.
-        device: A device whose time is to be measured, too; see `section`.
+        name: The same name, where it is not the first argument.
+        asked: What `timed_section` takes: wait, memory, cpu, device.
 
     Raises:
-        TypeError: If what is decorated cannot be called.
+        TypeError: If what is decorated is not a function, or the name is not a str.
+        ValueError: If there is no such device.
     """
-    if target is None or isinstance(target, str):
-        return lambda function: _decorate(recorder, function, target, memory=memory, cpu=cpu, device=device)
-    return _decorate(recorder, target, None, memory=memory, cpu=cpu, device=device)
+    if isinstance(target, str):
+        if name is not None:
+            raise TypeError(f"timed() got two names: {target!r} and {name!r}")
+        target, name = None, target
+    if not (name is None or isinstance(name, str)):
+        raise TypeError(f"timed(name=...) must be a str, not {name!r}")
+    if target is None:
+        return lambda function: decorated(recorder, function, name, **asked)
+    return decorated(recorder, target, name, **asked)
 
 
-def _decorate(recorder: Recorder, function: Any, name: str | None, **asked: Any) -> Any:
+def decorated(recorder: Recorder, function: Any, name: str | None, **asked: Any) -> Any:
+    """Return a function, static method or class method as a section; see `timed`."""
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(_decorate(recorder, function.__func__, name, **asked))
+        return type(function)(decorated(recorder, function.__func__, name, **asked))
+    if isinstance(function, type):
+        # What would be called in its place is not a type: isinstance and subclassing would end.
+        raise TypeError(
+            f"{function.__qualname__} is a class: decorate its methods, such as {function.__qualname__}.__init__"
+        )
     if not callable(function):
-        raise TypeError(f"@timed wants a function, not {function!r}")
+        raise TypeError(f"a function can be decorated, not {function!r}")
+    name = name or str(getattr(function, "__qualname__", None) or repr(function))
+    section = recorder.timed_section(name, site_of(function), **asked)
     if OFF_FOR_GOOD:  # asked here, not at each call: off costs nothing at all
         return function
     mark_by_hand(recorder)
-    name = name or getattr(function, "__qualname__", None) or repr(function)
-    return in_section(function, recorder.timed_section(name, site_of(function), **asked))
+    return in_section(function, section)
 
 
 def in_section(function: Callable[..., Any], section: Section) -> Any:

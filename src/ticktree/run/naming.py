@@ -48,3 +48,14 @@ def make_unique(out: Path, name: str) -> Path:
                 number += 1
             else:
                 return out / unique
+
+
+def as_typed(path: Path) -> str:
+    """Return a path as the user would type it from here."""
+    import shlex  # here, because a profiled program that starts needs no path for its user
+
+    try:
+        relative = os.path.relpath(path)
+    except OSError:  # the current directory has been deleted
+        relative = str(path)
+    return shlex.quote(relative if len(relative) < len(str(path)) else str(path))

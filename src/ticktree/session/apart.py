@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ticktree import recorder as native
-from ticktree.session.showing import print_profile, profile_of, timeline_of
+from ticktree.session.showing import new_id, print_profile, profile_of, timeline_of
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -21,13 +21,22 @@ class Recorder(native.Recorder):
     """
 
     def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None:  # noqa: ARG002 - taken by __cinit__
+        self._id = new_id("recorder")
         self.enable()
 
     def timed(
-        self, target: Any = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+        self,
+        target: Any = None,
+        /,
+        *,
+        name: str | None = None,
+        wait: bool = False,
+        memory: bool = False,
+        cpu: bool = False,
+        device: str | None = None,
     ) -> Any:
         """Makes a function a section of this recorder; see `ticktree.timed`."""
-        return native.timed(self, target, memory=memory, cpu=cpu, device=device)
+        return native.timed(self, target, name=name, wait=wait, memory=memory, cpu=cpu, device=device)
 
     def enable(self) -> None:
         """Starts recording, or goes on with it."""
@@ -42,7 +51,7 @@ class Recorder(native.Recorder):
 
     def snapshot(self) -> Profile:
         """What has been recorded so far, as a profile."""
-        return profile_of(self, "recorder")
+        return profile_of(self, self._id)
 
     def timeline(self) -> Timeline | None:
         """The completed calls one by one, as far as they are kept; None where none were asked for."""

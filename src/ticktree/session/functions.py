@@ -17,17 +17,20 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
 
 
-def enable(*, timeline: bool | int = False) -> None:
+def enable(*, timeline: bool | int = False, quiet: bool = False) -> None:
     """Starts recording, or goes on with it. The run is kept in ./ticktree-runs/ when the program ends.
+
+    The program's last line on standard error then says where, and how to see it.
 
     Args:
         timeline: Of how many completed calls of each process to keep start and end, the last ones; True for as many
             as are kept by default. They are what `ticktree export --to perfetto` shows.
+        quiet: Do not print that line.
 
     Raises:
         TicktreeError: `timeline` is below 0.
     """
-    current.enable(timeline=timeline)
+    current.enable(timeline=timeline, quiet=quiet)
 
 
 def disable() -> None:
@@ -72,14 +75,35 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: in
 
 @overload
 def timed(
-    target: Function, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+    target: Function,
+    /,
+    *,
+    name: str | None = None,
+    wait: bool = False,
+    memory: bool = False,
+    cpu: bool = False,
+    device: str | None = None,
 ) -> Function: ...
 @overload
 def timed(
-    target: str | None = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+    target: str | None = None,
+    /,
+    *,
+    name: str | None = None,
+    wait: bool = False,
+    memory: bool = False,
+    cpu: bool = False,
+    device: str | None = None,
 ) -> Callable[[Function], Function]: ...
 def timed(
-    target: Any = None, /, *, memory: bool = False, cpu: bool = False, device: str | None = None
+    target: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    wait: bool = False,
+    memory: bool = False,
+    cpu: bool = False,
+    device: str | None = None,
 ) -> Any:
     """Makes a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
 
@@ -88,14 +112,17 @@ def timed(
 
     Args:
         target: The function, or a name for it instead of its qualified name.
+        name: The same name, where it is not the first argument.
+        wait: The function waits rather than works.
         memory: Sample the memory that a call needs, of the process and of devices.
         cpu: Sample CPU time.
         device: A device whose time is to be measured, too; see `section`.
 
     Raises:
-        TypeError: If what is decorated cannot be called.
+        TypeError: If what is decorated is not a function, or the name is not a str.
+        ValueError: If there is no such device.
     """
-    return native.timed(current.recorder, target, memory=memory, cpu=cpu, device=device)
+    return native.timed(current.recorder, target, name=name, wait=wait, memory=memory, cpu=cpu, device=device)
 
 
 def uninstrument(*names: str) -> None:

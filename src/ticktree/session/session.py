@@ -18,7 +18,7 @@ from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
 from ticktree.session.asking import events_of, events_of_environment
 from ticktree.session.memory_file import be_without_room, file_in, file_of_child, no_file
-from ticktree.session.showing import profile_of, say
+from ticktree.session.showing import new_id, profile_of, say
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -38,10 +38,12 @@ class Session:
         self.recorder = native.OWN
         self.run: RunDirectory | None = None
         self.armed = False
+        self._id = new_id("session")
         self._pid = 0
         self._finishes = False
         self._unsaved = False
         self._is_first = False
+        self._quiet = False
         self._announced: list[str] = []
         self._timeline = 0
         self._is_open = False
@@ -49,7 +51,11 @@ class Session:
         self._lock = threading.Lock()
 
     def enable(
-        self, run: RunDirectory | None = None, parent: str | None = None, timeline: bool | int = False
+        self,
+        run: RunDirectory | None = None,
+        parent: str | None = None,
+        timeline: bool | int = False,
+        quiet: bool = False,
     ) -> None:
         """Starts recording, or goes on with it.
 
@@ -57,12 +63,14 @@ class Session:
             run: The run to record into; by default a new one, which this process finishes when it ends.
             parent: The place that this process hangs under, as whoever started it said.
             timeline: How many completed calls to keep one by one; True for as many as are kept by default.
+            quiet: Say nothing when the run is saved.
 
         Raises:
             TicktreeError: `timeline` is below 0.
         """
         asked = events_of(timeline)
         with self._lock:
+            self._quiet = self._quiet or quiet
             try:
                 self._start(run, parent, asked)
             except Exception as error:  # without memory or descriptors for it: the program goes on
@@ -141,7 +149,7 @@ class Session:
 
     def snapshot(self) -> Profile:
         """What this process has recorded so far."""
-        return profile_of(self.recorder, self.run.id if self.run else "session")
+        return profile_of(self.recorder, self.run.id if self.run else self._id)
 
     def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
@@ -269,10 +277,14 @@ class Session:
             if image:
                 self.run.keep_image(file_in(self.run)[0].name, image)
             if self._finishes:
+                from ticktree.run.naming import as_typed
+
                 _describe(self.run)
                 lost = say_without_room(self.run, self.run.finish())
                 if lost:
                     say(lost)
+                if not self._quiet:
+                    say(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
                 _sweep()
         except Exception as error:  # likewise
             say(f"the run in {self.run.path} is not saved: {reason(error)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,11 @@ def profile_of(recorder: Recorder, run_id: str) -> Profile:
         return Profile.empty()
     errors: list[Any] = []
     return read_images([Image(data)], run_id, errors)
+
+
+def new_id(kind: str) -> str:
+    """What the recording of one recorder without a run is called: unlike every other's, so that profiles merge."""
+    return f"{kind}-{os.urandom(6).hex()}"
 
 
 def timeline_of(recorder: Recorder) -> Timeline | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ticktree.analysis.budgets.budget import Budget, budget
-from ticktree.analysis.budgets.errors import BudgetError, perhaps
+from ticktree.analysis.budgets.errors import BudgetError
 from ticktree.analysis.quantities import part
+from ticktree.errors import did_you_mean
 
 # Twice what two builds of the same code differ by is a slowdown that somebody made.
 SLOWER = 0.05
@@ -61,7 +62,7 @@ def plan_of(table: Mapping[str, Any], source: str) -> Plan:
             options[name] = _option(name, value, f"{source} {name}")
         else:
             wanted = 'should be a table of limits such as {p99 = "25 ms"}'
-            raise BudgetError(f"{source} {_quoted(name)}: {wanted}{perhaps(name, _OPTIONS)}")
+            raise BudgetError(f"{source} {_quoted(name)}: {wanted}{did_you_mean(name, _OPTIONS)}")
     return Plan(tuple(budgets), **options)
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from ticktree.analysis.budgets import deadlines, durations, readings
-from ticktree.analysis.budgets.errors import NotMeasuredError, perhaps
+from ticktree.analysis.budgets.errors import NotMeasuredError
 from ticktree.analysis.budgets.measure import NODES, Measure
 from ticktree.analysis.budgets.subject import Subject
 from ticktree.analysis.budgets.unit import Unit
+from ticktree.errors import did_you_mean
 
 _QUANTILE = re.compile(r"(?P<of>(?:lateness|jitter)_)?p(?P<percent>\d{1,2}(?:\.\d+)?)")
 
@@ -47,5 +48,5 @@ def measures(name: str) -> Sequence[Measure]:
         return durations.quantile(name, q), readings.quantile(name, q)
     found = [measure for measure in MEASURES if measure.name == name]
     if not found:
-        raise ValueError(f"there is no measure {name!r}{perhaps(name, NAMES)}")
+        raise ValueError(f"there is no measure {name!r}{did_you_mean(name, NAMES)}")
     return found

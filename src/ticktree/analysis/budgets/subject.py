@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.budgets.errors import BudgetError, perhaps
+from ticktree.analysis.budgets.errors import BudgetError
+from ticktree.errors import did_you_mean
 from ticktree.profile import Gauge, Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
@@ -126,7 +127,7 @@ class Subjects:
     def _refuse(self, name: str) -> list[Subject]:
         ends = [paths.element(paths.name_of(path)) for path in self._places]
         known = [*self._places, *self._gauges, *ends]
-        raise BudgetError(f"nothing in this run is called {name!r}{perhaps(name, known)}")
+        raise BudgetError(f"nothing in this run is called {name!r}{did_you_mean(name, known)}")
 
 
 def _expression(pattern: str) -> re.Pattern[str]:

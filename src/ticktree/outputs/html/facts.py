@@ -15,14 +15,14 @@ from ticktree.outputs.html.units import units
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.advice import evidence
 from ticktree.outputs.report.bottlenecks import slack
-from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.report.headline import NOTHING, headline, losses, title
 from ticktree.outputs.report.notes import notes_of, outlived
 from ticktree.outputs.report.pace import pace
 from ticktree.outputs.report.unworthy import unworthy
 from ticktree.outputs.variants.chief import chief
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import is_empty, programs_own
 from ticktree.profile.short_names import ShortNames
 
 

@@ -11,7 +11,6 @@ from ticktree.outputs.report.processes import census
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile
-from ticktree.profile.machine import programs_own
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 
@@ -26,11 +25,6 @@ def title(profile: Profile) -> str:
 def headline(profile: Profile, options: ViewOptions) -> list[str]:
     """Return what a reader must know before the first number, piece by piece."""
     return list(_pieces(profile, options))
-
-
-def is_empty(profile: Profile) -> bool:
-    """Tell whether there is nothing to show."""
-    return not profile.root.children and not programs_own(profile.gauges)
 
 
 def losses(profile: Profile) -> list[str]:

@@ -13,7 +13,7 @@ from ticktree.outputs.report.by import tree_by
 from ticktree.outputs.report.categories import categories
 from ticktree.outputs.report.critical import critical
 from ticktree.outputs.report.gauges import gauges
-from ticktree.outputs.report.headline import NOTHING, headline, is_empty, losses, title
+from ticktree.outputs.report.headline import NOTHING, headline, losses, title
 from ticktree.outputs.report.idle import why_idle
 from ticktree.outputs.report.loops import loops
 from ticktree.outputs.report.processes import processes
@@ -21,7 +21,7 @@ from ticktree.outputs.report.tree import tree
 from ticktree.outputs.report.unworthy import unworthy
 from ticktree.outputs.writing.document import Heading, Losses, Nothing, Part, Table
 from ticktree.profile import Profile
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import is_empty, programs_own
 
 
 def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:

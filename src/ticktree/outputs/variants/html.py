@@ -8,7 +8,7 @@ from typing import Any
 
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import headline, is_empty, losses
+from ticktree.outputs.report.headline import headline, losses
 from ticktree.outputs.variants.chief import chief_of_all
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
@@ -16,6 +16,7 @@ from ticktree.outputs.variants.variant import Variant
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node
+from ticktree.profile.machine import is_empty
 from ticktree.profile.metadata import one_or_list, ordered
 
 _LOOP = ("ticks", "warmup_ticks", "achieved_hz", "budget_ns", "missed")

@@ -12,7 +12,7 @@ from ticktree.recorder.device_time.attendant import Attendant
 from ticktree.recorder.device_time.cuda import CudaClock
 from ticktree.recorder.device_time.jax import JaxClock
 from ticktree.recorder.device_time.mps import MpsClock
-from ticktree.recorder.device_time.others import CpuClock, UnknownClock, WhatThereIs
+from ticktree.recorder.device_time.others import CpuClock, WhatThereIs
 from ticktree.recorder.later import waits
 
 __all__ = ["Attendant", "clocks_of"]
@@ -22,13 +22,19 @@ def clocks_of(device: str) -> list[Attendant]:
     """Return the clock of a device as programs name it: "cuda", "cuda:1", "mps", "cpu", "jax", "auto".
 
     None for "auto" where no device can come into use any more, so that such sections cost what others do.
+
+    Raises:
+        ValueError: No device is named so.
     """
     kind, _, index = device.partition(":")
     if kind == "auto":
         return [WhatThereIs(waits())] if WhatThereIs.is_possible() else []
     made = _KINDS.get(kind)
     if made is None or (index and not index.isdecimal()):
-        return [UnknownClock()]
+        known = ", ".join(map(repr, _KINDS))
+        raise ValueError(
+            f"device must be {known} or 'auto', or of several one such as 'cuda:1', not {device!r}"
+        )
     return [made(int(index) if index else None, waits())]
 
 

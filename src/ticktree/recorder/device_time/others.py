@@ -27,10 +27,6 @@ class CpuClock(Attendant):
         return "host"
 
 
-class UnknownClock(Attendant):
-    """Of a device that nothing here knows."""
-
-
 class WhatThereIs(Attendant):
     """The clock of the device that the program uses, if it uses one; of what is not there nothing is said.
 

@@ -30,15 +30,16 @@ cdef class Ages:
         counted as a loss.
         """
         cdef tt_recorder* core = self.loop.core.recorder
+        cdef double at = as_double(timestamp, "timestamp")
+        key = None if name is None else name_text(name, "a sensor's")
         if not core.recording:
             return
-        cdef double at = as_double(timestamp), now = monotonic_ns(core) / 1e9
+        cdef double now = monotonic_ns(core) / 1e9
         if not now - OLDEST_S <= at <= now + AHEAD_S:
             (<Recorder>self.loop.recorder)._bad_value()
             return
         # A virtual clock may begin at 0, and a time before that is as good as any.
         cdef int64_t ns = <int64_t>(at * 1e9 + (0.5 if at >= 0 else -0.5))
-        key = None if name is None else name_text(name)
         before = self.sensed.get(key)
         if before is None or ns < <int64_t>before:
             self.sensed[key] = ns

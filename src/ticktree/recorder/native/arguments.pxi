@@ -1,24 +1,53 @@
 # What programs pass: numbers of the core's, or one clear error.
+#
+# A wrong kind of argument is a mistake in the program's text: it raises, whether anything is recorded or not. A number
+# that is negative or not finite may be data, such as the difference of two clocks: as a value it is counted as a loss.
 
 
-cdef double as_double(object value):
+cdef str shown(object value):
+    """A value in an error message: short, whatever it is."""
     try:
-        return float(value)
-    except Exception:  # whatever the value's own conversion raises
-        return float("nan")
+        text = repr(value)
+    except Exception:  # whatever its own __repr__ raises
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+cdef double as_double(object value, str what) except? -1:
+    """A number as the core takes it; not a number (nan) where its own conversion fails, or it is beyond any float."""
+    if type(value) is float:
+        return value
+    if not isinstance(value, TEXTS):
+        try:
+            return float(value)
+        except TypeError:
+            pass
+        except Exception:  # whatever the value's own conversion raises
+            return float("nan")
+    raise TypeError(f"{what} must be a number, not {shown(value)}")
+
+
+cdef tuple TEXTS = (str, bytes, bytearray)  # float() and int() read these; a program that passes one forgot to
 
 
 cdef double checked_hz(object hz) except -1:
     if hz is None:
         return 0
-    cdef double rate = float(hz)
+    if isinstance(hz, bool):
+        raise TypeError(f"hz must be a number, not {hz}")
+    cdef double rate = as_double(hz, "hz")
     if not (isfinite(rate) and rate >= 1e-9):
-        raise ValueError(f"hz must be a positive number of ticks a second, not {hz!r}")
+        raise ValueError(f"hz must be a positive number of ticks a second, not {shown(hz)}")
     return rate
 
 
 cdef uint64_t checked_warmup(object ticks) except? 0:
     if ticks is None:
         return TT_WARMUP_FOUND
-    cdef uint64_t asked = ticks
-    return min(asked, TT_WARMUP_FOUND - 1)
+    try:
+        ticks = operator.index(ticks)
+    except TypeError:
+        raise TypeError(f"warmup must be a whole number of ticks or None, not {shown(ticks)}") from None
+    if ticks < 0:
+        raise ValueError(f"warmup must be 0 ticks or more, not {ticks}")
+    return min(ticks, TT_WARMUP_FOUND - 1)

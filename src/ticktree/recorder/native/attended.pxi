@@ -140,22 +140,30 @@ cdef Section new_attended(Recorder recorder, str name, uint32_t name_id, uint32_
 
 
 cdef Section made(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags, device):
-    """A new section, with whatever is to be told of its calls."""
+    """A new section, with whatever is to be told of its calls.
+
+    Raises:
+        ValueError: There is no such device.
+    """
+    cdef Section section
     attendants = [make(name) for make in recorder.attended_by]
     if device is not None:
         from ticktree.recorder.device_time import clocks_of
 
         attendants += clocks_of(device)
     if attendants:
-        return new_attended(recorder, name, name_id, node_flags, frame_flags, attendants)
-    return new_section(recorder, name, name_id, node_flags, frame_flags)
+        section = new_attended(recorder, name, name_id, node_flags, frame_flags, attendants)
+    else:
+        section = new_section(recorder, name, name_id, node_flags, frame_flags)
+    section.device = device
+    return section
 
 
 cdef object device_text(device, uint32_t* node_flags):
     """Which device's time is asked for, as text; None for none. "auto" complains of nothing that is not there."""
     if device is None:
         return None
-    text = name_text(device)
+    text = str(device)  # libraries have objects for them: torch.device("cuda:1")
     if text != "auto":
         node_flags[0] |= TT_NODE_DEVICE
     return text

@@ -18,6 +18,9 @@ cdef class Loop:
     cdef Ages ages  # None until anybody asks for them
 
     def __cinit__(self, Recorder recorder, name, iterable, hz, pace, warmup):
+        if not isinstance(name, str):  # what other progress loops take first
+            right = f': write loop("train", {shown(name)})' if iterable is None and hasattr(name, "__iter__") else ""
+            raise TypeError(f"a loop's name must be a str, not {shown(name)}{right}")
         self.hz = checked_hz(hz)
         self.pace = checked_pace(pace, hz, self.hz)
         self.warmup = checked_warmup(warmup)
@@ -35,13 +38,46 @@ cdef class Loop:
         self.section = section
 
     def __iter__(self):
+        # The sleep would stop every task of the event loop, and nothing would tell why. Refused is a `for` that stands
+        # in a coroutine itself, where `async for` is one word away. A plain function that a coroutine calls may block,
+        # as with time.sleep: its author decides that. So may a notebook's cell, which is a plain function's code below
+        # the kernel's event loop; a cell that awaits is a coroutine.
+        if self.pace.kind != TT_PACE_NONE and sys._getframe().f_code.co_flags & COROUTINES:
+            raise RuntimeError(
+                f"`for` over loop({shown(self.section.name)}, pace=...) in a coroutine would block the event loop: "
+                f"write `async for tick in loop({shown(self.section.name)}, ...)`"
+            )
         return self
 
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        self._record_ages()
+        if self.pace.kind != TT_PACE_NONE:
+            from ticktree.recorder.pacing import until_due
+
+            try:
+                await until_due(self.section.recorder, self.sleeping, self._end_of_work())
+            except BaseException:  # cancelled
+                self._end_tick(TT_OPEN)
+                raise
+        try:
+            return self._begin_tick()
+        except StopIteration:
+            raise StopAsyncIteration from None
+
     def __next__(self):
-        if self.ages is not None and self.ages.sensed:
-            self.ages.record()
+        self._record_ages()
         if self.pace.kind != TT_PACE_NONE:
             self._keep_pace()
+        return self._begin_tick()
+
+    cdef object _record_ages(self):
+        if self.ages is not None and self.ages.sensed:
+            self.ages.record()
+
+    cdef object _begin_tick(self):
         self._forget_other_memory()
         self.tick = tt_loop_boundary(&self.section.core, self.tick, &self.serial, self.hz, self.warmup)
         self.generation = self.section.core.recorder.generation
@@ -121,20 +157,29 @@ cdef class Loop:
             tt_leave(&self.fetching.core)
         return item
 
+    cdef uint64_t _end_of_work(self) noexcept:
+        """Ends the stages of the open tick; when the next one is due, in ns, or 0 where that is now or past."""
+        cdef uint64_t due = tt_pace_claim(&self.pace, monotonic_ns(self.section.core.recorder))
+        if due:
+            self._forget_other_memory()
+            tt_loop_end_stages(&self.section.core, self.tick, self.serial)
+        return due
+
     cdef object _keep_pace(self):
         """Sleeps until the next tick is due, at the end of the one that is open."""
-        cdef tt_recorder* core = self.section.core.recorder
-        cdef uint64_t due = tt_pace_claim(&self.pace, monotonic_ns(core))
+        cdef uint64_t due = self._end_of_work()
         if not due:
             return None
-        self._forget_other_memory()
-        tt_loop_end_stages(&self.section.core, self.tick, self.serial)
         tt_enter(&self.sleeping.core)
         try:
-            sleep_until_due(core, &self.pace, due)
+            sleep_until_due(self.section.core.recorder, &self.pace, due)
         except BaseException:  # a signal's: KeyboardInterrupt
             tt_leave(&self.sleeping.core)
             self._end_tick(TT_OPEN)
             raise
         tt_leave(&self.sleeping.core)
         return None
+
+
+# Flags of a function's code, as `inspect` names them: CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR.
+cdef enum: COROUTINES = 0x80 | 0x100 | 0x200

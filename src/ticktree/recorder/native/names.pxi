@@ -1,16 +1,13 @@
 # Names: any text, cut to what a record holds.
 
 
-cdef str name_text(object name):
-    """What anything given as a name is called."""
+cdef str name_text(object name, str whose="a section's"):
+    """The text of a name; a TypeError where it is no str. An empty one is a name: only the program's data may say it."""
     if type(name) is str:
         return <str>name
-    try:
-        if isinstance(name, str):  # a subclass: its text, whatever its own __str__ says
-            return str.__str__(name)
-        return str(name)
-    except Exception:
-        return "(unprintable)"
+    if isinstance(name, str):  # a subclass: its text, whatever its own __str__ says
+        return str.__str__(name)
+    raise TypeError(f"{whose} name must be a str, not {shown(name)}")
 
 
 cdef bytes name_bytes(str name, bint* cut):

@@ -136,7 +136,7 @@ cdef class Recorder:
         return section.boundary[0]
 
     def loop(self, name, iterable=None, hz=None, pace=False, *, warmup=None):
-        """Iterates, one tick a trip.
+        """Iterates, one tick a trip: `for`, or in a coroutine `async for`, which waits for due times without blocking.
 
         Args:
             name: The loop's name: its ticks are the calls of the node of this name.
@@ -149,7 +149,10 @@ cdef class Recorder:
                 rest; 0: none.
 
         Raises:
-            ValueError: If `hz` is not a positive number, `pace` is none of these, or asked for without `hz`.
+            TypeError: If `name` is not a str, or `hz` or `warmup` is not a number.
+            ValueError: If `hz` is not positive, `warmup` is below 0, `pace` is none of these, or asked for without
+                `hz`.
+            RuntimeError: If a coroutine goes over a loop that holds its rate with a plain `for`.
         """
         return Loop(self, name, iterable, hz, pace, warmup)
 
@@ -164,9 +167,12 @@ cdef class Recorder:
             items: samples, frames, tokens: whatever it handled several of.
 
         A call with a negative or non-finite value is not recorded, and counted as a loss.
+
+        Raises:
+            TypeError: If the name is not a str, or a value not a number.
         """
-        cdef Section section = self._ask(name, TT_NODE_NS, 0)
-        cdef double value = as_double(seconds)
+        cdef Section section = self._ask(name_text(name, "a duration's"), TT_NODE_NS, 0)
+        cdef double value = as_double(seconds, "seconds")
         cdef tt_amounts amounts
         if not (0 <= value < 9e9) or not take_amounts(bytes, flops, items, &amounts):
             self._bad_value()
@@ -177,14 +183,18 @@ cdef class Recorder:
         """A value at this moment: its last, least, greatest, count and histogram are kept.
 
         Values that are not finite are not recorded, and counted as losses.
+
+        Raises:
+            TypeError: If the name is not a str, or the value not a number.
         """
-        cdef double number = as_double(value)
+        cdef str text = name_text(name, "a gauge's")
+        cdef double number = as_double(value, "a gauge's value")
         if not isfinite(number):
             self._bad_value()
             return
         if not self._ready():
             return
-        at = gauge_at(self, name_text(name))
+        at = gauge_at(self, text)
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
@@ -193,10 +203,12 @@ cdef class Recorder:
 
         Args:
             name: What is signalled, e.g. "batch".
-            key: Which one of that name: None, an int, a str, bytes, or a tuple of these. Anything else is not
-                recorded, and counted as a loss.
+            key: Which one of that name: None, an int, a str, bytes, or a tuple of these.
+
+        Raises:
+            TypeError: If the name is not a str, or the key none of these.
         """
-        leave_signal(self, channel_of(name, key), False)
+        leave_signal(self, checked_channel(name, key), False)
 
     def unblocked_by(self, name, key=None):
         """Says what ended the wait that is open here: the last `signal` of this name and key, in any process.
@@ -207,12 +219,12 @@ cdef class Recorder:
         Args:
             name: As it was signalled.
             key: As it was signalled.
+
+        Raises:
+            TypeError: If the name is not a str, or the key none of those of `signal`.
         """
-        cdef uint64_t at = channel_of(name, key)
+        cdef uint64_t at = checked_channel(name, key)
         if not ready(self):
-            return
-        if not at:
-            tt_lose(self.core, TT_LOSS_BAD_VALUES)
             return
         tt_unblocked(self.core, channels_of(self, False), at, channel_id(self, name))
 
@@ -356,8 +368,11 @@ cdef class Recorder:
 
         Args:
             name: The role. On a thread other than the main one it is for what the thread records from now on.
+
+        Raises:
+            TypeError: If it is not a str.
         """
-        take_role(self, name_text(name))
+        take_role(self, name_text(name, "a role's"))
 
     def note_time(self):
         """Reads the clock for the file: this process's last sign of life, for now."""

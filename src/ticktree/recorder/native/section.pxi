@@ -3,12 +3,13 @@
 
 @cython.no_gc_clear
 cdef class Section:
-    """A named stretch of code; `with section:` times it. Made by `Recorder.section`."""
+    """A named stretch of code; `with section:` times it, and so does `@section`. Made by `Recorder.section`."""
 
     cdef tt_section core
     cdef readonly object recorder
     cdef readonly str name
     cdef readonly object site  # (file, line, function) of a decorated function; None where entered by `with`
+    cdef object device  # the name of the device whose time is measured; None for none
     # Both hold this section, and are held in lists: those the garbage collector can empty, as it cannot a section.
     cdef list tick_kind  # [of a loop of this name that is over: to be used again by the next]
     cdef list boundary  # [what `tick` gives]
@@ -22,6 +23,9 @@ cdef class Section:
             items: samples, frames, tokens: whatever the section handles several of.
 
         Negative and non-finite values are not recorded, and counted as losses.
+
+        Raises:
+            TypeError: If one of them is not a number.
         """
         cdef tt_amounts amounts
         if not take_amounts(bytes, flops, items, &amounts):
@@ -41,6 +45,22 @@ cdef class Section:
         """
         return value
 
+    def __call__(self, function):
+        """Makes a function a section of this name, as `timed` does; what was asked of this section is asked there."""
+        from ticktree.recorder.timed import decorated, in_section
+
+        if self.core.name_id == TT_NAMELESS:
+            return in_section(function, self)
+        return decorated(
+            self.recorder,
+            function,
+            self.name,
+            wait=bool(self.core.node_flags & TT_NODE_WAIT),
+            memory=bool(self.core.frame_flags & TT_FRAME_MEMORY),
+            cpu=bool(self.core.frame_flags & TT_FRAME_CPU),
+            device=self.device,
+        )
+
     def __dealloc__(self):
         tt_section_unlink(&self.core)
 
@@ -51,13 +71,21 @@ cdef class Section:
         return _global_section, (self.name,)
 
 
-cdef bint take_amounts(object bytes, object flops, object items, tt_amounts* into):
-    """Takes work as a program says it; False where one of the three is no amount."""
+cdef bint take_amounts(object bytes, object flops, object items, tt_amounts* into) except -1:
+    """Takes work as a program says it; False where one of the three is no amount, a TypeError where it is no number."""
     try:
         into.bytes, into.flops, into.items = int(bytes), int(flops), int(items)
     except Exception:  # whatever the amount's own conversion raises
+        check_amounts(bytes, flops, items)
         return False
+    if not (type(bytes) is int and type(flops) is int and type(items) is int):
+        check_amounts(bytes, flops, items)  # int() reads text
     return True
+
+
+cdef object check_amounts(object bytes, object flops, object items):
+    for what, amount in (("bytes", bytes), ("flops", flops), ("items", items)):
+        as_double(amount, what)
 
 
 def _global_section(name):

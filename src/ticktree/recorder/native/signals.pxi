@@ -44,11 +44,23 @@ cdef uint64_t channel_of(object name, object key) noexcept:
     """The channel of a name and a key; 0 where the key is none."""
     cdef uint64_t hash = TT_HASH_BEGIN
     try:
-        if hash_key(name_text(name), &hash, 0) and hash_key(key, &hash, 0):
+        if hash_key(name, &hash, 0) and hash_key(key, &hash, 0):
             return tt_hash_end(hash)
     except Exception:  # whatever a subclass of int or tuple does
         pass
     return 0
+
+
+cdef uint64_t checked_channel(object name, object key) except 0:
+    """The same of what a program passes.
+
+    Raises:
+        TypeError: If the name is not a str, or the key is none.
+    """
+    at = channel_of(name_text(name, "a signal's"), key)
+    if not at:
+        raise TypeError(f"a key is None, an int, a str, bytes or a tuple of these, not {shown(key)}")
+    return at
 
 
 cdef tt_channels* channels_of(Recorder recorder, bint own) noexcept:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import stat
 import sys
 from collections.abc import Sequence
@@ -32,7 +34,12 @@ class Program(NamedTuple):
         """The program that a user names: a file, or else a command of this interpreter's, such as `torchrun`.
 
         Commands of other environments are not looked for: this interpreter lacks what they import.
+
+        Raises:
+            TicktreeError: It is an interpreter that does not run us, or one with flags.
         """
+        if not is_module and is_interpreter(target):
+            return cls._after_interpreter(target, arguments)
         if not is_module and target != "-" and not os.path.lexists(target):
             import sysconfig  # not in a profiled program, which may have a module of that name
 
@@ -40,6 +47,21 @@ class Program(NamedTuple):
             if os.sep not in target and _is_python(command):
                 target = str(command)
         return cls(target, is_module, arguments)
+
+    @classmethod
+    def _after_interpreter(cls, word: str, arguments: tuple[str, ...]) -> Program:
+        """The program of `python SCRIPT`: who is used to other tools names the interpreter, too."""
+        words = arguments[1:] if arguments[:1] == ("-m",) else arguments
+        rest = shlex.join(arguments) or "SCRIPT"
+        if words[:1] and words[0].startswith("-") and words[0] != "-":
+            raise TicktreeError(
+                f"flags of the interpreter go before ticktree: {word} FLAGS -m ticktree run SCRIPT"
+            )
+        if not words or not _runs_us(word):
+            raise TicktreeError(
+                f"programs are run by {sys.executable}, without a word for it: ticktree run {rest}"
+            )
+        return cls.named(words[0], words is not arguments, words[1:])
 
     @property
     def name(self) -> str:
@@ -97,6 +119,21 @@ class Program(NamedTuple):
             raise TicktreeError(f"{self.target}: may not be read")
         if is_folder and not any((path / f"__main__.{suffix}").is_file() for suffix in ("py", "pyc")):
             raise TicktreeError(f"{self.target}: is a directory without a __main__.py")
+
+
+def is_interpreter(word: str) -> bool:
+    """Whether a word names a Python, and no file here that may be a program."""
+    is_name = re.fullmatch(r"python(3(\.\d+)?)?", Path(word).name) is not None
+    return is_name and not Path(word).is_dir() and (os.sep in word or not os.path.lexists(word))
+
+
+def _runs_us(word: str) -> bool:
+    """Whether this name of a Python stands for the one that runs us, in the same environment."""
+    found = shutil.which(word)
+    if found is None:
+        return os.sep not in word
+    there, ours = Path(found).absolute(), Path(sys.executable)  # links tell one environment from another
+    return there.parent == ours.parent and there.samefile(ours)
 
 
 def _is_python(script: Path) -> bool:

@@ -1,0 +1,82 @@
+"""Runs as users name them: by a path, by a name or the beginning of one as `ticktree list` prints it, `last`, `-2`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ticktree.errors import TicktreeError, did_you_mean
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
+
+_LAST = "last"
+# What the command line has made of `-2`, which would be an option.
+_FROM_THE_END = re.compile(r"@-([1-9]\d*)")
+_NAMED_AT_MOST = 3
+
+
+def run_named(word: str) -> Path:
+    """Return where the run, or the file, is that a user names; a path that exists comes first.
+
+    Raises:
+        TicktreeError: There is none, or there are several.
+    """
+    path = Path(word)
+    if word.endswith(".py"):
+        raise TicktreeError(f"{word} is a program, not a run: `ticktree run {word}` makes a run of it")
+    if path.exists() or path.is_symlink():
+        return path
+    from_the_end = _FROM_THE_END.fullmatch(word)
+    names = [run.path.name for run in RunDirectory.list(DEFAULT_OUT)]
+    if word == _LAST or from_the_end:
+        number = int(from_the_end[1]) if from_the_end else 1
+        if not names:
+            raise TicktreeError(no_run_in(DEFAULT_OUT))
+        if number > len(names):
+            raise TicktreeError(
+                f"{word[1:]}: {DEFAULT_OUT} holds {len(names)} run{'s' if len(names) > 1 else ''}"
+            )
+        return DEFAULT_OUT / names[-number]
+    meant = [name for name in names if name.startswith(word)] if word else []
+    if len(meant) > 1 and word not in meant:
+        more = ", ..." if len(meant) > _NAMED_AT_MOST else ""
+        raise TicktreeError(
+            f"{word} begins the names of {len(meant)} runs: {', '.join(meant[:_NAMED_AT_MOST])}{more}"
+        )
+    if not meant:
+        raise TicktreeError(f"{word}: there is no such file or run{did_you_mean(word, [*names, _LAST])}")
+    return DEFAULT_OUT / (word if word in meant else meant[0])
+
+
+class RunType(click.ParamType):  # type: ignore[type-arg]
+    """An argument or option that names a run."""
+
+    name = "run"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
+        """Return where it is."""
+        return value if isinstance(value, Path) else run_named(value)
+
+
+RUN = RunType()
+
+
+class CommandOfRuns(click.Command):
+    """A command whose words may be `-1`, `-2`, ...: the newest run, the one before, not options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Write these so that they are no options, but where they are the value of one."""
+        valued = {
+            word: option
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for word in option.opts
+        }
+        end = args.index("--") if "--" in args else len(args)
+        for at in range(end):
+            before = valued.get(args[at - 1]) if at else None
+            if re.fullmatch(r"-\d+", args[at]) and (before is None or before.type is RUN):
+                args[at] = f"@{args[at]}"
+        return super().parse_args(ctx, args)
