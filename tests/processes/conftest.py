@@ -74,7 +74,7 @@ ENDING = """
 
 if __name__ == "__main__":
     if sys.argv[1] == "enable":
-        ticktree.enable()
+        ticktree.enable(quiet=True)
     main()
     print("done", flush=True)
 """

@@ -57,7 +57,7 @@ def test_a_process_is_called_by_its_name_or_else_by_its_function(said, method):
     told = said(
         f"""
 if __name__ == "__main__":
-    ticktree.enable()
+    ticktree.enable(quiet=True)
     context = multiprocessing.get_context({method!r})
     processes = [
         context.Process(target=actor),
@@ -85,7 +85,7 @@ def test_workers_of_pools_are_called_what_they_are(said):
         """
 from concurrent.futures import ProcessPoolExecutor
 if __name__ == "__main__":
-    ticktree.enable()
+    ticktree.enable(quiet=True)
     with multiprocessing.get_context("fork").Pool(1) as pool:
         pool.map(tell, [1])
         pool.close()
@@ -108,7 +108,7 @@ def test_programs_are_called_by_their_script_or_module(said, tmp_path):
     told = said(
         """
 if __name__ == "__main__":
-    ticktree.enable()
+    ticktree.enable(quiet=True)
     for command in (["trainer/main.py"], ["-O", "trainer/evaluate.py", "-c"], ["-m", "a_module"], ["-c", code]):
         subprocess.run([sys.executable, *command], check=True)
     said()
@@ -121,7 +121,7 @@ def test_a_forked_process_is_called_like_its_parent_but_does_not_do_what_it_does
     told = said(
         """
 ticktree.role("learner")
-ticktree.enable()
+ticktree.enable(quiet=True)
 pid = os.fork()
 if not pid:
     tell()
@@ -140,7 +140,7 @@ def thread(role):
     if role:
         ticktree.role(role)
     tell()
-ticktree.enable()
+ticktree.enable(quiet=True)
 tell()
 ticktree.role("learner")
 for at, role in enumerate(["actor", "", "critic"]):
@@ -160,7 +160,7 @@ def test_threads_that_come_and_go_share_the_tree_of_their_role(said):
 def thread(role):
     ticktree.role(role)
     tell()
-ticktree.enable()
+ticktree.enable(quiet=True)
 for at in range(40):
     one = threading.Thread(target=thread, args=(f"role {at % 3}",))
     one.start()
@@ -177,7 +177,7 @@ def test_an_executors_thread_that_says_its_role_keeps_it_for_all_its_work(said):
     ((_, _, trees),) = said(
         """
 from concurrent.futures import ThreadPoolExecutor
-ticktree.enable()
+ticktree.enable(quiet=True)
 with ThreadPoolExecutor(1, initializer=ticktree.role, initargs=("actor",)) as executor:
     for at in range(3):
         with ticktree.section(f"submit {at}"):
@@ -201,7 +201,7 @@ def test_a_role_changed_between_sections_keeps_what_was_recorded_before_apart(ru
             with ticktree.section("after"):
                 with ticktree.section("inner"):
                     ticktree.role("never mind")
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("start"):
             one = threading.Thread(target=thread)
             one.start()

@@ -44,7 +44,7 @@ def test_a_fork_hangs_under_the_section_of_the_task_that_makes_it(run_session, c
             turn = asyncio.Event()
             await asyncio.gather(forks(turn), works(turn), bare(turn))
 
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("main"):
             asyncio.run(main())
         """
@@ -72,7 +72,7 @@ def test_a_fork_in_a_thread_that_recorded_nothing_hangs_where_the_thread_was_sta
                 os._exit(0)
             assert os.waitpid(pid, 0)[1] == 0
 
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("main"):
             one = threading.Thread(target=thread)
             one.start()
@@ -88,7 +88,7 @@ def test_a_process_that_recorded_nothing_passes_its_own_place_on(run_session, ca
         import os, subprocess, sys
         inner = "import ticktree\\nwith ticktree.section('inner'): pass"
         outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}], check=True)"
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("start"):
             subprocess.run([sys.executable, "-c", outer], check=True)
         with ticktree.section("fork"):
@@ -108,7 +108,7 @@ def test_whatever_the_environment_says_the_process_is_recorded(run_session, call
     profile, done = run_session(
         f"""
         import os, subprocess, sys
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         inner = "import os, ticktree\\nwith ticktree.section('inner'): print('TICKTREE_PARENT' in os.environ)"
         from ticktree.recorder import leave_children
         with ticktree.section("start"):
@@ -163,7 +163,7 @@ def test_an_ancestor_that_records_is_found_through_those_that_do_not(run_session
             shell = ["/bin/sh", "-c", '"$0" -c "$1"; true', sys.executable, {inner!r}]
             subprocess.run(shell, env=environment, check=True)
         '''.replace("\\n        ", "\\n")
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("start"):
             subprocess.run([sys.executable, "-c", middle], check=True)
         """
@@ -178,7 +178,7 @@ def test_a_program_of_another_run_stays_there(run_python, tmp_path):
     done = run_python(
         """
         import os, subprocess, sys, ticktree
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         inner = "import ticktree\\nwith ticktree.section('inner'): pass"
         open("inner.py", "w").write(inner)
         with ticktree.section("start"):

@@ -133,7 +133,7 @@ def test_a_program_gets_exactly_the_environment_it_would_have_got(run_python):
         os.putenv("PAST", "2")
         os.unsetenv("GONE")
         if len(sys.argv) == 1:
-            ticktree.enable()
+            ticktree.enable(quiet=True)
             os.execv(sys.executable, [sys.executable, __file__, "quiet"]) if "QUIET" in os.environ else None
         for environment in (None, {"A": "1", "PATH": os.environ["PATH"]}, {b"B": b"2"}, {}):
             done = subprocess.run(["env"], env=environment, stdout=subprocess.PIPE, check=True)
@@ -186,7 +186,7 @@ def test_a_program_that_records_nothing_leaves_no_file(run_python):
         import multiprocessing, subprocess, sys, ticktree
         from ticktree.session import current
         if __name__ == "__main__":
-            ticktree.enable()
+            ticktree.enable(quiet=True)
             subprocess.run([sys.executable, "-c", "import threading"], check=True)
             for method in ("spawn", "forkserver"):
                 process = multiprocessing.get_context(method).Process(target=print)
@@ -207,7 +207,7 @@ def test_programs_started_before_and_after_recording_are_none_of_ours(run_sessio
         child = [sys.executable, "-c", code]
         assert Popen(child).wait() == 0
         before = subprocess.Popen.__init__, os.execv, os.posix_spawn
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         from _posixsubprocess import fork_exec
         with ticktree.section("recording"):
             assert Popen(child).wait() == 0
@@ -271,7 +271,7 @@ def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_sessio
         late = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True)
         open("late.txt", "w").write(repr((late.returncode, late.stdout, late.stderr)))
         '''.replace("\\n        ", "\\n")]
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         read, write = os.pipe()
         with ticktree.section("start"):
             process = subprocess.Popen(child, stdin=read, stdout=subprocess.PIPE, pass_fds=())

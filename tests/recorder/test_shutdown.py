@@ -17,7 +17,7 @@ def test_sections_in_exit_handlers_are_recorded_or_ignored_but_never_raise(run_s
             with ticktree.section(name):
                 print(name)
         atexit.register(say, "registered before")
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         atexit.register(say, "registered after")
         with ticktree.section("main"):
             pass
@@ -43,7 +43,7 @@ def test_sections_in_the_last_finalisers_never_raise(run_session):
         last = Last()
         cycle = Last(); cycle.self = cycle
         weakref.finalize(Last, lambda: ticktree.section("finalize").__enter__())
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         @ticktree.timed
         def timed(): ...
         class Later:
@@ -63,7 +63,7 @@ def test_daemon_threads_inside_sections_do_not_crash_the_exit(run_session):
     profile, done = run_session(
         """
         import threading, time
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         started = threading.Barrier(5)
         def forever():
             started.wait()
@@ -87,7 +87,7 @@ def test_daemon_threads_asleep_inside_sections_do_not_crash_the_exit(run_session
     profile, done = run_session(
         """
         import threading, time
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         ready = threading.Event()
         def asleep():
             with ticktree.section("asleep"):
@@ -105,7 +105,7 @@ def test_generators_and_tasks_left_suspended_do_not_crash_the_exit(run_session):
     profile, done = run_session(
         """
         import asyncio, sys
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         def generator():
             with ticktree.section("generator"):
                 yield
@@ -127,7 +127,7 @@ def test_generators_and_tasks_left_suspended_do_not_crash_the_exit(run_session):
 def test_an_exception_that_ends_the_program_is_the_programs_own(run_session):
     profile, done = run_session(
         """
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("outer"):
             raise SystemExit(3)
         """,
@@ -137,7 +137,7 @@ def test_an_exception_that_ends_the_program_is_the_programs_own(run_session):
     assert counts(profile) == {"outer": 1}
     profile, done = run_session(
         """
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("outer"):
             raise KeyError("mine")
         """,
@@ -151,7 +151,7 @@ def test_what_was_recorded_survives_an_exit_without_ceremony(run_session):
     profile, _ = run_session(
         """
         import os
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         for _ in range(5):
             with ticktree.section("done"):
                 pass
@@ -167,7 +167,7 @@ def test_what_was_recorded_survives_a_kill(run_session):
     profile, _ = run_session(
         """
         import os, signal
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         for _ in ticktree.loop("loop", range(50)):
             with ticktree.section("step"):
                 pass
@@ -186,7 +186,7 @@ def test_killed_at_any_moment_what_was_recorded_is_read_back(run_session, tmp_pa
             f"""
             import os, signal, threading, time
             counted = open("counted", "w+b", buffering=0)
-            ticktree.enable()
+            ticktree.enable(quiet=True)
             def kill():
                 time.sleep({0.002 + attempt * 0.0017})
                 os.kill(os.getpid(), signal.SIGKILL)
