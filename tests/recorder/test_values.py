@@ -107,9 +107,7 @@ def test_a_gauge_keeps_last_least_greatest_and_count(recorder):
     assert gauge.filed == 5
 
 
-@pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), float("-inf"), 10**400], ids=repr
-)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 10**400], ids=repr)
 def test_a_gauge_value_that_is_not_finite_is_counted_and_not_recorded(recorder, value):
     recorder.gauge("queue", 5)
     recorder.gauge("queue", value)

@@ -49,7 +49,9 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
 )
 
 
-@click.command("doctor", cls=CommandOfRuns, short_help="What can be measured here, and why a profile is empty.")
+@click.command(
+    "doctor", cls=CommandOfRuns, short_help="What can be measured here, and why a profile is empty."
+)
 @click.argument("run", type=RUN, required=False)
 @click.option(
     "--measure",
