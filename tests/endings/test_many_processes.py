@@ -62,7 +62,7 @@ def test_without_a_supervisor_who_ends_folds_those_who_ended_before(place, how):
             FILES
             + f"""
 if __name__ == "__main__":
-    ticktree.enable()
+    ticktree.enable(quiet=True)
     context, most = multiprocessing.get_context({how!r}), 0
     with ticktree.section("spawn"):
         for _ in range({number}):
@@ -86,7 +86,7 @@ def test_a_few_processes_are_never_folded(place):
         place.command(
             FILES
             + """
-ticktree.enable()
+ticktree.enable(quiet=True)
 context = multiprocessing.get_context("fork")
 for _ in range(5):
     process = context.Process(target=job)

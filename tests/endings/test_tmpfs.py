@@ -60,7 +60,7 @@ def test_full_at_the_start_it_is_said_once_and_saved_at_the_end(place):
 
 
 def test_full_at_the_start_of_a_program_of_its_own_it_is_said_once_and_saved_at_the_end(place):
-    program = WORK + "ticktree.enable()\nwork(0, 50)\nprint('done')"
+    program = WORK + "ticktree.enable(quiet=True)\nwork(0, 50)\nprint('done')"
     done = within(place, f"{shm('8m')}\n{FILL}", program, supervised=False)
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert done.stderr.startswith(NO_ROOM)
@@ -212,7 +212,7 @@ READ_ONLY = "mount --bind {0} {0}\nmount -o remount,ro,bind {0}\ncd {0}"
 def test_in_a_read_only_directory_the_program_goes_on_and_is_told_once(place):
     program = (
         WORK
-        + "ticktree.enable()\nwork(0, 5)\nprint(ticktree.snapshot().root.at('section 3').count)\nsys.exit(4)"
+        + "ticktree.enable(quiet=True)\nwork(0, 5)\nprint(ticktree.snapshot().root.at('section 3').count)\nsys.exit(4)"
     )
     done = within(place, READ_ONLY.format(shlex.quote(str(place.path))), program, supervised=False)
     assert (done.returncode, done.stdout) == (4, "1\n")
