@@ -194,7 +194,7 @@ def test_a_process_that_raises_is_recorded_and_ends_as_it_would(run_session, cal
                 raise ValueError("no")
 
         if __name__ == "__main__":
-            ticktree.enable()
+            ticktree.enable(quiet=True)
             process = multiprocessing.get_context("spawn").Process(target=fail)
             process.start()
             process.join()

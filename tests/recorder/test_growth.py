@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import weakref
+from contextlib import suppress
 from contextvars import copy_context
 
 import pytest
@@ -47,8 +48,10 @@ def boundaries(recorder):
 def values(recorder):
     recorder.record("r", 1e-6)
     recorder.gauge("g", 3)
-    recorder.record("r", "bad")
-    recorder.gauge("g", None)
+    recorder.record("r", -1)
+    recorder.gauge("g", float("nan"))
+    with suppress(TypeError):
+        recorder.record("r", "bad")
 
 
 def exceptions(recorder):

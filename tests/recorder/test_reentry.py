@@ -91,15 +91,15 @@ def test_a_finaliser_run_as_a_dead_threads_context_is_let_go_may_enter_sections(
     recorder.snapshot().check()
 
 
-def test_a_name_may_enter_sections_while_it_is_made_into_text(recorder):
+def test_what_is_no_name_may_enter_sections_while_it_is_refused(recorder):
     class Name:
-        def __str__(self):
+        def __repr__(self):
             with recorder.section("text"):
                 return "named"
 
-    with recorder.section(Name()):
-        pass
-    assert counts(recorder)["named"] == 1
+    with pytest.raises(TypeError, match="must be a str, not named"):
+        recorder.section(Name())
+    assert counts(recorder) == {"text": 1}
     assert losses(recorder) == {}
 
 

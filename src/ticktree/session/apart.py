@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ticktree import recorder as native
@@ -21,8 +22,11 @@ class Recorder(native.Recorder):
     """
 
     def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None:  # noqa: ARG002 - taken by __cinit__
-        self._id = new_id("recorder")
         self.enable()
+
+    @cached_property
+    def _id(self) -> str:
+        return new_id("recorder")
 
     def timed(
         self,

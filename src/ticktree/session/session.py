@@ -159,6 +159,7 @@ class Session:
         when_imported("ticktree.instrument.torch.peers", self._await_job)
         try:
             self.recorder.name_process(_program_name())
+            self._quiet = self._quiet or run is not None  # who began the run says where it is
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
             self._finishes = not self.run.manifest.supervised and _owns(self.run)
