@@ -302,3 +302,39 @@ def test_a_recorders_summary_is_printed_too(capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "mine" in captured.err
+
+
+def test_switching_on_and_off_many_times_leaves_nothing_behind(run_python):
+    run_python(
+        """
+        import multiprocessing.spawn, os, subprocess, sys, threading
+        import ticktree
+
+        def seen():
+            owners = (os, subprocess, threading.Thread, multiprocessing.spawn)
+            names = [(owner, name) for owner in owners for name in vars(owner) if callable(getattr(owner, name))]
+            return {(str(owner), name): getattr(owner, name) for owner, name in names}
+
+        def toggle(times):
+            for _ in range(times):
+                ticktree.disable()
+                ticktree.enable()
+
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+        bare, supported, path = seen(), set(os.supports_fd), list(sys.meta_path)
+        ticktree.enable()
+        toggle(1000)
+        before = resident() if os.path.exists("/proc/self/statm") else 0
+        toggle(10_000)
+        if before:
+            assert resident() < before + (2 << 20), resident() - before
+        ticktree.disable()
+        assert set(os.supports_fd) == supported
+        assert seen() == bare
+        assert sys.meta_path == path
+        assert not any(name.startswith("TICKTREE_RUN") for name in os.environ)
+        """
+    )

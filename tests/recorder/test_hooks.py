@@ -77,9 +77,16 @@ def test_a_recorder_that_is_dropped_without_being_disabled_records_no_more():
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("x"):
         pass
-    recorder.disable()
     del recorder
-    gc.collect()
+    assert wrapped() == bare
+
+
+def test_the_hooks_stay_while_another_recorder_needs_them():
+    bare = wrapped()
+    dropped, kept = ticktree.Recorder(virtual_clock=True), ticktree.Recorder(virtual_clock=True)
+    del dropped
+    assert wrapped() != bare
+    kept.disable()
     assert wrapped() == bare
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextvars
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -213,3 +215,94 @@ def test_a_thread_is_started_as_ever_while_nothing_records(recorder):
     seen = []
     in_thread(seen.append, 1)
     assert seen == [1]
+
+
+def test_the_last_stage_of_a_thread_ends_when_the_thread_ends(recorder):
+    def work():
+        recorder.stage("load")
+        recorder.advance(2)
+        recorder.stage("use")
+        recorder.advance(3)
+
+    in_thread(work)
+    recorder.advance(100)
+    assert times(recorder) == {"load": 2, "use": 3}
+    assert counts(recorder) == {"load": 1, "use": 1}
+    assert not losses(recorder)
+
+
+def test_the_last_tick_of_a_thread_is_cut_short_when_the_thread_ends(recorder):
+    def work():
+        for _ in range(3):
+            recorder.tick("env")
+            recorder.advance(5)
+
+    in_thread(work)
+    recorder.advance(100)
+    assert times(recorder) == {"env": 15}
+    loop = recorder.snapshot().loops["env"]
+    assert (loop.ticks, loop.incomplete) == (2, 1)
+
+
+def test_a_section_left_open_ends_with_its_thread_and_is_counted_at_once(recorder):
+    def work():
+        with recorder.section("whole"):
+            pass
+        recorder.section("lost").__enter__()
+        recorder.advance(4)
+
+    for thread in range(1, 4):
+        in_thread(work)
+        recorder.advance(100)
+        assert losses(recorder) == {"threads_ended_open": thread}
+        assert times(recorder) == {"whole": 0, "lost": 4 * thread}
+    recorder.disable()
+    assert losses(recorder) == {"threads_ended_open": 3}
+
+
+def test_what_a_context_of_a_thread_left_open_ends_with_the_thread(recorder):
+    def work():
+        contextvars.copy_context().run(recorder.stage, "in a context")
+        recorder.advance(7)
+
+    in_thread(work)
+    recorder.advance(100)
+    assert times(recorder) == {"in a context": 7}
+
+
+def test_a_finaliser_that_runs_as_the_thread_ends_is_recorded(recorder):
+    local = threading.local()
+
+    class Last:
+        def __del__(self):
+            with recorder.section("last"):
+                recorder.advance(1)
+
+    def work():
+        with recorder.section("first"):
+            local.kept = Last()
+
+    in_thread(work)
+    in_thread(work)
+    assert times(recorder) == {"first": 0, "last": 2}
+
+
+def test_a_killed_run_knows_when_its_threads_ended(run_session):
+    profile, _ = run_session(
+        """
+        import os, signal, threading, time
+        ticktree.enable()
+        def work():
+            for _ in range(2):
+                ticktree.tick("env")
+                ticktree.stage("act")
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        status=-signal.SIGKILL,
+    )
+    act = profile.root.at("env/act")
+    assert (act.count, act.open) == (2, None)
+    assert profile.loops["env"].incomplete == 1

@@ -7,6 +7,7 @@ cdef extern from "Python.h":
         const char* ml_name
     ctypedef struct PyThreadState:
         pass
+    Py_ssize_t refs_of "Py_REFCNT"(PyObject*)
     PyThreadState* PyThreadState_Get()
     uint64_t PyThreadState_GetID(PyThreadState*)
     object PyCFunction_New(PyMethodDef*, object)
@@ -112,6 +113,7 @@ cdef extern from "core/builtins.h" nogil:
         PyObject* origin_var
         PyObject* watch_var
         PyObject* owner
+        uint32_t users
         tt_channels* shared
         tt_channels* own
         tt_recorder* next
@@ -151,8 +153,9 @@ cdef extern from "core/builtins.h" nogil:
     bint tt_thread_tells(tt_recorder*)
     int tt_silent
     void tt_leave_memory(tt_recorder*)
-    void tt_recorder_unlink(tt_recorder*)
-    void tt_recorder_free(tt_recorder*)
+    void tt_threads_reap(tt_recorder*)
+    void tt_recorder_end(tt_recorder*)
+    void tt_recorder_release(tt_recorder*)
     void tt_section_link(tt_recorder*, tt_section*)
     void tt_section_unlink(tt_section*)
     void tt_anchor_renew(tt_recorder*)

@@ -103,6 +103,7 @@ def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
     setattr(wrapper, _ORIGINAL, original)
     if owner is os and original in os.supports_fd:
         os.supports_fd.add(wrapper)
+        _undo.append(lambda: os.supports_fd.discard(wrapper))
 
 
 def _wrap_spawn(module: ModuleType) -> None:

@@ -12,22 +12,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
+from weakref import ref
 
 from ticktree.recorder import devices, later
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.wrapping import wrap
 
-_users: list[Recorder] = []
+# Weak: a recorder that nobody else holds is gone, and with the last of them the hooks are.
+_users: list[ref[Recorder]] = []
 _undo: list[Callable[[], None]] = []
 
 
 def install(recorder: Recorder) -> None:
     """Puts the hooks in place, unless they are; `recorder` needs them until `uninstall`."""
-    if recorder in _users:
+    if ref(recorder) in _users:
         return
-    _users.append(recorder)
-    if len(_users) > 1:
+    _users.append(ref(recorder, _remove))
+    if _undo:
         return
     _wrap(threading.Thread, "start", _start)
     _watch("concurrent.futures.thread", lambda module: _wrap(module.ThreadPoolExecutor, "submit", _submit))
@@ -40,9 +42,12 @@ def install(recorder: Recorder) -> None:
 
 def uninstall(recorder: Recorder) -> None:
     """Takes the hooks back, if `recorder` was the last to need them."""
-    if recorder not in _users:
-        return
-    _users.remove(recorder)
+    if ref(recorder) in _users:
+        _remove(ref(recorder))
+
+
+def _remove(user: ref[Recorder]) -> None:
+    _users.remove(user)
     if not _users:
         later.unwatch()
         while _undo:
@@ -96,5 +101,7 @@ def _wrap_uvloop(module: ModuleType) -> None:
 
 
 def _gc_pause(phase: str, _info: dict[str, int]) -> None:
-    for recorder in _users:
-        recorder.gc_pause(phase == "start")
+    for user in tuple(_users):
+        recorder = user()
+        if recorder is not None:
+            recorder.gc_pause(phase == "start")

@@ -103,6 +103,13 @@ static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *ended)
 
 static inline void tt_tick_end(tt_recorder *, tt_frame *, tt_node *, uint64_t duration, enum tt_ending);
 
+/* Whether a tick that never came to be is all that there ever was of its node, or a call within that tick of its own:
+ * then its time stays in what is around it. */
+static inline int tt_leaves_nothing(const tt_frame *frame, const tt_node *node)
+{
+    return !frame->covered && !node->stats.count && !node->warmup.count;
+}
+
 /* Books a frame and frees it; the caller has unlinked it from its stack. */
 static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
 {
@@ -122,9 +129,13 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     const tt_sample *sample = NULL;
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_sample_leave(frame);
     tt_write_begin(&node->sequence);
-    node->own += (int64_t)(duration - frame->covered);
-    node->concurrent += (int64_t)(duration - stood_for);
-    if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
+    if (TT_UNLIKELY(ending == TT_VOID) && tt_leaves_nothing(frame, node)) {
+        if (parent) parent->covered -= stood_for;
+    } else {
+        node->own += (int64_t)(duration - frame->covered);
+        node->concurrent += (int64_t)(duration - stood_for);
+        if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
+    }
     if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
     if (TT_UNLIKELY(sample != NULL)) tt_sample_book(recorder, frame, node, sample, duration);
     tt_write_end(&node->sequence);

@@ -206,6 +206,7 @@ static __attribute__((noinline)) tt_stack *tt_stack_search(tt_recorder *recorder
         tt_lose(recorder, TT_LOSS_MEMORY);
         return NULL;
     }
+    tt_state_watch(state);
     if (!thread->base.context && tt_context_is_base(context)) {
         Py_INCREF(context);
         thread->base.context = context;

@@ -106,6 +106,7 @@ static void tt_stacks_empty(tt_recorder *recorder)
 
 static void tt_disable(tt_recorder *recorder)
 {
+    tt_threads_reap(recorder);
     if (!recorder->recording) return;
     uint64_t now = tt_now(recorder);
     tt_frame **frames;
@@ -167,6 +168,7 @@ static void tt_gauge_reset(tt_recorder *recorder, tt_gauge *gauge)
 /* Everything recorded so far is forgotten; what is open starts again now. */
 static void tt_reset(tt_recorder *recorder)
 {
+    tt_threads_reap(recorder);
     uint64_t now = tt_now(recorder);
     tt_header *header = recorder->header;
     for (tt_ref ref = header->nodes; ref; ref = tt_node_at(recorder, ref)->next)
@@ -198,6 +200,26 @@ static void tt_reset(tt_recorder *recorder)
     header->times_enabled = recorder->recording ? 1 : 0;
 }
 
+/* Notes what the running thread has open, and what it has inherited itself. */
+static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
+{
+    tt_open_at_fork *open = &recorder->open_at_fork;
+    open->noted = open->inherited;
+    const tt_stack *stack = thread ? &thread->base : NULL;
+    for (; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
+        for (const tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
+            if (frame->flags & TT_FRAME_SOFT) continue; /* nobody leaves these */
+            if (open->noted == open->room) {
+                uint32_t room = open->room ? 2 * open->room : 16;
+                uint64_t *sections = realloc(open->sections, room * sizeof *sections);
+                if (!sections) return;
+                open->sections = sections;
+                open->room = room;
+            }
+            open->sections[open->noted++] = frame->section;
+        }
+}
+
 /* In the parent, before it forks: the child goes on from here, and is no longer told what we do meanwhile. */
 static void tt_before_fork(void)
 {
@@ -205,6 +227,7 @@ static void tt_before_fork(void)
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
         tt_thread *thread = recorder->recording && !recorder->forked ? tt_thread_known(recorder) : NULL;
         tt_path *path = thread ? tt_path_update(recorder, thread, tt_moment_now(recorder)) : NULL;
+        tt_note_open(recorder, thread);
         if (!recorder->forked_from) recorder->forked_from = calloc(1, sizeof *recorder->forked_from);
         if (!recorder->forked_from) continue;
         recorder->forked_from->count = 0;
@@ -228,6 +251,7 @@ static void tt_forget_places(tt_recorder *recorder)
     recorder->free_frames = NULL;
     recorder->frame_count = 0;
     recorder->generation++;
+    recorder->open_at_fork.inherited = recorder->open_at_fork.noted;
 }
 
 /* The node that was open on this thread when the process was forked, in the parent's file, as far as can be told
@@ -251,16 +275,29 @@ static void tt_after_fork(void)
         if (!recorder->forked && !noted) recorder->fork_node = tt_node_open_here(recorder);
         recorder->fork_noted = 0;
         recorder->forked = 1;
+        for (tt_thread *thread = recorder->threads; thread; thread = thread->next) /* the parent's others are not here */
+            if (!thread->gone && !pthread_equal(thread->self, pthread_self())) {
+                thread->gone = TT_THREAD_ENDED;
+                thread->died = tt_now(recorder);
+            }
         recorder->pid = (uint32_t)getpid();
     }
 }
 
-/* The parent's threads do not exist here; their stacks must not be closed against the new file. */
+/* The recorder's memory is about to go, or to be another: what threads have open there is not closed. Letting their
+ * contexts go may run any code, which must find every record of a thread whole. */
 static void tt_forget_threads(tt_recorder *recorder)
 {
-    for (tt_thread *thread = recorder->threads; thread; thread = thread->next) thread->recorder = NULL;
+    tt_thread *threads = recorder->threads;
+    tt_cache_clear();
     recorder->threads = NULL;
     recorder->root_frame = NULL;
+    for (tt_thread *thread = threads; thread; thread = thread->next) tt_thread_empty(thread);
+    for (tt_thread *thread = threads, *next; thread; thread = next) {
+        next = thread->next;
+        thread->recorder = NULL;
+        if (__atomic_fetch_or(&thread->gone, TT_RECORDER_GONE, __ATOMIC_ACQ_REL)) free(thread);
+    }
 }
 
 /* The parent's file is the parent's: from here on there is no memory, and nothing points into any. */
@@ -295,9 +332,25 @@ static void tt_section_unlink(tt_section *section)
     if (section->next) section->next->link = section->link;
 }
 
-/* Gives back what the recorder holds, but for the record itself: threads that used it have notes that point there. */
-static void tt_recorder_free(tt_recorder *recorder)
+static void tt_recorder_unlink(tt_recorder *recorder)
 {
+    tt_recorder **link = &tt_recorders;
+    while (*link && *link != recorder) link = &(*link)->next;
+    if (*link) *link = recorder->next;
+}
+
+static void tt_recorder_release(tt_recorder *recorder)
+{
+    if (--recorder->users == 0) free(recorder);
+}
+
+/* The Python recorder is gone: gives back what was its own, and the record itself with the last section. */
+static void tt_recorder_end(tt_recorder *recorder)
+{
+    tt_recorder_unlink(recorder);
+    recorder->owner = recorder->by_name = NULL;
+    if (recorder->recording && !recorder->forked) tt_disable(recorder);
+    recorder->recording = recorder->forked = 0;
     tt_forget_threads(recorder);
     tt_peaks_forget(recorder);
     tt_arena_close(&recorder->arena);
@@ -316,13 +369,9 @@ static void tt_recorder_free(tt_recorder *recorder)
     tt_channels_close(recorder->own);
     free(recorder->node_keys);
     free(recorder->node_refs);
+    free(recorder->open_at_fork.sections);
+    tt_recorder_release(recorder);
 }
 
-static void tt_recorder_unlink(tt_recorder *recorder)
-{
-    tt_recorder **link = &tt_recorders;
-    while (*link && *link != recorder) link = &(*link)->next;
-    if (*link) *link = recorder->next;
-}
 
 #endif

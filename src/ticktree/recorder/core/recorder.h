@@ -96,11 +96,23 @@ struct tt_thread {
     tt_path *path;      /* its critical path; NULL until first needed */
     uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
     uint32_t hushed;    /* inside a wait that is recorded as a whole: what it waits for within is no wait of its own */
-    volatile int dead;  /* set by the thread's destructor, which runs without the GIL */
-    volatile uint64_t died;
+    pthread_t self;
+    enum tt_clock_kind clock; /* of the recorder, which may be gone when the thread ends */
+    int gone;                 /* TT_THREAD_ENDED, TT_RECORDER_GONE: who sets the second of them frees the record */
+    uint64_t died;            /* set by the thread's destructor, which runs without the GIL; 0: not known */
     struct tt_thread *next;      /* of the same recorder */
     struct tt_thread *next_here; /* of the same thread */
 };
+
+enum { TT_THREAD_ENDED = 1, TT_RECORDER_GONE = 2 };
+
+/* The sections that were open where a process was forked: the child leaves them too. */
+typedef struct {
+    uint64_t *sections; /* as frames hold them */
+    uint32_t room;
+    uint32_t noted;     /* at the last fork: what its child inherits */
+    uint32_t inherited; /* by this process, and not left yet */
+} tt_open_at_fork;
 
 typedef struct {
     char *bytes;
@@ -117,6 +129,7 @@ typedef struct {
 
 struct tt_recorder {
     int recording;
+    uint32_t users; /* the Python recorder and its sections: a section may be held for longer, and then does nothing */
     int forked; /* the process is a child that has no file of its own yet: it gets one when it first records */
     tt_ref fork_node; /* open where it was forked, in the parent's file */
     int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
@@ -154,12 +167,13 @@ struct tt_recorder {
     uint64_t event_at;         /* where in it the next event goes */
     uint64_t events_asked;     /* how many of them a file should hold */
     uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
+    tt_open_at_fork open_at_fork;
     tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
     tt_quick_name quick_names[TT_QUICK_NAMES];
     PyObject *by_name;    /* dict: name -> section object; keeps both alive */
     PyObject *origin_var; /* ContextVar: where this task was created */
     PyObject *watch_var;  /* ContextVar: the watch of the request that is being served; NULL: there never was one */
-    PyObject *owner;      /* borrowed: the Python recorder */
+    PyObject *owner;      /* borrowed: the Python recorder; NULL once that is gone */
     struct tt_recorder *next;
 };
 

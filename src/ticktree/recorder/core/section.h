@@ -229,7 +229,7 @@ static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame
         if (!tt_ended_by(recorder, inner, frame, pyframe)) continue;
         if (!(inner->flags & TT_FRAME_SOFT) && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
         int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
-        tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : TT_OPEN);
+        tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : ending == TT_VOID ? TT_VOID : TT_OPEN);
     }
 }
 
@@ -260,6 +260,17 @@ static tt_frame *tt_frame_elsewhere(tt_thread *thread, const tt_section *section
     return NULL;
 }
 
+/* Whether a section that is left here was entered in the process that this one was forked from. */
+static int tt_is_inherited(tt_open_at_fork *open, const tt_section *section)
+{
+    for (uint32_t at = open->inherited; at-- > 0;)
+        if (open->sections[at] == (uint64_t)(uintptr_t)section) {
+            open->sections[at] = open->sections[--open->inherited];
+            return 1;
+        }
+    return 0;
+}
+
 static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_stack *stack, tt_section *section,
                                                       tt_pyframe *pyframe, uint64_t now)
 {
@@ -271,7 +282,8 @@ static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_
     tt_frame *frame = tt_frame_of(recorder, stack, section, pyframe);
     if (!frame) {
         frame = tt_frame_elsewhere(stack->thread, section, pyframe, &holder);
-        tt_lose(recorder, frame ? TT_LOSS_FOREIGN : TT_LOSS_UNMATCHED);
+        if (frame) tt_lose(recorder, TT_LOSS_FOREIGN);
+        else if (!tt_is_inherited(&recorder->open_at_fork, section)) tt_lose(recorder, TT_LOSS_UNMATCHED);
     }
     if (frame) {
         tt_unwind_to(recorder, holder, frame, pyframe, now, TT_COMPLETE);

@@ -18,13 +18,14 @@ static void (*tt_describe_thread)(tt_recorder *, tt_thread_facts *);
 
 static pthread_key_t tt_thread_key;
 
-/* Runs as the thread ends, without the GIL: it may only leave word. Who needs a tree next does the rest. */
+/* Runs when the system's thread ends, without the GIL: it only marks the thread as ended, for tt_threads_reap. The
+ * recorder may be freed meanwhile, so it is not read. */
 static void tt_thread_ended(void *threads)
 {
     for (tt_thread *thread = threads, *next; thread; thread = next) {
         next = thread->next_here; /* read first: once marked, it may be freed by whoever holds the GIL */
-        thread->died = thread->recorder ? tt_now(thread->recorder) : 0;
-        __atomic_store_n(&thread->dead, 1, __ATOMIC_RELEASE);
+        thread->died = thread->clock == TT_CLOCK_VIRTUAL ? 0 : tt_clock_ticks(thread->clock);
+        if (__atomic_fetch_or(&thread->gone, TT_THREAD_ENDED, __ATOMIC_ACQ_REL)) free(thread);
     }
 }
 
@@ -38,7 +39,59 @@ static uint32_t tt_stack_abandon(tt_recorder *recorder, tt_stack *stack, uint64_
         int stage = (flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
         tt_pop(recorder, stack, stack->top, now, stage ? TT_COMPLETE : TT_OPEN);
     }
+    stack->too_deep = stack->suspended = 0;
     return sections;
+}
+
+/* Ends all that a thread has open. */
+static void tt_thread_abandon(tt_recorder *recorder, tt_thread *thread, uint64_t now)
+{
+    uint32_t sections = tt_stack_abandon(recorder, &thread->base, now);
+    for (tt_stack *stack = thread->stacks; stack; stack = stack->next)
+        sections += tt_stack_abandon(recorder, stack, now);
+    if (sections) tt_lose(recorder, TT_LOSS_THREADS);
+}
+
+/* Runs when a thread's Python state is cleared: with the GIL, on the thread itself, and before anybody who joins it
+ * continues. What it has open ends now; its stacks stay, because letting a context go may run any code. */
+static void tt_state_ended(PyObject *mark)
+{
+    if (PyCapsule_GetPointer(mark, NULL) != &tt_threads_here) return; /* another's: after a fork, or at the end */
+    tt_cache_clear();
+    for (tt_thread *thread = tt_threads_here; thread; thread = thread->next_here) {
+        tt_recorder *recorder = thread->recorder;
+        if (recorder && recorder->recording && !recorder->forked) tt_thread_abandon(recorder, thread, tt_now(recorder));
+    }
+}
+
+/* Leaves a mark in the thread's Python state that is dropped when the state is cleared. A finaliser may come here after
+ * that: then there is nothing to leave it in. */
+static inline void tt_state_watch(PyThreadState *state)
+{
+    static __thread uint64_t watched;
+    if (TT_LIKELY(watched == PyThreadState_GetID(state))) return;
+    watched = PyThreadState_GetID(state);
+    PyObject *kept = PyThreadState_GetDict();
+    PyObject *mark = kept ? PyCapsule_New(&tt_threads_here, NULL, tt_state_ended) : NULL;
+    if (!mark || PyDict_SetItemString(kept, "ticktree", mark)) PyErr_Clear();
+    Py_XDECREF(mark);
+}
+
+/* Frees the stacks of a thread and lets its contexts go: that may run any code. */
+static void tt_thread_empty(tt_thread *thread)
+{
+    for (tt_stack *stack = thread->stacks, *next; stack; stack = next) {
+        next = stack->next;
+        Py_CLEAR(stack->context);
+        free(stack);
+    }
+    for (tt_stack *stack = thread->spare, *next; stack; stack = next) {
+        next = stack->next;
+        free(stack);
+    }
+    thread->stacks = thread->spare = NULL;
+    Py_CLEAR(thread->own_context);
+    Py_CLEAR(thread->base.context);
 }
 
 /* Gives back what dead threads held: their trees, and the contexts that only the GIL's holder may release. */
@@ -47,7 +100,7 @@ static void tt_threads_reap(tt_recorder *recorder)
     tt_thread **link = &recorder->threads, *ended = NULL;
     while (*link) {
         tt_thread *thread = *link;
-        if (!__atomic_load_n(&thread->dead, __ATOMIC_ACQUIRE)) {
+        if (!__atomic_load_n(&thread->gone, __ATOMIC_ACQUIRE)) {
             link = &thread->next;
             continue;
         }
@@ -59,28 +112,14 @@ static void tt_threads_reap(tt_recorder *recorder)
     while (ended) {
         tt_thread *thread = ended;
         ended = thread->next;
-        uint32_t sections = tt_stack_abandon(recorder, &thread->base, thread->died);
-        for (tt_stack *stack = thread->stacks; stack; stack = stack->next)
-            sections += tt_stack_abandon(recorder, stack, thread->died);
-        if (sections) tt_lose(recorder, TT_LOSS_THREADS);
+        tt_thread_abandon(recorder, thread, thread->died ? thread->died : tt_now(recorder));
         for (tt_tree_slot *slot = recorder->slots; slot; slot = slot->next)
             if (slot->owner == thread) {
                 slot->owner = NULL;
                 ((tt_tree *)tt_at(recorder, slot->tree))->alive = 0;
             }
-        for (tt_stack *stack = thread->stacks, *next; stack; stack = next) {
-            next = stack->next;
-            Py_CLEAR(stack->context);
-            free(stack);
-        }
-        for (tt_stack *stack = thread->spare, *next; stack; stack = next) {
-            next = stack->next;
-            free(stack);
-        }
-        PyObject *context = thread->base.context, *own = thread->own_context;
+        tt_thread_empty(thread); /* finalisers may enter sections: nothing is half done by now */
         free(thread);
-        Py_XDECREF(own);
-        Py_XDECREF(context); /* may run finalisers that enter sections: nothing is half done by now */
     }
 }
 
@@ -122,6 +161,8 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
         return NULL;
     }
     thread->recorder = recorder;
+    thread->self = pthread_self();
+    thread->clock = recorder->clock;
     thread->base.thread = thread;
     thread->base.home = thread->slot->root;
     thread->own_context = Py_XNewRef(facts.own_context);
@@ -148,7 +189,7 @@ static tt_thread *tt_thread_here(tt_recorder *recorder)
             continue;
         }
         *link = thread->next_here;
-        free(thread);
+        free(thread); /* this thread lives, so nobody else does */
     }
     pthread_setspecific(tt_thread_key, tt_threads_here);
     return tt_thread_make(recorder);

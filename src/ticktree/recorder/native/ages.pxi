@@ -51,7 +51,10 @@ cdef class Ages:
 
     cdef object record(self):
         """Records what is pending as of now."""
-        cdef Recorder recorder = <Recorder>self.loop.recorder
+        cdef Recorder recorder = self.loop.recorder
+        if recorder is None:
+            self.sensed.clear()
+            return
         cdef int64_t now = <int64_t>monotonic_ns(recorder.core), ns
         cdef Section section
         cdef bint found = True
@@ -139,7 +142,8 @@ cdef class Boundary:
 
 cdef Ages ages_here(Section loop, bint make):
     """What the calling thread has said of the ticks of `tick()`; None where it has said nothing."""
-    cdef dict known = (<Recorder>loop.recorder).ages
+    cdef Recorder recorder = loop.recorder
+    cdef dict known = recorder.ages if recorder is not None else {}
     key = loop.name, threading.get_ident()
     ages = known.get(key)
     if ages is None and make:

@@ -36,6 +36,7 @@ cdef class Recorder:
         self.core = <tt_recorder*>calloc(1, sizeof(tt_recorder))
         if self.core == NULL:
             raise MemoryError
+        self.core.users = 1
         self.core.arena.fd = -1
         self.core.name_cap, self.core.frame_cap, self.core.depth_cap = TT_NAME_CAP, TT_FRAME_CAP, TT_DEPTH_CAP
         self.core.events_asked = min(timeline, TT_EVENTS_MOST)
@@ -99,11 +100,9 @@ cdef class Recorder:
     def __dealloc__(self):
         if self.core == NULL:
             return
-        tt_recorder_unlink(self.core)
-        if self.core.recording and not self.core.forked:
-            tt_disable(self.core)
-        self.core.recording = False
-        tt_recorder_free(self.core)
+        if tt_focus.recorder == self.core:
+            focus_end()
+        tt_recorder_end(self.core)
 
     def _sign(self, identity):
         pid, started, boot, *later = identity
@@ -285,6 +284,7 @@ cdef class Recorder:
         """The memory file as bytes, of this instant: `run.image` reads it. Empty before there is any."""
         if self.core.header == NULL or (self.core.forked and not rearm(self.core)):
             return b""
+        tt_threads_reap(self.core)
         tt_anchor_renew(self.core)
         return PyBytes_FromStringAndSize(<char*>self.core.arena.base, <Py_ssize_t>self.core.header.used_bytes)
 

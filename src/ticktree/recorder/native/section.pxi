@@ -6,13 +6,18 @@ cdef class Section:
     """A named stretch of code; `with section:` times it, and so does `@section`. Made by `Recorder.section`."""
 
     cdef tt_section core
-    cdef readonly object recorder
     cdef readonly str name
     cdef readonly object site  # (file, line, function) of a decorated function; None where entered by `with`
     cdef object device  # the name of the device whose time is measured; None for none
     # Both hold this section, and are held in lists: those the garbage collector can empty, as it cannot a section.
     cdef list tick_kind  # [of a loop of this name that is over: to be used again by the next]
     cdef list boundary  # [what `tick` gives]
+
+    @property
+    def recorder(self):
+        """The recorder that made it; None once that is gone: then the section does nothing."""
+        cdef PyObject* owner = self.core.recorder.owner
+        return <object>owner if owner != NULL and refs_of(owner) else None  # 0: it is going
 
     def work(self, *, bytes=0, flops=0, items=0):
         """Adds work done by the innermost open call of this section; readers turn it into rates.
@@ -62,7 +67,9 @@ cdef class Section:
         )
 
     def __dealloc__(self):
-        tt_section_unlink(&self.core)
+        if self.core.recorder != NULL:
+            tt_section_unlink(&self.core)
+            tt_recorder_release(self.core.recorder)
 
     def __repr__(self):
         return f"<ticktree section {self.name!r}>"
@@ -107,9 +114,9 @@ cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t
 
 cdef section_begin(Section section, Recorder recorder, str name, uint32_t name_id, uint32_t node_flags,
                    uint32_t frame_flags):
-    section.recorder = recorder
     section.name = name
     section.core.recorder = recorder.core
+    recorder.core.users += 1
     section.core.name_id = name_id
     section.core.node_flags = node_flags
     section.core.frame_flags = frame_flags

@@ -28,7 +28,7 @@ cpdef bint tick_unmarked(Section section):
     put them.
     """
     cdef Recorder recorder = section.recorder
-    if recorder.by_hand:
+    if recorder is None or recorder.by_hand:
         tt_lone_end(&section.core)
         return False
     if not recorder.lone or recorder.lone[0] is not section:
