@@ -122,6 +122,43 @@ def test_apart_from_the_other(ticktree_check):
     done.assert_outcomes(passed=2)
 
 
+RENAMED = """
+def test_before(ticktree_check):
+    with ticktree_check({"inference": {"p99": "1 s"}, "control": {"incomplete": "<= 0"}}):
+        with ticktree.section("inference"):
+            run(ticks=3)
+
+def test_after(ticktree_check):
+    with ticktree_check({"inference": {"calls": "<= 10"}}):
+        with ticktree.section("infer"):
+            pass
+"""
+
+
+def test_a_section_that_was_renamed_is_not_found_in_what_an_earlier_test_recorded(outcome):
+    done = outcome(RENAMED)
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*nothing in this run is called 'inference'*"])
+
+
+def test_a_pattern_finds_only_what_its_own_block_recorded(outcome):
+    done = outcome(
+        """
+def test_train(ticktree_check):
+    with ticktree_check({"inference": {"p99": "1 s"}}):
+        with ticktree.section("train"), ticktree.section("inference"):
+            pass
+
+def test_serve(ticktree_check):
+    for name in ("inference", "s*/inference", "**/inference"):
+        with ticktree_check({name: {"calls": "1 to 1"}}):
+            with ticktree.section("serve"), ticktree.section("inference"):
+                pass
+"""
+    )
+    done.assert_outcomes(passed=2)
+
+
 def test_a_program_that_records_by_itself_goes_on_recording(outcome, pytester):
     done = outcome(
         """

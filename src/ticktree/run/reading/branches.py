@@ -55,10 +55,12 @@ class Branch:
         return branch
 
     def to_node(self) -> Node:
-        """The finished tree from here on."""
+        """The finished tree from here on, without the nodes of which there is nothing to say."""
         finished: dict[str, Node] = {}
         for branch in reversed(list(self._walk())):
             children = {key: finished.pop(child.path) for key, child in branch.children.items()}
+            # A section that was entered before a reset only, or never: nothing is to be shown of it.
+            children = {key: child for key, child in children.items() if not child.is_blank}
             finished[branch.path] = branch._total(children)
         return finished[self.path]
 

@@ -80,9 +80,10 @@ class Joining:
         losses = sums(self._losses, self._wakes.losses() if is_whole else {})
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
+        root = self._root.to_node()
         return Profile(
-            root=self._root.to_node(),
-            loops=dict(self._loops),
+            root=root,
+            loops={path: loop for path, loop in self._loops.items() if root.find(path) is not None},
             gauges=dict(self._gauges),
             metadata=meta.merged(*self._facts),
             losses=losses,
