@@ -1,4 +1,4 @@
-"""After a reset only what has been entered since is to be seen, and what is open; and never what had no call at all."""
+"""A reset leaves what is open and what is entered afterwards; what never had a call is never to be seen."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def test_no_output_shows_what_was_recorded_before_a_reset(run_session, tmp_path)
         """
     )
     run = str(RunDirectory.newest(tmp_path / "ticktree-runs").path)
-    for format in ("terminal", "text", "markdown", "json", "html"):
-        shown = printed("report", run, "--format", format)
+    for view in ("terminal", "text", "markdown", "json", "html"):
+        shown = printed("report", run, "--format", view)
         assert "kept" in shown
-        assert not {word for word in ("forgotten", "old loop", "old gauge") if word in shown}, format
+        assert not {word for word in ("forgotten", "old loop", "old gauge") if word in shown}, view
     for target in ("csv", "prometheus", "mlagents", "collapsed"):
         shown = printed("export", run, "--to", target)
         assert "kept" in shown

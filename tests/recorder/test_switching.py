@@ -63,6 +63,7 @@ def test_enabling_twice_is_enabling_once(recorder):
 
 def test_a_leave_after_disable_and_enable_is_ignored_and_counted(recorder):
     with recorder.section("old"):
+        recorder.advance(1)
         recorder.disable()
         recorder.enable()
         with recorder.section("new"):
@@ -104,6 +105,7 @@ def test_sections_in_tasks_are_left_by_disabling_too(recorder):
         with recorder.section("main"):
             tasks = [asyncio.create_task(task(recorder)) for _ in range(3)]
             await asyncio.sleep(0)
+            recorder.advance(1)
             recorder.disable()
             await asyncio.gather(*tasks)
 
@@ -154,12 +156,16 @@ def test_reset_forgets_everything(recorder):
     assert profile.root.total_ns == 0
     assert profile.losses == {}
     assert profile.gauges == {}
-    for _, _, each in profile.root.walk():
-        assert each.count == each.total_ns == each.concurrent_ns == 0
-        assert not each.windows.counts
+    assert not profile.root.children
+    assert not profile.loops
+    with recorder.section("loop"), recorder.section("x"):
+        pass
+    recorder.record("r", 1.0)
+    for _, _, each in recorder.snapshot().root.walk():
         assert (each.work, each.cpu, each.memory, each.warmup) == (None, None, None, None)
-    loop = profile.loops["loop"]
-    assert (loop.ticks, loop.missed, loop.incomplete, loop.worst, loop.first_ticks) == (0, 0, 0, (), None)
+        assert sum(each.windows.counts.values()) == each.count < 2
+    loop = recorder.snapshot().loops["loop"]
+    assert (loop.ticks, loop.missed, loop.incomplete, loop.worst, loop.first_ticks) == (1, 0, 0, (), None)
 
 
 def test_a_collection_before_a_reset_is_no_cause_of_a_tick_after_it(recorder):

@@ -224,12 +224,13 @@ static int tt_ended_by(const tt_recorder *recorder, const tt_frame *inner, const
 static void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
                          enum tt_ending ending)
 {
+    enum tt_ending part = ending == TT_VOID ? TT_VOID : TT_OPEN;
     for (tt_frame *inner = stack->top, *next; inner && inner != frame; inner = next) {
         next = tt_below(inner);
         if (!tt_ended_by(recorder, inner, frame, pyframe)) continue;
         if (!(inner->flags & TT_FRAME_SOFT) && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
         int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
-        tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : ending == TT_VOID ? TT_VOID : TT_OPEN);
+        tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : inner->flags & TT_FRAME_SOFT ? TT_OPEN : part);
     }
 }
 
