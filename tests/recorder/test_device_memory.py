@@ -190,6 +190,8 @@ def test_reset_lets_open_calls_begin_anew(recorder, cuda):
             cuda.use(3)
         recorder.reset()
         cuda.use(9)
+        with recorder.section("y"):
+            pass
     assert told(recorder, "x") == (9, 6, 6, 1)
     assert node(recorder, "x/y").device_memory is None
 
@@ -197,6 +199,7 @@ def test_reset_lets_open_calls_begin_anew(recorder, cuda):
 def test_a_call_that_disabling_cuts_short_does_not_claim_to_know_its_peak(recorder, cuda):
     with recorder.section("x", memory=True):
         cuda.use(800)
+        recorder.advance(1)
         recorder.disable()
         cuda.use(0)
     assert node(recorder, "x").device_memory is None

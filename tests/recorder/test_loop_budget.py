@@ -131,7 +131,7 @@ durations = st.lists(st.integers(0, 20).map(lambda units: units * MS), max_size=
 def test_any_sequence_of_ticks_gives_the_figures_of_the_definition(ticks, warmup):
     profile = play(ticks, hz=100, warmup=warmup)
     if not ticks:
-        assert profile.loops["loop"].ticks == 0
+        assert not profile.loops
         return
     loop = profile.loops["loop"]
     warm = warmup if len(ticks) >= warmup else 0
@@ -178,7 +178,8 @@ def test_the_breakdown_of_a_worst_tick_adds_up_what_ran_in_it(ticks):
         expected = {"outer/section": 2 * section, "outer/section/part": 2 * section}
         expected |= {"outer/inner": 3 * inner} if inner else {}
         assert {path: ns for path, ns in worst.breakdown.items() if path != "outer/inner" or ns} == expected
-    for worst in profile.loops["outer/inner"].worst:
+    inner = profile.loops.get("outer/inner")  # without a tick there is no such loop
+    for worst in inner.worst if inner else ():
         assert worst.breakdown == {"outer/inner/deep": 3}
 
 

@@ -284,6 +284,7 @@ def test_a_timed_function_that_switches_recording_off_and_on_returns_in_order(re
     @recorder.timed("switches")
     def switches(off, on):
         if off:
+            recorder.advance(1)
             recorder.disable()
         if on:
             recorder.enable()
