@@ -120,11 +120,6 @@ class Node:
         return self.stats.count
 
     @property
-    def is_blank(self) -> bool:
-        """Whether nothing is known of it: no call, completed or open, no time, and no children."""
-        return not (self.count or self.open or self.own_ns or self.concurrent_ns or self.children)
-
-    @property
     def unaccounted_ns(self) -> int:
         """The node's own time: its total less its children's. The same as `own_ns`."""
         return self.own_ns

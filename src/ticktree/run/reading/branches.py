@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -54,22 +54,11 @@ class Branch:
             branch = branch.child(*named_by(key))
         return branch
 
-    def to_node(self, begun: Collection[str] = ()) -> Node:
-        """The finished tree from here on, without the nodes of which there is nothing to say.
-
-        Args:
-            begun: Paths of loops that had a tick, be it one that was cut short at once.
-        """
+    def to_node(self) -> Node:
+        """The finished tree from here on."""
         finished: dict[str, Node] = {}
         for branch in reversed(list(self._walk())):
             children = {key: finished.pop(child.path) for key, child in branch.children.items()}
-            # A section that was entered before a reset only, or never: nothing is to be shown of it.
-            below = branch.children
-            children = {
-                key: child
-                for key, child in children.items()
-                if not child.is_blank or below[key].path in begun
-            }
             finished[branch.path] = branch._total(children)
         return finished[self.path]
 

@@ -80,17 +80,13 @@ class Joining:
         losses = sums(self._losses, self._wakes.losses() if is_whole else {})
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
-        root = self._root.to_node(
-            {path for path, loop in self._loops.items() if loop.ticks or loop.incomplete}
-        )
         return Profile(
-            root=root,
-            loops={path: loop for path, loop in self._loops.items() if root.find(path) is not None},
+            root=self._root.to_node(),
+            loops=dict(self._loops),
             gauges=dict(self._gauges),
             metadata=meta.merged(*self._facts),
             losses=losses,
-            # One that hangs under a node of which there is nothing to say has recorded nothing either.
-            writers={id_: each for id_, each in self._writers.items() if root.find(each.parent) is not None},
+            writers=dict(self._writers),
             critical=self._wakes.critical() if is_whole else {},
             timeline_calls=self._timeline_calls,
         )

@@ -13,6 +13,7 @@ from ticktree.profile.pausing import collector_paused
 from ticktree.run.elsewhere import read_elsewhere
 from ticktree.run.gathering import gather
 from ticktree.run.machine.kept import kept
+from ticktree.run.reading.blanks import without_blanks
 from ticktree.run.reading.crowds import add_up_crowds
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
@@ -46,7 +47,8 @@ def read_run(run: RunDirectory) -> Profile:
     known = {*(path.name for path in (*found.images, *found.errors)), *folded.files}
     without_room = count_without_room(run, known)
     lost = Profile(losses={LOSS: without_room} if without_room else {})
-    return add_up_crowds(whole.merge(folded.profile, _machine(run), read_elsewhere(run), lost))
+    merged = whole.merge(folded.profile, _machine(run), read_elsewhere(run), lost)
+    return add_up_crowds(without_blanks(merged))
 
 
 def _machine(run: RunDirectory) -> Profile:
@@ -101,4 +103,4 @@ def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]
             joining.add(image)
         profile = joining.profile()
     errors[:] = joining.errors
-    return profile
+    return without_blanks(profile)
