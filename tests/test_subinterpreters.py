@@ -18,7 +18,7 @@ for _ in range(2):
     interpreters.destroy(sub)
 print("main")
 """
-ENABLED = "import ticktree; ticktree.enable()\n"
+ENABLED = "import ticktree; ticktree.enable(quiet=True)\n"
 NO_LINE = "ticktree: cannot record: "
 
 

@@ -13,7 +13,7 @@ from ticktree.analysis import Finding, findings
 from ticktree.analysis.finding import severity_of
 from ticktree.analysis.ordering import GENERIC
 from ticktree.analysis.registry import RULES
-from ticktree.profile import Profile
+from ticktree.profile import Node, Profile
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules"
 NAMES = [rule.name for rule in RULES]
@@ -35,10 +35,14 @@ def of(severity, message, **evidence) -> Finding:
     return Finding("says", severity, "", message, evidence)
 
 
+def with_a_section():
+    return Profile(root=Node(name="root", children={"a": Node(name="a")}))
+
+
 def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rule():
     first = Says(of("info", "d"), of("warning", "b", at_stake_share=0.12))
     second = Says(of("info", "c", at_stake_share=0.01), of("critical", "a"), of("info", "e"))
-    assert [found.message for found in findings(Profile.empty(), rules=[first, second])] == list("abcde")
+    assert [found.message for found in findings(with_a_section(), rules=[first, second])] == list("abcde")
 
 
 def about(path, rule="says", **evidence):
@@ -46,7 +50,7 @@ def about(path, rule="says", **evidence):
 
 
 def kept(*found):
-    return [finding.message for finding in findings(Profile.empty(), rules=[Says(*found)])]
+    return [finding.message for finding in findings(with_a_section(), rules=[Says(*found)])]
 
 
 def test_who_says_why_takes_the_place_of_who_says_how_much():

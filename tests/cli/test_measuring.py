@@ -106,6 +106,7 @@ def test_a_cache_that_cannot_be_written_is_one_clear_line(
 
 
 def test_measuring_is_about_the_machine_and_not_about_a_run(here: CommandLine) -> None:
+    (here.directory / "some-run").mkdir()
     done = here.ticktree("doctor", "--measure", "some-run")
     assert done.returncode == 2
     assert "takes no RUN" in done.stderr

@@ -45,9 +45,9 @@ def test_a_run_is_named_by_its_name_the_beginning_of_it_last_or_its_number_from_
     assert len(listed) == 3
     by_path = {name: shown(three, "report", f"ticktree-runs/{name}", "--format", "json") for name in listed}
     names = {
-        listed[0]: [listed[0], "20200101", "-3"],
+        listed[0]: [listed[0], "20200101", "-3", "old"],
         listed[1]: [listed[1], "20200102-0", "-2"],
-        listed[2]: [listed[2], "20200102-1", "-1", "last"],
+        listed[2]: [listed[2], "20200102-1", "-1", "last", "train"],
     }
     for name, words in names.items():
         for word in words:

@@ -81,6 +81,49 @@ if __name__ == "__main__":
     assert place.left_in_memory() == []
 
 
+def test_without_a_supervisor_those_who_end_without_a_word_are_folded_by_a_process_that_is_not_the_program_s(
+    place,
+):
+    done = place.run(
+        place.command(
+            FILES
+            + """
+import signal, threading
+told = []
+signal.signal(signal.SIGCHLD, lambda *_: told.append(os.getpid()))
+ticktree.enable(quiet=True)
+number, until, reader = 0, time.monotonic() + 500, None
+with ticktree.section("fork"):
+    while not glob.glob("ticktree-runs/*/folded.json"):
+        assert time.monotonic() < until
+        if number > 300:
+            time.sleep(0.1)  # it is at work
+        ours, theirs = os.pipe()
+        os.set_inheritable(theirs, True)
+        pid = os.fork()
+        if not pid:
+            job()
+            try:
+                os.wait()
+            except ChildProcessError:
+                os.write(theirs, b"none" if not told or told[-1] != os.getpid() else b"told")
+            os._exit(0)
+        os.close(theirs)
+        with open(ours, "rb") as pipe:
+            assert pipe.read() == b"none"  # and nobody else holds the other end
+        assert os.wait() == (pid, 0)
+        number += 1
+print(number)
+""",
+            supervised=False,
+        )
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    number = int(done.stdout)
+    assert counts(place.profile()) == {"fork": 1, "fork/job": number}
+    assert place.left_in_memory() == []
+
+
 def test_a_few_processes_are_never_folded(place):
     done = place.run(
         place.command(

@@ -130,7 +130,7 @@ print("loaded")
 
 CHILDREN = """
 import os, subprocess, sys, ticktree
-if {enable}: ticktree.enable()
+if {enable}: ticktree.enable(quiet=True)
 for number in range(200):
     if {spawn}:
         if number < 30:
@@ -167,7 +167,7 @@ def test_children_for_which_there_is_no_room_are_counted_and_that_is_said_once(p
 @pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
 def test_without_room_for_a_name_all_is_saved_at_the_end(place, supervised, names):
     """A tmpfs has a number of files that it takes, and may have none left though it has much room."""
-    program = WORK + ("" if supervised else "ticktree.enable()\n") + "work(0, 50)\nprint('done')"
+    program = WORK + ("" if supervised else "ticktree.enable(quiet=True)\n") + "work(0, 50)\nprint('done')"
     prepare = (
         f"mount -t tmpfs -o size=8m,nr_inodes={names},mode=1777 tmpfs /dev/shm\nexport TMPDIR={place.memory}"
     )

@@ -103,7 +103,7 @@ def hung_under(root: Node, path: str) -> Node:
 @given(st.lists(st.tuples(programs, st.booleans()), min_size=1, max_size=4), st.randoms())
 def test_files_joined_are_what_adding_their_profiles_one_by_one_gives(processes, chance):
     images = [image_of(program, 1 + at, is_open=is_open) for at, (program, is_open) in enumerate(processes)]
-    alone = reduce(add, map(profile_of, images))
+    alone = reduce(add, (joined([image]) for image in images))
     chance.shuffle(images)
     together = joined(images)
     # Of processes of one run only one set its length; profiles of several runs add their paths up.
@@ -122,9 +122,7 @@ def test_a_childs_file_adds_what_its_profile_alone_holds_at_the_place_it_was_sta
     node = data.draw(st.sampled_from(sorted(known)))
     images = [parent, under(child, 1, node)]
     data.draw(st.randoms()).shuffle(images)
-    assert joined(images).root == profile_of(parent).root + hung_under(
-        profile_of(child).root, known[node].path
-    )
+    assert joined(images).root == joined([parent]).root + hung_under(joined([child]).root, known[node].path)
 
 
 @settings(max_examples=30, deadline=None)

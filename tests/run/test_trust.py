@@ -175,7 +175,7 @@ def test_a_run_that_every_user_can_change_is_joined_only_if_its_memory_knows_it(
 def test_a_memory_directory_of_another_user_is_refused_and_the_program_goes_on(shared, tmp_path):
     as_nobody(lambda: (shared / "theirs").mkdir(mode=0o777))
     said = python(
-        "import ticktree; ticktree.enable(); print('program')",
+        "import ticktree; ticktree.enable(quiet=True); print('program')",
         TICKTREE_MEMORY_DIR=str(shared / "theirs"),
         CWD=str(tmp_path),
     )
@@ -214,7 +214,7 @@ def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable
 ):
     as_nobody(lambda: (shared / "ticktree-0").mkdir(mode=0o777))
     (tmp_path / "p.py").write_text(
-        "import sys, ticktree\nif sys.argv[1:]: ticktree.enable()\n"
+        "import sys, ticktree\nif sys.argv[1:]: ticktree.enable(quiet=True)\n"
         "with ticktree.section('x'): pass\nprint('program')\nsys.exit(3)"
     )
     for command in (["-m", "ticktree", "run", "--quiet", "p.py"], ["p.py", "enable"]):
@@ -240,7 +240,7 @@ def test_two_users_share_a_machine_and_see_nothing_of_each_other(shared, tmp_pat
     """Both record into one tmpfs; neither reads, folds, finishes or sweeps what is the other's."""
     program = """
         import os, ticktree
-        ticktree.enable()
+        ticktree.enable(quiet=True)
         with ticktree.section("mine"): pass
         os._exit(0)
     """

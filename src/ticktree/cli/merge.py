@@ -76,7 +76,7 @@ def command(
     with progress("merging"):
         finish_abandoned()
         damaged: dict[Path, FileError] = {}
-        sources = _sources(runs, damaged)
+        sources = _sources(runs, skip, damaged)
         part = engine(engine_name).reduce(sources, Job.of(sources, name, keeps_writers=not no_writers))
     _refuse(part, skip, allow_different)
     for error in list(damaged.values())[:_NAMED_AT_MOST]:
@@ -102,11 +102,12 @@ def command(
         )
 
 
-def _sources(words: Sequence[str], damaged: dict[Path, FileError]) -> list[Path]:
+def _sources(words: Sequence[str], skip: bool, damaged: dict[Path, FileError]) -> list[Path]:
     """What is meant by the words of the command line, each once and in a fixed order.
 
     Args:
         words: Of the command line.
+        skip: Whether a word of which nothing is may be left out, as what cannot be read.
         damaged: The damaged runs in directories of runs are added to it.
 
     Raises:
@@ -121,7 +122,7 @@ def _sources(words: Sequence[str], damaged: dict[Path, FileError]) -> list[Path]
             if not paths:
                 raise TicktreeError(f"{word}: no file or run is of such a name")
         else:
-            paths = [run_named(word)]
+            paths = [_named(word, skip)]
             place = paths[0].resolve()
             if place in named:
                 raise TicktreeError(f"{named[place]} and {word} are the same, which would be counted twice")
@@ -136,6 +137,15 @@ def _sources(words: Sequence[str], damaged: dict[Path, FileError]) -> list[Path]
         with suppress(TicktreeError):  # a file, or damaged: to read it says why
             ids.add(RunDirectory.open(path).id)
     return [path for path in found if copied_run(path) not in ids]
+
+
+def _named(word: str, skip: bool) -> Path:
+    try:
+        return run_named(word)
+    except TicktreeError:
+        if not skip:
+            raise
+        return Path(word)
 
 
 def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Runs as users name them: by a path, by a name or the beginning of one as `ticktree list` prints it, `last`, `-2`."""
+"""Runs as users name them: by a path, by a name or the beginning of one as `ticktree list` prints it, by `--name`, `last`, `-2`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ticktree.errors import TicktreeError, did_you_mean
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
 
 _LAST = "last"
+# What comes before a run's own name in that of its directory.
+_WHEN = re.compile(r"\d{8}-\d{6}-")
 # What the command line has made of `-2`, which would be an option.
 _FROM_THE_END = re.compile(r"@-([1-9]\d*)")
 _NAMED_AT_MOST = 3
@@ -39,15 +41,18 @@ def run_named(word: str) -> Path:
                 f"{word[1:]}: {DEFAULT_OUT} holds {len(names)} run{'s' if len(names) > 1 else ''}"
             )
         return DEFAULT_OUT / names[-number]
+    same = [name for name in names if word in (name, _WHEN.sub("", name, count=1))]
+    if same:
+        return DEFAULT_OUT / same[-1]
     meant = [name for name in names if name.startswith(word)] if word else []
-    if len(meant) > 1 and word not in meant:
+    if len(meant) > 1:
         more = ", ..." if len(meant) > _NAMED_AT_MOST else ""
         raise TicktreeError(
             f"{word} begins the names of {len(meant)} runs: {', '.join(meant[:_NAMED_AT_MOST])}{more}"
         )
     if not meant:
         raise TicktreeError(f"{word}: there is no such file or run{did_you_mean(word, [*names, _LAST])}")
-    return DEFAULT_OUT / (word if word in meant else meant[0])
+    return DEFAULT_OUT / meant[0]
 
 
 class RunType(click.ParamType):  # type: ignore[type-arg]

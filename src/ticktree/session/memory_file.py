@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4
+# Each process that begins looks at every file: with more, that takes longer than to have them folded.
+_CROWD = 256
 
 # Who writes: pid, start, boot id, and which of the programs that the process has run.
 Identity: TypeAlias = tuple[int, int, str, int]
@@ -25,8 +27,14 @@ def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
 
     owner = Owner.current()
     space = os.statvfs(run.memory_dir)
-    claimed = sum(map(_size, run.memory_files()))
-    limit = max(0, (space.f_bavail * space.f_frsize + claimed) // _CLAIM - claimed)
+    files = run.memory_files()
+    claimed = sum(map(_size, files))
+    share = (space.f_bavail * space.f_frsize + claimed) // _CLAIM
+    if len(files) >= _CROWD or 2 * claimed > share:
+        from ticktree.run.folder import fold_aside
+
+        fold_aside(run)
+    limit = max(0, share - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
     incarnation = 1
     while path.exists():  # this process was another program before (exec), whose records stay

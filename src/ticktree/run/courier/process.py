@@ -46,7 +46,7 @@ class CourierProcess:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=run.path,  # where no module of the program's can be taken for one of ours
-            env=_environment(),
+            env=environment(),
             start_new_session=True,  # what the keyboard sends is the program's
         )
 
@@ -86,8 +86,11 @@ def _has_ended(within_s: float) -> bool:
     return bool(ready)
 
 
-def _environment() -> dict[str, str]:
-    """The program's, so that the same libraries are found; on no device, with no threads and nothing recorded."""
+def environment() -> dict[str, str]:
+    """The environment of a process of ours: the program's, so that the same libraries are found.
+
+    It uses no device, needs no threads, and nothing of it is recorded.
+    """
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     whole = {"PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in paths if path)}
     alone = {OFF_VARIABLE: "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}

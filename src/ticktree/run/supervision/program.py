@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import stat
 import sys
 from collections.abc import Sequence
@@ -129,6 +128,8 @@ def is_interpreter(word: str) -> bool:
 
 def _runs_us(word: str) -> bool:
     """Whether this name of a Python stands for the one that runs us, in the same environment."""
+    import shutil  # not in a profiled program, which may have a module of that name
+
     found = shutil.which(word)
     if found is None:
         return os.sep not in word

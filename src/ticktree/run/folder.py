@@ -1,0 +1,94 @@
+"""A process that folds, for programs whose children end without ending Python: by `os._exit`, or by a signal.
+
+Under `ticktree run` the supervisor folds, and a process that ends well folds for the others. Where neither happens,
+memory files pile up: then a process that begins to record starts this one. It is no child of the program's, so that
+the program neither waits for it nor is told of its end, and it holds none of the program's files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ticktree.run.memory import LOCK_NAME
+from ticktree.run.niceness import ONLOOKER
+
+if TYPE_CHECKING:
+    from ticktree.run.directory import RunDirectory
+
+# As often as a supervisor looks.
+_EVERY_S = 2.0
+# The shell goes at once, and what it has started is the system's child.
+_ORPHAN = '"$@" &'
+
+
+def fold_aside(run: RunDirectory) -> None:
+    """Start a process that folds, unless the run has a supervisor or one was started a moment ago.
+
+    Whatever prevents it, the program goes on: the files stay until somebody folds them.
+    """
+    with suppress(Exception):
+        manifest = run.manifest
+        if not (manifest.supervised and manifest.owner.is_alive()) and _is_time(run.memory_dir / LOCK_NAME):
+            _start(run.path)
+
+
+def _is_time(lock: Path) -> bool:
+    """Whether none was started a moment ago; the lock's time of change says when."""
+    with suppress(FileNotFoundError):
+        if abs(time.time() - lock.stat().st_mtime) < _EVERY_S:
+            return False
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.utime(fd)
+    finally:
+        os.close(fd)
+    return True
+
+
+def _start(run: Path) -> None:
+    # Not `os.posix_spawn` and not `subprocess`, whose calls are recorded and led into the run.
+    from posix import posix_spawn
+
+    from ticktree.run.courier.process import environment
+
+    words = ["sh", "-c", _ORPHAN, "sh", sys.executable, "-P", "-m", __name__, os.fspath(run)]
+    null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
+    ours = [(os.POSIX_SPAWN_CLOSE, int(fd)) for fd in os.listdir("/proc/self/fd") if int(fd) > 2]  # noqa: PTH208
+    with _end_untold():
+        shell = posix_spawn(
+            "/bin/sh", words, environment(), file_actions=[*null, *ours], setsigmask=(), setpgroup=0
+        )
+        os.waitpid(shell, 0)
+
+
+@contextmanager
+def _end_untold() -> Iterator[None]:
+    """Keeps from the program's handler that a child has ended."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    try:
+        yield
+    finally:
+        if signal.SIGCHLD not in before and signal.SIGCHLD in signal.sigpending():
+            signal.sigwait([signal.SIGCHLD])
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def main(path: str) -> None:
+    """Be that process."""
+    from ticktree.run.directory import RunDirectory
+    from ticktree.run.folding import fold_if_many
+
+    os.nice(ONLOOKER)
+    with suppress(Exception):  # nobody would read what went wrong, and the run is whole with or without
+        fold_if_many(RunDirectory.join(Path(path)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
