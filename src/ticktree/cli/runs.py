@@ -1,4 +1,4 @@
-"""Runs as users name them: by a path, by a name or the beginning of one as `ticktree list` prints it, by `--name`, `last`, `-2`."""
+"""Runs as users name them: a path, the name (or its beginning) that `ticktree list` prints, `--name`, `last`, `-2`."""
 
 from __future__ import annotations
 
