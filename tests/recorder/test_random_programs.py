@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from playing import Player
-from programs import Advance, InContext, Program, Resume, Section, Task, programs
+from programs import (
+    Advance,
+    Generator,
+    InContext,
+    Program,
+    Resume,
+    Section,
+    Stage,
+    Suspend,
+    Task,
+    Timed,
+    programs,
+)
 
 few = settings(
     max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
@@ -30,6 +42,15 @@ found = {
         (
             Section("a", (Task((InContext((Section("a", (Advance(1),)),)),)),)),
             Resume(0),
+        ),
+        ((), (), ()),
+    ),
+    "a stage begun by a call that has returned, in a generator that sleeps": Program(
+        (
+            Generator((Section("a", (Stage("a"), Suspend())),)),
+            Generator((Timed("a", (Advance(0),)),)),
+            Resume(0),
+            Resume(1),
         ),
         ((), (), ()),
     ),

@@ -49,7 +49,8 @@ static __attribute__((noinline)) tt_frame *tt_frame_awake(const tt_recorder *rec
 {
     tt_frame *plain = NULL, *generator = NULL;
     int plain_depth = -1, generator_depth = TT_CHAIN_LIMIT;
-    if (stack->top && tt_entered_in(stack->top, now)) return stack->top; /* newest and innermost: nothing to compare */
+    /* Newest and innermost: nothing to compare. A plain call that has returned may have had the address of `now`. */
+    if (stack->top && stack->top->flags & TT_FRAME_GENERATOR && tt_entered_in(stack->top, now)) return stack->top;
     for (tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
         if (!(frame->flags & TT_FRAME_GENERATOR)) {
             if (plain || tt_sleeps(recorder, stack, frame, now)) continue;
