@@ -110,8 +110,17 @@ static inline int tt_leaves_nothing(const tt_frame *frame, const tt_node *node)
     return !frame->covered && !node->stats.count && !node->warmup.count;
 }
 
+/* What a frame adds to its node, whether its call is complete or not. */
+static inline void tt_account(tt_node *node, const tt_frame *frame, uint64_t duration, uint64_t stood_for)
+{
+    node->own += (int64_t)(duration - frame->covered);
+    node->concurrent += (int64_t)(duration - stood_for);
+    if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
+}
+
 /* Books a frame and frees it; the caller has unlinked it from its stack. */
-static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
+static __attribute__((noinline)) void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now,
+                                               enum tt_ending ending)
 {
     if (TT_UNLIKELY(!frame->node)) {
         tt_frame_free(recorder, frame);
@@ -132,9 +141,7 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
     if (TT_UNLIKELY(ending == TT_VOID) && tt_leaves_nothing(frame, node)) {
         if (parent) parent->covered -= stood_for;
     } else {
-        node->own += (int64_t)(duration - frame->covered);
-        node->concurrent += (int64_t)(duration - stood_for);
-        if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
+        tt_account(node, frame, duration, stood_for);
     }
     if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
     if (TT_UNLIKELY(sample != NULL)) tt_sample_book(recorder, frame, node, sample, duration);
@@ -146,6 +153,25 @@ static inline void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now
         if (frame->waits_open) tt_waits_hand_over(recorder, frame);
         tt_tick_end(recorder, frame, node, duration, ending);
     }
+    tt_frame_free(recorder, frame);
+}
+
+/* The same of a call that is complete, inlined where sections are left: nearly all have nothing but their account. */
+static inline __attribute__((always_inline)) void tt_complete(tt_recorder *recorder, tt_frame *frame, uint64_t now)
+{
+    if (TT_UNLIKELY(!frame->node || frame->active || frame->flags & TT_FRAME_RARE || recorder->ring)) {
+        tt_close(recorder, frame, now, TT_COMPLETE);
+        return;
+    }
+    tt_node *node = tt_node_at(recorder, frame->node);
+    tt_book_prefetch(recorder, node);
+    uint64_t duration = TT_LIKELY(now > frame->start) ? now - frame->start : 0;
+    tt_frame *parent = tt_parent_frame(recorder, frame);
+    uint64_t stood_for = parent ? tt_uncover(parent, frame->start + duration) : 0;
+    tt_write_begin(&node->sequence);
+    tt_account(node, frame, duration, stood_for);
+    tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), frame->start + duration);
+    tt_write_end(&node->sequence);
     tt_frame_free(recorder, frame);
 }
 

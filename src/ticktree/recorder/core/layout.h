@@ -200,6 +200,8 @@ enum tt_frame_flag {
     TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
     TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */
     TT_FRAME_INHERITED = TT_FRAME_WAITING | TT_FRAME_WATCHED | TT_FRAME_CALLING,
+    /* closing it takes more than its account */
+    TT_FRAME_RARE = TT_FRAME_CPU | TT_FRAME_MEMORY | TT_FRAME_WAIT | TT_FRAME_TICK | TT_FRAME_WATCHED,
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 

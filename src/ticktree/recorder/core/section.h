@@ -308,7 +308,7 @@ static inline __attribute__((always_inline)) void tt_leave_at(tt_recorder *recor
     }
     stack->top = tt_below(frame);
     if (TT_UNLIKELY(frame->flags & TT_FRAME_GENERATOR)) stack->suspended--;
-    tt_close(recorder, frame, now, TT_COMPLETE);
+    tt_complete(recorder, frame, now);
     tt_stack_rest(stack);
 }
 
@@ -337,7 +337,7 @@ static __attribute__((noinline)) void tt_call_site(tt_section *section, const tt
     if (section->node_flags & TT_NODE_TIMED) tt_pushed(section, frame, NULL);
 }
 
-static inline tt_call tt_call_begin(tt_section *section)
+static inline __attribute__((always_inline)) tt_call tt_call_begin(tt_section *section)
 {
     tt_recorder *recorder = section->recorder;
     tt_call call = {NULL, NULL, 0, 0};
@@ -354,8 +354,10 @@ static inline tt_call tt_call_begin(tt_section *section)
     return call;
 }
 
+static __attribute__((noinline)) void tt_call_end_elsewhere(tt_section *section) { tt_leave(section); }
+
 /* The frame may be gone by now: recording was stopped, or this is a forked child with a memory of its own. */
-static inline void tt_call_end(tt_section *section, const tt_call *call)
+static inline __attribute__((always_inline)) void tt_call_end(tt_section *section, const tt_call *call)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
@@ -363,11 +365,11 @@ static inline void tt_call_end(tt_section *section, const tt_call *call)
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     if (TT_UNLIKELY(!call->frame || recorder->forked || call->generation != recorder->generation ||
                     call->frame->serial != call->serial || call->stack->top != call->frame)) {
-        tt_leave(section);
+        tt_call_end_elsewhere(section);
         return;
     }
     call->stack->top = tt_below(call->frame);
-    tt_close(recorder, call->frame, now, TT_COMPLETE);
+    tt_complete(recorder, call->frame, now);
     if (tt_is_measured(section)) tt_sample_done();
     tt_stack_rest(call->stack);
 }
