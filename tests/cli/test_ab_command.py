@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from commandline import assert_one_clear_line
@@ -20,7 +21,9 @@ for _ in ticktree.loop("train", range(3)):
 @pytest.mark.timeout(600)
 def test_two_programs_run_in_turn_until_they_are_told_apart(here):
     here.write("sleeps.py", SLEEPS)
-    done = here.ticktree("ab", "sleeps.py 0.01", "python sleeps.py 0.5", "--pairs", "12", "--format", "json")
+    done = here.ticktree(
+        "ab", "sleeps.py 0.01", f"{sys.executable} sleeps.py 0.5", "--pairs", "12", "--format", "json"
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["unit"] == "pairs"
