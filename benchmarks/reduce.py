@@ -24,11 +24,12 @@ from typing import NamedTuple
 
 import psutil
 
+from ticktree.fleet.merging import one_process
+from ticktree.fleet.merging.engines import engine
+from ticktree.fleet.merging.on_ray import FAN_IN
+from ticktree.loading import load
 from ticktree.profile import Node, Profile, Stats
-from ticktree.run.merging import one_process
-from ticktree.run.merging.engines import engine
 from ticktree.run.merging.job import Job
-from ticktree.run.merging.on_ray import FAN_IN
 from ticktree.run.merging.part import Part, joined, part_of
 
 BREADTH = 6
@@ -129,7 +130,7 @@ def costs(paths: Sequence[Path]) -> Cost:
     parts: list[Part] = []
     for _ in range(3):
         began_s = time.perf_counter()
-        parts = [part_of(path, job) for path in some]
+        parts = [part_of(path, job, load) for path in some]
         read_s = min(read_s, time.perf_counter() - began_s)
         began_s = time.perf_counter()
         joined(parts)

@@ -23,8 +23,8 @@ from ticktree.session import (
 
 if TYPE_CHECKING:
     from ticktree import instrument
+    from ticktree.loading import load
     from ticktree.profile import Profile
-    from ticktree.run.loading import load
 
 __version__ = "0.1.0"
 
@@ -73,7 +73,7 @@ def __getattr__(name: str) -> Any:
 
         return Profile
     if name == "load":
-        from ticktree.run.loading import load
+        from ticktree.loading import load
 
         return load
     if name == "instrument":

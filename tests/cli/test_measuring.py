@@ -14,9 +14,9 @@ from ticktree.cli import doctor, main
 from ticktree.cli.checks import ceilings
 from ticktree.cli.measuring import copying, everything, multiplying, rounds
 from ticktree.errors import TicktreeError
-from ticktree.run.capability import kept, reckoned
-from ticktree.run.capability.fingerprint import fingerprint
-from ticktree.run.capability.kept import Kept
+from ticktree.machine.ceilings import kept, reckoned
+from ticktree.machine.ceilings.fingerprint import fingerprint
+from ticktree.machine.ceilings.kept import Kept
 
 FOUND = {
     "memcpy_bytes_per_s": 10.2e9,
@@ -154,7 +154,7 @@ def test_of_each_piece_the_shortest_round_counts(monkeypatch: pytest.MonkeyPatch
 
 def test_all_threads_can_do_what_one_can(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multiplying, "flops_per_s", lambda threads, _: 90e9 if threads == 1 else 7e9)
-    monkeypatch.setattr("ticktree.run.capability.processor.usable_cores", lambda: 2)
+    monkeypatch.setattr("ticktree.machine.ceilings.processor.usable_cores", lambda: 2)
     found = everything.measure(0.001)
     assert found.ceilings["flops_per_s"] == 90e9
     assert found.measurements == 1

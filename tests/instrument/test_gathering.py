@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from ticktree.loading import load
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import copied_run, gathered, missing
-from ticktree.run.loading import load
 from ticktree.session.gathering import WITHIN_VARIABLE, gather
 
 torch = pytest.importorskip("torch")

@@ -12,9 +12,9 @@ import time
 import pytest
 
 from ticktree.analysis.registry import findings
+from ticktree.fleet.courier.process import CourierProcess
+from ticktree.fleet.courier.ranks import note_rank
 from ticktree.profile import Profile
-from ticktree.run.courier.process import CourierProcess
-from ticktree.run.courier.ranks import note_rank
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import gathered, is_in_part
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from invented_profiles import MS, control, node, training
 from profile_strategies import profiles
 
+from ticktree.importers.mlagents import is_timers_file, profile_of
 from ticktree.outputs import EXPORTS
 from ticktree.profile import Gauge, Node, Profile
 from ticktree.profile.codec import value_in
-from ticktree.run.foreign.mlagents import is_timers_file, profile_of
 
 
 def written(profile):

@@ -17,12 +17,12 @@ from types import SimpleNamespace
 import pytest
 
 from ticktree.errors import TicktreeError
+from ticktree.files.owner import Owner, since_boot_s, start_of
+from ticktree.loading import find_run, load
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
-from ticktree.run.loading import find_run, load
 from ticktree.run.memory import memory_files
-from ticktree.run.owner import Owner, since_boot_s, start_of
 
 NAMED = {"name": {"x"}}
 
@@ -392,7 +392,7 @@ def test_the_directory_imports_nothing_slow() -> None:
     """A profiled program imports it when it starts."""
     code = (
         "import sys, ticktree; before = set(sys.modules)\n"
-        "import ticktree.run.directory, ticktree.run.owner; print(*set(sys.modules) - before)"
+        "import ticktree.run.directory, ticktree.files.owner; print(*set(sys.modules) - before)"
     )
     slow = {"numpy", "click", "rich", "psutil", "dataclasses", "subprocess", "tempfile", "ticktree.profile"}
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ticktree.fleet.cluster.node import end_part, find_part, join_part
+from ticktree.fleet.cluster.word import reached, word_of
 from ticktree.profile import Node, Profile, Stats, Writer
 from ticktree.profile.share import Share
-from ticktree.run.cluster.node import end_part, find_part, join_part
-from ticktree.run.cluster.word import reached, word_of
 from ticktree.run.directory import RunDirectory
 from ticktree.run.elsewhere import FOLDER, keep_elsewhere, read_elsewhere
 

@@ -18,12 +18,12 @@ from ticktree.cli import comparing, options
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
+from ticktree.files.trust import own_directory
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
 from ticktree.run.naming import make_unique
-from ticktree.run.supervision.program import Program
-from ticktree.run.trust import own_directory
+from ticktree.supervisor.program import Program
 
 _LOG = "output.txt"
 

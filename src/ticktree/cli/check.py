@@ -18,11 +18,11 @@ from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note
 from ticktree.configuration import budgets, configuration, configuration_in
 from ticktree.errors import TicktreeError
+from ticktree.loading import load_repeats
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.budgets import CHECKS, line
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.loading import load_repeats
 
 # Where GitHub Actions shows, on a job's page, what its steps write to the file of this name.
 _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"

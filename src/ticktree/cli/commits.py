@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ticktree.analysis.history import Commit, History
-from ticktree.run import git
+from ticktree.machine import git
 
 _NAME = re.compile(r"[0-9a-f]{7,64}")
 # Each is a question to git, which takes milliseconds.

@@ -14,9 +14,9 @@ from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.progress import progress
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.errors import TicktreeError
+from ticktree.loading import load_repeats
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.loading import load_repeats
 
 _VERDICTS = ("slower", "faster", "cannot tell")
 

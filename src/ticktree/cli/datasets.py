@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
+from ticktree.loading import find_run, load_timeline
 from ticktree.outputs import dataset
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline
-from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import find_run, load_timeline
 from ticktree.run.timeline import timeline_parts
 
 

@@ -14,7 +14,7 @@ from ticktree.cli.screen import note
 from ticktree.demo.requirements import require
 from ticktree.errors import TicktreeError
 from ticktree.run.directory import DEFAULT_OUT
-from ticktree.run.supervision.program import Program
+from ticktree.supervisor.program import Program
 
 _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 

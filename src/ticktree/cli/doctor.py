@@ -29,10 +29,10 @@ from ticktree.cli.progress import progress
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import one_line
+from ticktree.machine.ceilings import kept, processor
+from ticktree.machine.ceilings.fingerprint import fingerprint
 from ticktree.outputs import terminal
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.capability import kept, processor
-from ticktree.run.capability.fingerprint import fingerprint
 
 # What is found out, and a function that says it: a sentence a line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import is_terminal, note, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
+from ticktree.loading import find_run, load, load_timeline
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import find_run, load, load_timeline
 
 if TYPE_CHECKING:
     from ticktree.outputs import Output, ViewOptions

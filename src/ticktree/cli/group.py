@@ -44,7 +44,7 @@ class _LazyGroup(click.Group):
         word = args[0]
         if word in _COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)
-        from ticktree.run.supervision.program import is_interpreter
+        from ticktree.supervisor.program import is_interpreter
 
         if word.endswith(".py") or is_interpreter(word):
             raise TicktreeError(f"{word} is no command; to run a program: ticktree run {shlex.join(args)}")

@@ -16,11 +16,11 @@ from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.progress import progress
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
+from ticktree.history import take_in
 from ticktree.outputs.history import BINARY, HISTORIES, regression
 from ticktree.profile.remembered import STATISTICS, Remembered
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
-from ticktree.run.history import take_in
 
 
 def _commits(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:

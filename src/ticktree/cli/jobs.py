@@ -9,9 +9,9 @@ from pathlib import Path
 from ticktree.analysis.offsets import Offset, offset
 from ticktree.analysis.wording import duration
 from ticktree.errors import TicktreeError
+from ticktree.loading import find_run
 from ticktree.profile.timeline import Timeline, together
 from ticktree.run.directory import RunDirectory
-from ticktree.run.loading import find_run
 
 UNKNOWN = "its own clock: not aligned"
 

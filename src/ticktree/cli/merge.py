@@ -19,13 +19,13 @@ from ticktree.cli.runs import CommandOfRuns, run_named
 from ticktree.cli.screen import note, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import FileError
+from ticktree.fleet.merging.engines import ENGINES, engine
+from ticktree.history import HISTORY_NAME
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import RunDirectory
-from ticktree.run.history import HISTORY_NAME
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
-from ticktree.run.merging.engines import ENGINES, engine
 from ticktree.run.merging.job import Job
 from ticktree.run.merging.part import Part
 from ticktree.run.reading.crowds import add_up_crowds

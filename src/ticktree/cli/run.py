@@ -8,28 +8,30 @@ import shlex
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from ticktree.cli import options, publishing, recording
-from ticktree.cli.chores import Chores
 from ticktree.cli.focus import complain_of_focus, note_focus
+from ticktree.cli.live_summary import LiveSummary
 from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import Recording
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
+from ticktree.files.trust import NotOwnError
+from ticktree.fleet.courier.process import CourierProcess
 from ticktree.profile.machine import is_empty
 from ticktree.recorder import RUN_VARIABLE, gil
-from ticktree.run.courier.process import CourierProcess
 from ticktree.run.directory import RunDirectory
 from ticktree.run.job import how_far
 from ticktree.run.memory import other_root
-from ticktree.run.supervision.program import Program
-from ticktree.run.supervision.supervisor import end_like, supervise
-from ticktree.run.trust import NotOwnError
 from ticktree.run.without_room import say_without_room
+from ticktree.supervisor.periodic import PeriodicTask, PeriodicTasks
+from ticktree.supervisor.program import Program
+from ticktree.supervisor.supervisor import end_like, supervise
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -153,9 +155,8 @@ def run_program(
             complain(remark)
         if publisher is not None and publisher.url and not quiet:
             complain(f"metrics are at {publisher.url}")
-        courier = CourierProcess(asked.gather_every) if asked.gather_every else None
-        chores = Chores(run, program, summary_every_s, publisher=publisher, courier=courier)
-        status = supervise(program.command(), environment, chores, chores.ended)
+        tasks = _tasks(run, program, asked, publisher, summary_every_s)
+        status = supervise(program.command(), environment, tasks, tasks.ended)
     except TicktreeError:
         run.finish()
         raise
@@ -171,6 +172,26 @@ def run_program(
         kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
         complain(f"{reason(error)}{kept}")
     end_like(status)
+
+
+def _tasks(
+    run: RunDirectory,
+    program: Program,
+    asked: Recording,
+    publisher: Publisher | None,
+    summary_every_s: float | None,
+) -> PeriodicTasks:
+    more: list[PeriodicTask] = []
+    at_end: list[Callable[[], None]] = []
+    if asked.gather_every:
+        courier = CourierProcess(asked.gather_every)
+        more.append(PeriodicTask(partial(courier.begin, run)))
+        at_end.append(courier.end)
+    if publisher is not None:
+        more.append(PeriodicTask(partial(publisher.begin, run)))
+    if summary_every_s is not None:
+        more.append(PeriodicTask(LiveSummary(run).print, summary_every_s, summary_every_s))
+    return PeriodicTasks(run, program, more, at_end)
 
 
 def _run_alone(program: Program) -> NoReturn:
@@ -252,7 +273,7 @@ def _published_to_the_end(publisher: Publisher | None) -> Iterator[Callable[[Pro
 
 
 def _remember(run: RunDirectory, profile: Profile) -> None:
-    from ticktree.run.history import StoreError, remember
+    from ticktree.history import StoreError, remember
 
     try:
         remember(run, profile)

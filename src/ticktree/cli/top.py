@@ -15,9 +15,9 @@ from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import is_terminal
 from ticktree.errors import TicktreeError
+from ticktree.loading import find_run
+from ticktree.machine.niceness import ONLOOKER
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.loading import find_run
-from ticktree.run.niceness import ONLOOKER
 
 if TYPE_CHECKING:
     from ticktree.live.source import Source

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from ticktree.errors import TicktreeError
 from ticktree.live.reading import Reading, State
+from ticktree.loading import read_profile
 from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
-from ticktree.run.loading import read_profile
 from ticktree.run.reading import reader  # noqa: F401 - now, and not when the first moment has been noted
 
 Clock = Callable[[], int]

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from ticktree.run.niceness import ONLOOKER, SUPERVISOR
+from ticktree.machine.niceness import ONLOOKER, SUPERVISOR
 
 
 def started(work: Callable[[], None], name: str) -> threading.Thread:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from ticktree.files.owner import Owner, boot_id, dead_among, since_boot_s
+from ticktree.files.trust import require_own
 from ticktree.run.directory import RunDirectory, read_manifest
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.memory import (
@@ -22,8 +24,6 @@ from ticktree.run.memory import (
     remove_memory,
     writer_of,
 )
-from ticktree.run.owner import Owner, boot_id, dead_among, since_boot_s
-from ticktree.run.trust import require_own
 
 # The directory of a run may have been moved, or be on a disk that is not mounted at the moment.
 _KEPT_WITHOUT_RUN_S = 24 * 3600.0

@@ -26,15 +26,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
 from ticktree.files.guarded import MOST_OF_FACTS, FileError, MissingFileError, read_bytes, understood
-from ticktree.run.atomic import write_atomically
-from ticktree.run.elsewhere import forget_elsewhere
-from ticktree.run.manifest import MANIFEST_NAME, Manifest
-from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
-from ticktree.run.naming import FOLDED, clean_name, make_unique
-from ticktree.run.owner import Owner, start_of
-from ticktree.run.room import require_room
-from ticktree.run.trust import (
+from ticktree.files.owner import Owner, start_of
+from ticktree.files.trust import (
     NotOwnError,
     any_directory,
     is_writable_by_all,
@@ -43,6 +38,11 @@ from ticktree.run.trust import (
     own_folder,
     require_own,
 )
+from ticktree.run.elsewhere import forget_elsewhere
+from ticktree.run.manifest import MANIFEST_NAME, Manifest
+from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
+from ticktree.run.naming import FOLDED, clean_name, make_unique
+from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -368,11 +368,11 @@ class RunDirectory:
         return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
 
     def _read_saved(self) -> Profile:
-        from ticktree.run.loading import read_profile
         from ticktree.run.reading.reader import read_run
+        from ticktree.run.saved import read_saved
 
         if (self.path / PROFILE).is_file():
-            return read_profile(self.path / PROFILE)
+            return read_saved(self.path / PROFILE)
         if not (self.path / FOLDED).is_file():
             raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
         # The machine was stopped before the first save.

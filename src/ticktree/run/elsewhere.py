@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ticktree.run.trust import names_in
+from ticktree.files.trust import names_in
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -45,8 +45,9 @@ def read_elsewhere(run: RunDirectory) -> Profile:
         return Profile()
     from ticktree.run.merging.job import Job
     from ticktree.run.merging.part import joined, part_of
+    from ticktree.run.saved import read_saved
 
-    part = joined(part_of(path, Job(run.id)) for path in paths)
+    part = joined(part_of(path, Job(run.id), read_saved) for path in paths)
     lost = {"parts_from_elsewhere_damaged": len(part.failed)} if part.failed else {}
     return part.profile.merge(Profile(losses=lost))
 

@@ -12,10 +12,10 @@ from contextlib import suppress
 from importlib import metadata as distributions
 from pathlib import Path
 
+from ticktree.machine import git
+from ticktree.machine.ceilings import processor
+from ticktree.machine.ceilings.carried import ceiling_facts
 from ticktree.recorder import OFF_VARIABLE
-from ticktree.run import git
-from ticktree.run.capability import processor
-from ticktree.run.capability.carried import ceiling_facts
 
 # Whose versions change what a loop costs.
 _PACKAGES = (

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ticktree.machine.niceness import ONLOOKER
 from ticktree.run.memory import LOCK_NAME
-from ticktree.run.niceness import ONLOOKER
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -56,7 +56,7 @@ def _start(run: Path) -> None:
     # Not `os.posix_spawn` and not `subprocess`, whose calls are recorded and led into the run.
     from posix import posix_spawn
 
-    from ticktree.run.courier.process import environment
+    from ticktree.run.helper_process import environment
 
     words = ["sh", "-c", _ORPHAN, "sh", sys.executable, "-P", "-m", __name__, os.fspath(run)]
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]

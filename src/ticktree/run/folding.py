@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ticktree.files.owner import dead_among
 from ticktree.run.directory import RunDirectory
 from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
 from ticktree.run.naming import FOLDED
-from ticktree.run.owner import dead_among
 from ticktree.run.room import require_room
 
 if TYPE_CHECKING:

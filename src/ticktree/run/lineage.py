@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ticktree.files.owner import Owner, start_of
 from ticktree.run.directory import RunDirectory
-from ticktree.run.owner import Owner, start_of
 
 _MOST_ANCESTORS = 64
 

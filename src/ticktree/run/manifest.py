@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import json_in
-from ticktree.run.owner import Owner
+from ticktree.files.owner import Owner
 
 FORMAT = "ticktree-run/1"
 MANIFEST_NAME = "run.json"

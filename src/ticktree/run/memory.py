@@ -26,10 +26,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
+from ticktree.files.owner import Owner
+from ticktree.files.trust import require_base, require_private
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.naming import MACHINE, RANK
-from ticktree.run.owner import Owner
-from ticktree.run.trust import require_base, require_private
 
 LOCK_NAME = "folding.lock"
 # As text: few of the processes that import this look at any file.

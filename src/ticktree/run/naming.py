@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from ticktree.run.trust import any_directory
+from ticktree.files.trust import any_directory
 
 # What processes left that have ended, until the run is finished (folded.py).
 FOLDED = "folded.json"

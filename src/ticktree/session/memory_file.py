@@ -23,7 +23,7 @@ Identity: TypeAlias = tuple[int, int, str, int]
 
 def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     """Where this process writes, how much it may claim there, and who it is."""
-    from ticktree.run.owner import Owner
+    from ticktree.files.owner import Owner
 
     owner = Owner.current()
     space = os.statvfs(run.memory_dir)

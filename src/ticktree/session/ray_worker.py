@@ -63,9 +63,9 @@ class _Worker:
     def _begin(self, kind: str) -> None:
         import ray
 
+        from ticktree.fleet.cluster.word import reached
         from ticktree.instrument import install_from_environment
         from ticktree.instrument.ray.executing import TASKS
-        from ticktree.run.cluster.word import reached
 
         os.environ.update(self._word["environment"])
         run = reached(self._word)
@@ -90,8 +90,8 @@ class _Worker:
         """This node's part of the run, and what its processes hang under: nothing of it."""
         import ray
 
-        from ticktree.run.cluster.gatherer import elapsed_by_gatherer
-        from ticktree.run.cluster.node import join_part
+        from ticktree.fleet.cluster.gatherer import elapsed_by_gatherer
+        from ticktree.fleet.cluster.node import join_part
 
         node = ray.get_runtime_context().get_node_id()
         part = join_part(self._word, node, lambda: elapsed_by_gatherer(self._word))

@@ -239,8 +239,8 @@ class Session:
     def _await_job(self, peers: Any) -> None:
         def join(store: Any, rank: int, ranks: int) -> None:
             if self.run is not None and os.environ.get(native.GATHER_VARIABLE):
-                from ticktree.run.courier.ranks import note_rank
-                from ticktree.run.courier.store import address_of
+                from ticktree.fleet.courier.ranks import note_rank
+                from ticktree.fleet.courier.store import address_of
 
                 note_rank(self.run, rank, ranks, *address_of(store))
 
@@ -317,13 +317,13 @@ def _new_run() -> RunDirectory:
 
 
 def _program_name() -> str:
-    from ticktree.run.supervision.program import name_of_command
+    from ticktree.supervisor.program import name_of_command
 
     return name_of_command(sys.orig_argv)
 
 
 def _owns(run: RunDirectory) -> bool:
-    from ticktree.run.owner import Owner
+    from ticktree.files.owner import Owner
 
     return run.manifest.owner == Owner.current()
 

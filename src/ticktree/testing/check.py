@@ -127,7 +127,7 @@ class Checking(AbstractContextManager["Checking"]):
 
     def _check(self) -> None:
         __tracebackhide__ = True
-        from ticktree.run.loading import load_repeats
+        from ticktree.loading import load_repeats
 
         base = load_repeats([Path(self._plan.baseline)]) if self._plan.baseline else []
         try:
@@ -160,7 +160,7 @@ class Checking(AbstractContextManager["Checking"]):
     def _save(self) -> None:
         if self._keep is None:
             return
-        from ticktree.run.atomic import write_atomically
+        from ticktree.files.atomic import write_atomically
 
         try:
             self._keep.parent.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 import ticktree
+from ticktree.machine.change import gauge_of
 from ticktree.profile import Profile
-from ticktree.run.machine.change import gauge_of
 
 US, MS, S = 10**3, 10**6, 10**9
 

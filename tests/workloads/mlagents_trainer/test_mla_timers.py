@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from mla_run import SHORT, below, run_trainer, shape, without_counts
 
-from ticktree.run.loading import load
+from ticktree.loading import load
 
 pytestmark = pytest.mark.timeout(600)
 

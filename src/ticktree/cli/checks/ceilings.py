@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 
 from ticktree.cli.ages import ago
+from ticktree.machine.ceilings import kept, reckoned
+from ticktree.machine.ceilings.carried import can_be
+from ticktree.machine.ceilings.fingerprint import fingerprint
+from ticktree.machine.ceilings.kept import Kept, NotUsableError
 from ticktree.outputs.writing import formatting
-from ticktree.run.capability import kept, reckoned
-from ticktree.run.capability.carried import can_be
-from ticktree.run.capability.fingerprint import fingerprint
-from ticktree.run.capability.kept import Kept, NotUsableError
 
 _MEASURE = "`ticktree doctor --measure` finds out in a few seconds"
 # By name: what it is, and its unit; "" for a cost in nanoseconds.

@@ -6,8 +6,8 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 
+from ticktree.machine.ceilings import processor
 from ticktree.recorder import Recorder
-from ticktree.run.capability import processor
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 # What Linux calls a TSC whose rate never changes and which never stops.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib import metadata, util
 from pathlib import Path
 
-from ticktree.run.capability import processor
+from ticktree.machine.ceilings import processor
 
 _BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 

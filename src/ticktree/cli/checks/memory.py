@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
+from ticktree.files.trust import require_base
 from ticktree.outputs.writing import formatting
 from ticktree.run.memory import all_memory, is_private, memory_bases, usual_root
-from ticktree.run.trust import require_base
 
 # session.py claims at most this part of what is free: data loaders and others live there too.
 _CLAIM = 4

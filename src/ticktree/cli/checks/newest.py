@@ -8,10 +8,10 @@ from pathlib import Path
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.focus import never_called_of
 from ticktree.errors import TicktreeError
+from ticktree.loading import load
 from ticktree.outputs.writing import formatting
 from ticktree.profile.machine import FOCUS_UNSEEN, programs_own
 from ticktree.run.directory import DEFAULT_OUT, RunDirectory
-from ticktree.run.loading import load
 
 
 def check(path: Path | None) -> Iterator[str]:

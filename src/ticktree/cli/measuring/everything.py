@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ticktree.cli.measuring import copying, multiplying
 from ticktree.cli.progress import progress
-from ticktree.run.capability import processor
-from ticktree.run.capability.kept import Kept
+from ticktree.machine.ceilings import processor
+from ticktree.machine.ceilings.kept import Kept
 
 # For each, each time. What takes cores away from a program often does so for seconds on end, so that two looks at
 # some distance find more than one that is twice as long.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ticktree.cli.checks.ceilings import NAMES, amount
+from ticktree.machine.ceilings.kept import Kept
 from ticktree.outputs.writing.columns import Head
 from ticktree.outputs.writing.document import Entry, Table
-from ticktree.run.capability.kept import Kept
 
 _HEADS = (Head("this time", 1), Head("kept", 0))
 

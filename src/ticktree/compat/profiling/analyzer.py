@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ticktree.compat.profiling.report import as_details, as_text
 from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
+from ticktree.loading import load
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
-from ticktree.run.atomic import write_atomically
-from ticktree.run.loading import load
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

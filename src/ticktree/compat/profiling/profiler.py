@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ticktree.compat.decorator import timed_on
 from ticktree.compat.operation import operations
 from ticktree.compat.switch import Switch
-from ticktree.run.atomic import write_atomically
+from ticktree.files.atomic import write_atomically
 from ticktree.session import current
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile, Writer
 from ticktree.profile.renaming import renamed
 from ticktree.profile.summing import sums_of
-from ticktree.run.loading import load
 from ticktree.run.merging.job import Job
 from ticktree.run.merging.program import program_of
 
@@ -48,15 +47,16 @@ class Part:
         return _unpickled, (self.profile.to_json(), *fields)
 
 
-def part_of(source: Path, job: Job) -> Part:
+def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
     """Return what one source says, as a part of `job`; where it cannot be read, that and nothing else.
 
     Args:
         source: a run's directory, a saved profile, or whatever else `ticktree report` reads.
         job: what it is a part of.
+        read: reads it.
     """
     try:
-        profile = load(source)
+        profile = read(source)
     except TicktreeError as error:
         return Part(failed=frozenset({(str(source), str(error))}))
     program = program_of(profile)

@@ -12,13 +12,13 @@ from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
 from ticktree.run.elsewhere import read_elsewhere
 from ticktree.run.gathering import gather
-from ticktree.run.machine.kept import kept
 from ticktree.run.reading.blanks import without_blanks
 from ticktree.run.reading.crowds import add_up_crowds
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
 from ticktree.run.reading.layout import HeaderFlag
 from ticktree.run.reading.places import Places
+from ticktree.run.readings import kept
 from ticktree.run.without_room import LOSS, count_without_room
 
 if TYPE_CHECKING:

@@ -1,0 +1,96 @@
+"""Taking in: how runs come to be remembered, each at its end or when somebody asks for the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ticktree.errors import TicktreeError
+from ticktree.history.store import HISTORY_NAME, Store, StoreError
+from ticktree.profile import Profile
+from ticktree.profile.remembered import Remembered, remembered
+from ticktree.run.directory import RunDirectory
+
+# A program that has ended waits no longer than this for somebody else's; its run is taken in later.
+_AT_ITS_END_S = 1.0
+# So many are written at once: each time waits for the disk.
+_AT_ONCE = 32
+
+
+@dataclass
+class Taken:
+    """The history of a directory.
+
+    Attributes:
+        runs: all that are remembered, and those that could not be but lie there; in no order.
+        new: how many of them were not remembered before.
+        unreadable: of runs that lie there, why they cannot be read, by their directories' names.
+        unwritten: why new runs could not be remembered; "" where they could.
+    """
+
+    runs: Sequence[Remembered]
+    new: int = 0
+    unreadable: dict[str, str] = field(default_factory=dict)
+    unwritten: str = ""
+
+
+def remember(run: RunDirectory, profile: Profile) -> None:
+    """Remember a run that has just ended.
+
+    Raises:
+        StoreError: It cannot be; `take_in` tries again.
+    """
+    store = Store(run.path.parent / HISTORY_NAME, _AT_ITS_END_S)
+    store.add([_remembered(run, profile)])
+
+
+def take_in(out: Path) -> Taken:
+    """Return what is remembered of the runs kept in `out`; those that were not yet, are from now on.
+
+    Raises:
+        StoreError: What is remembered cannot be read.
+    """
+    store = Store(out / HISTORY_NAME)
+    known = store.ids()
+    taken = Taken(())
+    kept: list[Remembered] = []
+    runs, damaged = RunDirectory.list_all(out)
+    taken.unreadable.update((path.name, error.reason) for path, error in damaged.items())
+    for some in _in_parts(run for run in runs if run.id not in known and run.is_finished()):
+        new = list(_read(some, taken))
+        taken.new += len(new)
+        try:
+            if not taken.unwritten:
+                store.add(new)
+                continue
+        except StoreError as error:
+            taken.unwritten = str(error)
+        kept += new
+    found = store.runs()
+    ids = {run.id for run in found}
+    taken.runs = [*found, *(run for run in kept if run.id not in ids)]
+    return taken
+
+
+def _read(runs: Sequence[RunDirectory], taken: Taken) -> Iterator[Remembered]:
+    for run in runs:
+        try:
+            yield _remembered(run, run.profile())
+        except (TicktreeError, OSError) as error:
+            taken.unreadable[run.path.name] = str(error)
+
+
+def _remembered(run: RunDirectory, profile: Profile) -> Remembered:
+    return remembered(profile, run.id, run.path.name, run.manifest.started_ns)
+
+
+def _in_parts(runs: Iterator[RunDirectory]) -> Iterator[list[RunDirectory]]:
+    part: list[RunDirectory] = []
+    for run in runs:
+        part.append(run)
+        if len(part) == _AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part

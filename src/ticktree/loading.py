@@ -1,0 +1,109 @@
+"""From what a user names a run by to its profile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from ticktree.errors import TicktreeError
+from ticktree.files.guarded import MOST_OF_DATA, MissingFileError, read_bytes, understood
+from ticktree.importers import chrome, mlagents
+from ticktree.importers.text import value_in
+from ticktree.profile import Profile, codec
+from ticktree.profile.timeline import Timeline
+from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.manifest import MANIFEST_NAME
+
+
+def load(path: str | os.PathLike[str], *, categories: Collection[str] = ()) -> Profile:
+    """The profile of a run, finished or running, or one saved as JSON.
+
+    Args:
+        path: A run's directory, a directory of runs (the newest is meant), a profile's JSON file, a Chrome trace, or a
+            timers file of the ML-Agents toolkit; files may be compressed by gzip.
+        categories: Of a Chrome trace, those whose events to read; none for what its writer would want.
+
+    Raises:
+        TicktreeError: There is nothing there, or nothing that can be understood.
+    """
+    path = Path(path)
+    return find_run(path).profile() if path.is_dir() else read_profile(path, categories)
+
+
+def load_repeats(paths: Iterable[Path], categories: Collection[str] = ()) -> list[Profile]:
+    """The profiles of runs and saved ones; of a directory of runs all of them, for they are repeats.
+
+    Raises:
+        TicktreeError: One cannot be read; see `load`.
+    """
+    profiles = []
+    for path in paths:
+        runs = [] if (path / MANIFEST_NAME).exists() else RunDirectory.list(path)
+        profiles.extend([run.profile() for run in runs] if runs else [load(path, categories=categories)])
+    return profiles
+
+
+def find_run(path: Path | None) -> RunDirectory:
+    """The run in a directory, the newest in a directory of runs, or for None the newest here.
+
+    Raises:
+        TicktreeError: There is none.
+    """
+    if path is None:
+        return RunDirectory.newest(DEFAULT_OUT)
+    if (path / MANIFEST_NAME).exists() or not RunDirectory.list(path):
+        return RunDirectory.open(path)
+    return RunDirectory.newest(path)
+
+
+def load_timeline(path: Path, categories: Collection[str] = ()) -> Timeline | None:
+    """The calls one by one of a run or a Chrome trace; None where they were not recorded, or are not in such a file.
+
+    Args:
+        path: What the user names it by.
+        categories: See `load`.
+
+    Raises:
+        TicktreeError: They cannot be understood.
+    """
+    if path.is_dir():
+        return find_run(path).timeline()
+    content = _content_of(path)
+    with understood(path):
+        value = value_in(content)
+        return chrome.timeline_of(value, categories) if chrome.is_trace(value) else None
+
+
+def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
+    """The profile in a JSON file; what sort of file it is, is seen from what is in it.
+
+    Args:
+        path: The file.
+        categories: See `load`.
+
+    Raises:
+        TicktreeError: The file cannot be read or is not a valid profile.
+    """
+    content = _content_of(path)
+    with understood(path):
+        value = value_in(content)
+        if chrome.is_trace(value):
+            return chrome.profile_of(value, _run_id(path), categories)
+        if mlagents.is_timers_file(value):
+            return mlagents.profile_of(value, _run_id(path))
+        profile = codec.from_value(value)
+        profile.check()
+        return profile
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        return read_bytes(path, MOST_OF_DATA)
+    except MissingFileError:
+        raise TicktreeError(f"{path}: there is no such file or run") from None
+
+
+def _run_id(path: Path) -> str:
+    """What a file's run is called: the file, without what says its format."""
+    return path.name.removesuffix(".gz").removesuffix(".json") or path.name

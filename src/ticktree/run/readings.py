@@ -1,0 +1,71 @@
+"""Where readings of the machine are kept while a run goes on.
+
+    MEMORY DIRECTORY/machine.json    the gauges so far; replaced in one step every few readings
+
+It lies beside the memory files, on tmpfs, and goes with them: whoever reads the run finds it, be its supervisor alive
+or killed, and writing it stalls nobody.
+
+History of the format
+    ticktree-machine/1  the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ticktree.files.atomic import write_atomically
+from ticktree.files.guarded import MissingFileError, json_in, read_bytes, understood
+from ticktree.profile import Gauge
+from ticktree.profile.decode.gauge import gauge_from
+from ticktree.profile.encode.gauge import gauge_object
+from ticktree.profile.fields import Fields
+from ticktree.profile.machine import is_of_machine
+from ticktree.run.naming import MACHINE
+
+FORMAT = "ticktree-machine/1"
+_MOST_BYTES = 1 << 20
+
+
+def keep(folder: Path, gauges: Mapping[str, Gauge]) -> None:
+    """Keep these readings in place of those before.
+
+    Args:
+        folder: the run's memory directory.
+        gauges: all so far, by name.
+
+    Raises:
+        OSError: There is no room, or the run has been finished.
+    """
+    fields = {"format": FORMAT, "gauges": {name: gauge_object(gauge) for name, gauge in gauges.items()}}
+    write_atomically(folder / MACHINE, (json.dumps(fields) + "\n").encode(), follow=False)
+
+
+def kept(folder: Path) -> dict[str, Gauge]:
+    """The readings kept in `folder`, by name; none where nobody took any.
+
+    Raises:
+        FileError: What is there is nothing that could have been written.
+    """
+    try:
+        data = read_bytes(folder / MACHINE, _MOST_BYTES, follow=False)
+    except MissingFileError:
+        return {}
+    with understood(folder / MACHINE):
+        return _gauges(json_in(data))
+
+
+def _gauges(value: Any) -> dict[str, Gauge]:
+    fields = Fields(value, MACHINE)
+    if fields.raw("format") != FORMAT:
+        fields.fail(f"its format is not {FORMAT}")
+    named = fields.sub("gauges")
+    gauges = {name: gauge_from(name, named.sub(name)) for name in named}
+    for name, gauge in gauges.items():
+        if not is_of_machine(name):
+            fields.fail("it holds something that is no reading of a machine")
+        for problem in gauge.problems():
+            fields.fail(problem)
+    return gauges

@@ -1,1 +1,0 @@
-"""Running a program as a shell runs a job: its signals, its terminal, how it ends."""

@@ -1,0 +1,227 @@
+"""Running a program so that nobody can tell we stand between it and whoever started it.
+
+The program gets a process group of its own, as a shell would give it, and the terminal with it. From then
+on we do what a shell does for a job, in both directions: signals sent to us go to the program, and when the
+program stops, goes on or ends, so do we. Nothing here uses a thread, so that the fork below is safe.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from typing import NoReturn
+
+from ticktree.errors import TicktreeError
+from ticktree.machine.niceness import SUPERVISOR
+from ticktree.supervisor.signals import SignalInbox
+from ticktree.supervisor.terminal import Terminal, in_a_pipeline
+
+# What the keyboard and the window send to everybody in the foreground.
+_FROM_THE_TERMINAL = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH}
+_PR_SET_PDEATHSIG = 1
+
+
+def supervise(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    chore: Callable[[], float] = lambda: 3600.0,
+    ended: Callable[[resource.struct_rusage], None] = lambda _: None,
+) -> int:
+    """Run a program to its end.
+
+    Our standard input and output are the program's from then on: what it closes is closed.
+
+    Args:
+        command: The program and its arguments.
+        environment: All of its environment.
+        chore: Called once the program has started, and again after as many seconds as it returns.
+        ended: Called once the program has ended, with what it and the children it waited for have used.
+
+    Returns:
+        How the program ended, as `os.waitpid` has it.
+
+    Raises:
+        TicktreeError: It cannot be started.
+    """
+    # The others of a pipeline are in our group and would lose the terminal with us: there the program gets it
+    # when it first asks for it.
+    at_once = not in_a_pipeline()
+    _keep_standard_streams_free()
+    with closing(SignalInbox()) as inbox, closing(Terminal()) as terminal:
+        try:
+            own_terminal = terminal if at_once and terminal.is_ours() else None
+            pid = _start(command, environment, own_terminal, inbox.ignored)
+        except OSError as error:
+            raise TicktreeError(f"cannot start {command[0]}: {error.strerror}") from None
+        job = _Job(pid, inbox, terminal, at_once)
+        _step_back()
+        try:
+            return job.until_end(chore, ended)
+        finally:
+            job.hand_back_terminal()
+
+
+def end_like(status: int) -> NoReturn:
+    """End this process as the program ended: with its exit status, or by the signal that killed it.
+
+    Args:
+        status: What `supervise` returned.
+
+    Raises:
+        SystemExit: Always, if no signal did it.
+    """
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        _leave_no_core()
+        with suppress(OSError):  # SIGKILL has no handler to reset.
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+        code = 128 - code  # As a shell would say it, should the signal not have killed us.
+    raise SystemExit(code)
+
+
+def _start(
+    command: Sequence[str], environment: Mapping[str, str], terminal: Terminal | None, ignored: Iterable[int]
+) -> int:
+    parent = os.getpid()
+    die_with_parent = _parent_death_signal()
+
+    def prepare() -> None:
+        os.setpgid(0, 0)
+        # Here and not in the parent, or the program could read from the terminal before it may.
+        if terminal is not None:
+            terminal.give(os.getpid())
+        # We catch them; a program is to find them as our parent left them, and may well catch them itself.
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+        die_with_parent()
+        if os.getppid() != parent:
+            os._exit(1)
+
+    # A signal that reaches the child before it has become the program is not lost: it still writes to our
+    # inbox, and we pass it on. All descriptors that were meant to be inherited are.
+    process = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=prepare)
+    process.returncode = 0  # We wait for it ourselves, and for its stops too; subprocess need not.
+    return process.pid
+
+
+def _parent_death_signal() -> Callable[[], None]:
+    """What a child calls to be taken along by our SIGKILL, which nobody can pass on; nothing but on Linux."""
+    try:
+        import ctypes
+
+        prctl = ctypes.CDLL(None).prctl
+        prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    except (ImportError, OSError, AttributeError):
+        return lambda: None
+    return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+
+
+def _keep_standard_streams_free() -> None:
+    """See that nothing of ours gets the number of a closed standard stream; the program finds it closed."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(fd)
+
+
+def _step_back() -> None:
+    """Leave the stage to the program."""
+    os.nice(SUPERVISOR)  # We share the cores with what is being measured.
+    # Whoever reads the program's output waits for its end, not for ours.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def _leave_no_core() -> None:
+    """The program's own core file is worth keeping, ours would overwrite it."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+class _Job:
+    """A started program: one process that leads its own process group."""
+
+    def __init__(self, pid: int, inbox: SignalInbox, terminal: Terminal, wants_terminal: bool) -> None:
+        self._pid = pid
+        self._inbox = inbox
+        self._terminal = terminal
+        self._wants_terminal = wants_terminal
+
+    def until_end(self, chore: Callable[[], float], ended: Callable[[resource.struct_rusage], None]) -> int:
+        due = 0.0
+        while True:
+            if time.monotonic() >= due:
+                due = chore() + time.monotonic()
+            for number in self._inbox.wait(max(0.0, due - time.monotonic())):
+                self._pass_on(number)
+            pid, status, used = os.wait4(self._pid, os.WNOHANG | os.WUNTRACED)
+            if pid and os.WIFSTOPPED(status):
+                self._stop_too(os.WSTOPSIG(status))
+            elif pid:
+                ended(used)
+                return status
+
+    def hand_back_terminal(self) -> None:
+        if self._terminal.holder() == self._pid:
+            self._terminal.give(os.getpgrp())
+
+    def _pass_on(self, number: int) -> None:
+        if number == signal.SIGCHLD:
+            return
+        if number == signal.SIGCONT:
+            self._go_on(self._wants_terminal)
+        # While our group has the terminal we hear the keyboard in the program's place, and the keyboard
+        # speaks to all of a group. Everything else was sent to one process.
+        elif number in _FROM_THE_TERMINAL and self._terminal.is_ours():
+            self._signal_group(number)
+        else:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self._pid, number)
+
+    def _stop_too(self, number: int) -> None:
+        """The program has stopped: stop too, so that our shell notices, and later see that it goes on."""
+        if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.is_ours():
+            # It wants the terminal that a pipeline left with our group.
+            self._go_on(with_terminal=True)
+            return
+        had_terminal = self._terminal.holder() == self._pid
+        if number == signal.SIGSTOP and not had_terminal:
+            return  # Somebody stopped this one process, and will continue this one.
+        self.hand_back_terminal()
+        # SIGSTOP would hold us even where no shell can continue us; SIGTSTP is then ignored by the kernel.
+        own = signal.SIGTSTP if number == signal.SIGSTOP else number
+        # The keyboard would have stopped our whole group, in which a script or make may be waiting for us.
+        # Where that is so, SIGTSTP would not have stopped the program without us either. For want of a
+        # terminal it stays stopped: continued, it would only ask again.
+        if self._stop(own, whole_group=had_terminal) or number == signal.SIGTSTP:
+            self._go_on(with_terminal=had_terminal)
+
+    def _stop(self, number: int, whole_group: bool) -> bool:
+        """Stop by a signal until somebody continues us; whether somebody did."""
+        # The others of the group may stop, and be continued with us, before we have stopped. A SIGCONT that
+        # comes once the signal is pending takes it away; one that came before is in the inbox.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+        before = signal.signal(number, signal.SIG_DFL)
+        os.kill(0 if whole_group else os.getpid(), number)
+        continued = self._inbox.take(signal.SIGCONT)
+        if continued:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(number, before)
+        return self._inbox.take(signal.SIGCONT) or continued
+
+    def _go_on(self, with_terminal: bool) -> None:
+        if with_terminal and self._terminal.is_ours():
+            self._terminal.give(self._pid)
+        self._signal_group(signal.SIGCONT)
+
+    def _signal_group(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, number)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from ticktree.files.owner import Owner, start_of
+
+
+def test_this_process_is_alive() -> None:
+    assert Owner.current().is_alive()
+
+
+def test_a_process_that_has_ended_is_dead() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    owner = Owner.current().beside(process.pid, start_of(process.pid))
+    assert owner.is_alive()
+    process.communicate(b"\n")
+    assert not owner.is_alive()
+
+
+def test_a_zombie_is_dead() -> None:
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+        os._exit(0)
+    owner = Owner.current().beside(pid, start_of(pid))
+    assert owner.is_alive()
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert not owner.is_alive()
+    os.waitpid(pid, 0)
+
+
+def test_a_process_that_got_the_pid_of_a_dead_one_is_not_taken_for_it() -> None:
+    me = Owner.current()
+    assert not me._replace(started=me.started - 1).is_alive()
+
+
+def test_a_process_of_another_boot_is_dead() -> None:
+    assert not Owner.current()._replace(boot_id="another").is_alive()
+
+
+def test_a_process_in_a_namespace_that_cannot_be_seen_is_taken_for_alive() -> None:
+    me = Owner.current()
+    assert me._replace(namespace=me.namespace + 1, pid=2**22 + 1).is_alive()
+
+
+def test_names_with_spaces_and_parentheses_do_not_confuse_the_start_time(tmp_path: object) -> None:
+    """The name of a process is in the middle of what the kernel says about it."""
+    code = (
+        "import sys\nopen('/proc/self/comm', 'w').write(') S 1 (x')\n"
+        "print('ready', flush=True)\nsys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as process:
+        before = start_of(process.pid)
+        process.stdout.readline()
+        assert start_of(process.pid) == before
+        process.stdin.close()
+
+
+def test_start_times_differ_between_processes_started_one_after_the_other() -> None:
+    first = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    time.sleep(0.05)  # The kernel counts hundredths of a second.
+    second = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert start_of(first.pid) < start_of(second.pid)
+    for process in (first, second):
+        process.communicate(b"\n")

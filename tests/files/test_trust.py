@@ -1,0 +1,308 @@
+"""Whose word is taken: paths from the environment and from run.json, and two users on one machine."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ticktree.cli.checks import memory
+from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
+from ticktree.files.trust import require_base, require_own
+from ticktree.run.directory import RunDirectory
+from ticktree.run.memory import all_memory, create_memory, other_root, require_memory
+
+TWO_USERS = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")
+NOBODY = 65534
+
+
+@pytest.fixture
+def shared():
+    """A directory that every user can reach and write to, like /tmp: those of pytest are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o1777)
+        yield place
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    (tmp_path / "shm").mkdir()
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
+    return RunDirectory.create("x", tmp_path / "runs")
+
+
+def as_nobody(act):
+    """Does something as another user, in a process of its own."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            act()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+# The interpreter may lie where the other user cannot read: all is imported before we become him.
+BECOME = """
+import codecs, importlib, os, pkgutil, subprocess, tempfile, numpy, ticktree
+for module in pkgutil.walk_packages(ticktree.__path__, "ticktree."):
+    if module.name.split(".")[1] in ("recorder", "run", "profile", "session"):
+        importlib.import_module(module.name)
+codecs.lookup("ascii"), codecs.lookup("idna")
+os.setgroups([]), os.setgid({user}), os.setuid({user})
+"""
+
+
+def python(program, user=None, **variables):
+    become = "" if user is None else BECOME.format(user=user)
+    done = subprocess.run(
+        [sys.executable, "-c", become + textwrap.dedent(program)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        cwd=variables.get("CWD"),
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def armed(path, user=None, **variables):
+    """A program that is told in the environment to record into the run kept in a path."""
+    # Said in the program itself: where ticktree is installed, an interpreter told at its start is armed at once.
+    program = f"""
+        import os
+        os.environ["TICKTREE_RUN"] = {str(path)!r}
+        from ticktree import session
+        session.arm()
+        import ticktree
+        with ticktree.section("x"): pass
+        print("program")
+    """
+    done = python(program, user, **variables)
+    assert done.stdout == "program\n"
+    return done.stderr
+
+
+def test_a_run_of_ours_is_joined(run):
+    assert armed(run.path) == ""
+    assert run.profile().root.at("x").count == 1
+    (file,) = run.memory_files()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_run_of_ours_is_joined_by_way_of_a_link_of_ours(run, tmp_path):
+    (tmp_path / "link").symlink_to(run.path.parent)
+    assert armed(tmp_path / "link" / run.path.name) == ""
+    assert len(run.memory_files()) == 1
+
+
+def test_a_run_that_is_over_is_not_joined_and_nothing_is_said(run):
+    run.finish()
+    assert armed(run.path) == ""
+
+
+@TWO_USERS
+def test_a_run_of_another_user_is_not_joined_and_that_is_said_once(run):
+    for path in (run.path, run.path / "run.json"):
+        os.chown(path, NOBODY, NOBODY)
+        said = armed(run.path)
+        assert said.count("\n") == 1
+        assert "belongs to another user" in said
+        assert run.memory_files() == []
+        os.chown(path, 0, 0)
+    assert armed(run.path) == ""
+
+
+@TWO_USERS
+def test_another_user_cannot_be_made_to_record_into_our_run(run, shared):
+    said = armed(run.path, user=NOBODY)
+    assert said.count("\n") == 1
+    assert "another user" in said or "cannot be read" in said
+    assert run.memory_files() == []
+
+
+@TWO_USERS
+def test_a_link_that_another_user_planted_is_not_followed(run, shared):
+    as_nobody(lambda: (shared / "link").symlink_to(run.path))
+    said = armed(shared / "link")
+    assert said.count("\n") == 1
+    assert "is a link of another user's; it is not followed" in said
+    as_nobody(lambda: (shared / "folder").symlink_to(run.path.parent))
+    assert "not followed" in armed(shared / "folder" / run.path.name)
+    assert run.memory_files() == []
+
+
+@pytest.mark.parametrize("where", ["elsewhere", "ticktree-{uid}/elsewhere"])
+def test_a_run_whose_memory_is_not_a_place_of_ours_is_not_joined(run, tmp_path, where):
+    """A run.json may name any directory as its memory."""
+    place = tmp_path / "base" / where.format(uid=os.geteuid())
+    place.mkdir(parents=True)
+    run.manifest = run.manifest._replace(memory=str(place))
+    run._write_manifest()
+    said = armed(run.path)
+    assert said.count("\n") == 1
+    assert "cannot record" in said
+    assert not list(place.glob("*.tt"))
+
+
+def test_a_run_that_every_user_can_change_is_joined_only_if_its_memory_knows_it(run):
+    """So it seems of every directory on file systems without users."""
+    run.path.chmod(0o777)
+    assert armed(run.path) == ""
+    other = RunDirectory.create("other", run.path.parent)
+    (run.path / "run.json").write_bytes((other.path / "run.json").read_bytes())
+    assert "can be changed by every user" in armed(run.path)
+    assert other.memory_files() == []
+
+
+@TWO_USERS
+def test_a_memory_directory_of_another_user_is_refused_and_the_program_goes_on(shared, tmp_path):
+    as_nobody(lambda: (shared / "theirs").mkdir(mode=0o777))
+    said = python(
+        "import ticktree; ticktree.enable(quiet=True); print('program')",
+        TICKTREE_MEMORY_DIR=str(shared / "theirs"),
+        CWD=str(tmp_path),
+    )
+    assert said.stdout == "program\n"
+    assert said.stderr.count("\n") == 1
+    assert "belongs to another user" in said.stderr
+    assert list((shared / "theirs").iterdir()) == []
+
+
+@TWO_USERS
+@pytest.mark.parametrize("what", ["directory", "link", "file"])
+def test_what_another_user_made_in_our_name_is_left_alone_and_another_name_is_found(
+    shared, monkeypatch, tmp_path, what
+):
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared))
+    squatted = shared / "ticktree-0"
+    make = {
+        "directory": lambda: squatted.mkdir(mode=0o777),
+        "link": lambda: squatted.symlink_to(tmp_path),
+        "file": lambda: squatted.write_text("theirs"),
+    }
+    as_nobody(make[what])
+    directory = create_memory("x")
+    assert re.fullmatch("ticktree-0-[0-9a-f]{8}", directory.parent.name)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (directory, directory.parent)] == [0o700, 0o700]
+    require_memory(directory)
+    as_nobody(lambda: (shared / "ticktree-0-00000000").mkdir())
+    assert create_memory("y").parent == directory.parent, "the next run takes the same"
+    assert {path.name for path in all_memory()} >= {"x", "y"}
+    assert "not a directory that only this user can enter" in (other_root(directory) or "")
+
+
+@TWO_USERS
+def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable(
+    shared, tmp_path, monkeypatch
+):
+    as_nobody(lambda: (shared / "ticktree-0").mkdir(mode=0o777))
+    (tmp_path / "p.py").write_text(
+        "import sys, ticktree\nif sys.argv[1:]: ticktree.enable(quiet=True)\n"
+        "with ticktree.section('x'): pass\nprint('program')\nsys.exit(3)"
+    )
+    for command in (["-m", "ticktree", "run", "--quiet", "p.py"], ["p.py", "enable"]):
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env={**os.environ, "TICKTREE_MEMORY_DIR": str(shared)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert (done.returncode, done.stdout) == (3, "program\n")
+        assert done.stderr.count("\n") == 1
+        assert "memory files go to" in done.stderr
+        assert RunDirectory.newest(tmp_path / "ticktree-runs").profile().root.at("x").count == 1
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared))
+    assert any("memory files go to one of another name" in line for line in memory.check())
+    assert list((shared / "ticktree-0").iterdir()) == []
+
+
+@TWO_USERS
+def test_two_users_share_a_machine_and_see_nothing_of_each_other(shared, tmp_path):
+    """Both record into one tmpfs; neither reads, folds, finishes or sweeps what is the other's."""
+    program = """
+        import os, ticktree
+        ticktree.enable(quiet=True)
+        with ticktree.section("mine"): pass
+        os._exit(0)
+    """
+    for user in (NOBODY, 0):
+        (shared / str(user)).mkdir()
+        os.chown(shared / str(user), user, user)
+        done = python(program, user, TICKTREE_MEMORY_DIR=str(shared), CWD=str(shared / str(user)))
+        assert done.stderr == ""
+    theirs = shared / f"ticktree-{NOBODY}"
+    before = sorted(path.name for path in theirs.rglob("*"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in theirs.rglob("*.tt")] == [0o600]
+    sweep = "from ticktree.run.abandoned import finish_abandoned; print(len(finish_abandoned()))"
+    assert python(sweep, 0, TICKTREE_MEMORY_DIR=str(shared)).stdout.strip() != "0"
+    assert sorted(path.name for path in theirs.rglob("*")) == before
+    assert list((shared / "ticktree-0").iterdir()) == []
+    python(sweep, NOBODY, TICKTREE_MEMORY_DIR=str(shared))
+    assert list(theirs.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"), [(0o777, "can be changed by every user"), (None, "there is no such directory")]
+)
+def test_a_place_in_which_others_could_put_theirs_is_refused(tmp_path, mode, why):
+    place = tmp_path / "place"
+    if mode is not None:
+        place.mkdir()
+        place.chmod(mode)
+    with pytest.raises(TicktreeError, match=why):
+        require_base(place)
+
+
+def test_the_systems_own_places_are_taken(tmp_path):
+    for place in (Path("/tmp"), tmp_path):
+        require_base(place)
+
+
+def test_links_in_a_circle_are_one_clear_line(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(TicktreeError, match="through too many links"):
+        require_own(tmp_path / "a" / "x")
+
+
+def test_links_lead_where_the_system_says(tmp_path):
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real/deep")
+    (tmp_path / "up").symlink_to("link/../..")
+    require_own(tmp_path / "up" / "link" / ".." / "deep")
+    require_own(tmp_path / "missing" / "file")
+
+
+def test_nothing_is_written_through_a_link_in_the_way(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f".profile.json.{os.getpid()}.tmp").symlink_to(victim)
+    write_atomically(tmp_path / "profile.json", b"new")
+    (tmp_path / "folded.json").symlink_to(victim)
+    write_atomically(tmp_path / "folded.json", b"new", follow=False)
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "folded.json").is_symlink()
+
+
+def test_the_user_who_is_nobody_is_there():
+    if os.geteuid() == 0:
+        assert pwd.getpwuid(NOBODY).pw_uid == NOBODY

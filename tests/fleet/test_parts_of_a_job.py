@@ -1,0 +1,100 @@
+"""Parts of a job merge in any order and grouping, and travel between processes."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from functools import reduce
+from itertools import permutations
+
+import pytest
+
+from ticktree.fleet.merging import one_process
+from ticktree.fleet.merging.engines import ENGINES, engine
+from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Writer
+from ticktree.run.merging.job import Job
+from ticktree.run.merging.part import Part, joined, part_of
+
+
+def profile_of(run, took_ns, program="train.py"):
+    writer = Writer(id="7-9/16", run=run, process_name="train", is_main=True, started_ns=0, last_ns=took_ns)
+    node = Node(
+        name="update",
+        own_ns=took_ns,
+        steady=Stats.of([took_ns]),
+        per_run={run: (1, took_ns)},
+        by_writer={writer.id: Share(1, took_ns, took_ns)},
+    )
+    root = Node(name="root", children={"update": node}, by_writer={writer.id: Share(0, took_ns, 0)})
+    metadata = {"host": frozenset({f"host of {run}"}), "command": frozenset({f"here/{program} --rank {run}"})}
+    return Profile(root=root, writers={writer.id: writer}, metadata=metadata)
+
+
+@pytest.fixture
+def sources(tmp_path):
+    paths = [tmp_path / f"{run}.json" for run in ("a", "b", "c")]
+    for number, path in enumerate(paths):
+        path.write_text(profile_of(path.stem, 10 + number).to_json())
+    (tmp_path / "bad.json").write_text("{")
+    return [*paths, tmp_path / "bad.json", tmp_path / "a.json"]
+
+
+def test_parts_combine_in_any_order_and_grouping(sources):
+    job = Job("job-1")
+    parts = [part_of(source, job) for source in sources]
+    whole = joined(parts)
+    whole.profile.check()
+    for order in permutations(parts):
+        assert joined(order) == whole
+        assert reduce(lambda one, other: joined([one, other]), order) == whole
+        assert joined([joined(order[:2]), joined(order[2:])]) == whole
+
+
+def test_nothing_joined_is_the_identity(sources):
+    part = part_of(sources[0], Job("job-1"))
+    assert joined([]) == Part()
+    assert joined([Part(), part, Part()]) == part
+
+
+def test_a_run_met_twice_and_a_file_that_cannot_be_read_are_told_of(sources):
+    whole = one_process.reduce(sources, Job("job-1"))
+    assert whole.again == {(str(sources[0]), str(sources[0]))}
+    assert [source for source, _ in whole.failed] == [str(sources[3])]
+    assert whole.programs == {"train.py": 4}
+
+
+def test_runs_of_one_job_are_one_run_and_their_processes_are_told_apart(sources):
+    whole = one_process.reduce(sources[:3], Job("job-1")).profile
+    assert {writer.run for writer in whole.writers.values()} == {"job-1"}
+    assert whole.root.at("update").per_run == {"job-1": (3, 33)}
+    assert sorted(writer.host for writer in whole.writers.values()) == [f"host of {run}" for run in "abc"]
+
+
+def test_a_part_travels_however_deep_its_tree_is():
+    node = Node(name="leaf", own_ns=1)
+    for depth in range(MAX_DEPTH - 1):
+        node = Node(name=f"n{depth}", children={node.key: node})
+    part = Part(profile=Profile(root=Node(name="root", children={node.key: node})), sources=1)
+    assert pickle.loads(pickle.dumps(part)) == part
+
+
+def test_a_job_is_called_the_same_whatever_the_order(sources):
+    assert Job.of(sources) == Job.of(sources[::-1])
+    assert Job.of(sources) != Job.of(sources[:2])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "process" else pytest.mark.slow) for name in sorted(ENGINES)],
+)
+def test_every_engine_gives_what_one_process_gives(name, sources):
+    if name != "process":
+        pytest.importorskip(name)
+    job = Job("job-1")
+    assert engine(name).reduce(sources, job) == one_process.reduce(sources, job)
+
+
+def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):
+    path = tmp_path / "unsaid.json"
+    path.write_text(replace(profile_of("d", 5), metadata={}).to_json())
+    assert part_of(path, Job("job-1")).programs == {}

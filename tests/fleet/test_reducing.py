@@ -1,0 +1,45 @@
+"""Merging on a Ray cluster: a tree of tasks gives what one process gives."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ticktree.errors import TicktreeError
+from ticktree.fleet.merging import on_ray, one_process
+from ticktree.profile import Node, Profile, Stats
+from ticktree.run.merging.job import Job
+
+
+def write(folder, number):
+    step = Node(name="step", own_ns=number, steady=Stats.of([number]), per_run={f"run-{number}": (1, number)})
+    path = folder / f"{number}.json"
+    path.write_text(Profile(root=Node(name="root", children={"step": step})).to_json())
+    return path
+
+
+def test_without_ray_it_is_said_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(TicktreeError, match=r"ticktree\[ray\]"):
+        on_ray.reduce([write(tmp_path, 1)], Job("job"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_path):
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    paths = [write(tmp_path, number) for number in range(1, 2 * on_ray.FAN_IN + 4)]
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text("{")
+    sources = [*paths, damaged, paths[0]]
+    job = Job("job", keeps_writers=False)
+    found = on_ray.reduce(sources, job)
+    assert not ray.is_initialized(), "what was started for it is stopped"
+    assert found == one_process.reduce(sources, job)
+    assert found.sources == len(paths) + 1
+    assert len(found.failed) == 1
+    assert len(found.again) == 1

@@ -1,0 +1,24 @@
+"""A process that remembers runs until it is killed, and says of each when it is remembered."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ticktree.history import Store
+from ticktree.profile.remembered import Measure, Remembered
+
+PATHS = 200
+
+
+def invented(name: str) -> Remembered:
+    measures = {f"train/part {at}": Measure(at + 1, 1000, 1, 2, 3, 4, 0.5, False) for at in range(PATHS)}
+    return Remembered(name, name, 1, {"command": "train.py"}, measures)
+
+
+if __name__ == "__main__":
+    store = Store(Path(sys.argv[1]), patience_s=100)
+    for number in range(int(sys.argv[3])):
+        run_id = f"{sys.argv[2]}-{number}"
+        store.add([invented(run_id)])
+        print(run_id, flush=True)

@@ -1,0 +1,215 @@
+"""What a machine can do: its fingerprint, what is kept of it, what can be reckoned, and what a run carries of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ticktree.machine.ceilings import kept, processor, reckoned
+from ticktree.machine.ceilings.carried import ceiling_facts
+from ticktree.machine.ceilings.fingerprint import digest, fingerprint
+from ticktree.machine.ceilings.kept import Kept, NotUsableError
+from ticktree.run.facts import describe_program
+
+MEASURED = {
+    "memcpy_bytes_per_s": 10.2e9,
+    "flops_per_s_thread": 1e14,
+    "flops_per_s": 2e14,
+    "clock_read_ns": 41.537,
+}
+
+CPUINFO = """processor\t: 0
+model name\t: Some CPU @ 3 GHz
+flags\t\t: fpu sse2 avx avx2 fma
+processor\t: 1
+model name\t: Another
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "ticktree"
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of which 1e14 operations a second may be true."""
+    monkeypatch.setattr(reckoned, "flops_per_s", lambda: 10**15)
+
+
+def test_a_fingerprint_is_the_same_each_time_and_without_the_hosts_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = fingerprint()
+    monkeypatch.setattr("platform.node", lambda: "elsewhere")
+    assert fingerprint() == before
+    assert digest(fingerprint()) == digest(before)
+    assert "host" not in before
+
+
+@pytest.mark.parametrize(("of", "value"), [("usable_cores", 77), ("model", "Z80"), ("memory_bytes", 1 << 45)])
+def test_another_processor_another_number_of_cores_or_more_memory_is_another_machine(
+    monkeypatch: pytest.MonkeyPatch, of: str, value: object
+) -> None:
+    before = digest(fingerprint())
+    monkeypatch.setattr(processor, of, lambda: value)
+    assert digest(fingerprint()) != before
+
+
+def test_the_processor_is_read_from_what_linux_says(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(CPUINFO)
+    assert processor.model(tmp_path / "cpuinfo") == "Some CPU @ 3 GHz"
+    assert processor.flags(tmp_path / "cpuinfo") == {"fpu", "sse2", "avx", "avx2", "fma"}
+    assert processor.flags(tmp_path / "nothing") == frozenset()
+    for index, size in enumerate(["32K\n", "1M\n", "nonsense", ""]):
+        (tmp_path / f"index{index}").mkdir()
+        (tmp_path / f"index{index}" / "size").write_text(size)
+    assert processor.largest_cache_bytes(tmp_path) == 1 << 20
+    assert processor.largest_cache_bytes(tmp_path / "nothing") is None
+    (tmp_path / "gpus" / "0000:01:00.0").mkdir(parents=True)
+    assert (processor.gpus(tmp_path / "gpus"), processor.gpus(tmp_path / "nothing")) == (1, 0)
+
+
+def test_what_is_kept_of_a_machine_is_found_again(cache: Path) -> None:
+    machine = fingerprint()
+    assert kept.load(machine) is None
+    path = kept.save(machine, Kept(MEASURED, 1000.0, 2))
+    assert path.parent == cache
+    assert kept.load(machine) == Kept(MEASURED, 1000.0, 2)
+    assert list(cache.iterdir()) == [path], "no temporary file is left"
+
+
+def test_measured_again_the_best_of_both_is_kept() -> None:
+    first = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0}, 10.0)
+    second = Kept({"flops_per_s": 4.0, "clock_read_ns": 60.0, "b": 2.0}, 20.0)
+    both = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
+    assert first + second == both
+    assert second + first == both
+
+
+DAMAGED = {
+    "not JSON": "{",
+    "no object": "[]",
+    "nothing": "",
+    "another schema": json.dumps({"schema": "ticktree-ceilings/9"}),
+    "no ceilings": json.dumps(
+        {"schema": kept.SCHEMA, "ceilings": {}, "measured_wall_s": 1, "measurements": 1}
+    ),
+    "deep": "[" * 100_000,
+    **{
+        f"a ceiling of {value!r}": json.dumps(
+            {"schema": kept.SCHEMA, "ceilings": {"x": value}, "measured_wall_s": 1, "measurements": 1}
+        )
+        for value in (0, -1, "1", True, None, float("inf"), float("nan"))
+    },
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_named_and_a_run_goes_on_without(text: str) -> None:
+    machine = fingerprint()
+    path = kept.save(machine, Kept(MEASURED, 1000.0))
+    path.write_text(text)
+    with pytest.raises(NotUsableError, match="is damaged"):
+        kept.load(machine)
+    assert "ceiling.memcpy_bytes_per_s" not in dict(ceiling_facts())
+
+
+def test_a_file_that_is_no_text_is_named() -> None:
+    machine = fingerprint()
+    kept.save(machine, Kept(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
+    with pytest.raises(NotUsableError, match="is damaged: it is not JSON"):
+        kept.load(machine)
+
+
+def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
+    machine, other = fingerprint(), {**fingerprint(), "cpu": "Z80"}
+    theirs = kept.save(other, Kept(MEASURED, 1000.0))
+    assert kept.load(machine) is None
+    assert kept.of_others(machine) == 1
+    theirs.rename(kept.path_for(machine))
+    with pytest.raises(NotUsableError, match="of another machine"):
+        kept.load(machine)
+    assert dict(ceiling_facts())["ceiling.source"] == "reckoned"
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(NotUsableError, match="cannot be kept in") as raised:
+        kept.save(fingerprint(), Kept(MEASURED, 1000.0))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_cache_that_is_no_absolute_path_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert kept.folder() == tmp_path / ".cache" / "ticktree"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "flags", "per_core"),
+    [
+        ("x86_64", {"avx512f", "avx2", "fma", "avx"}, 96),
+        ("x86_64", {"avx2", "fma", "avx"}, 48),
+        ("x86_64", {"avx"}, 16),
+        ("x86_64", {"sse2"}, 8),
+        ("x86_64", set(), 96),
+        ("aarch64", {"asimd"}, 48),
+        ("aarch64", {"asimd", "sve"}, 64),
+        ("arm64", set(), 512),
+    ],
+)
+def test_the_bound_follows_from_the_widest_instructions(
+    architecture: str, flags: set[str], per_core: int
+) -> None:
+    assert reckoned.flops_per_s(architecture, frozenset(flags), 3) == 3 * per_core * 6_500_000_000
+
+
+def test_of_a_processor_that_is_not_known_nothing_is_reckoned() -> None:
+    assert reckoned.flops_per_s("riscv64", frozenset({"v"}), 3) is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "factor"), [({"avx2"}, 1), ({"avx512_bf16"}, 2), ({"amx_tile", "avx512_bf16"}, 16), (set(), 16)]
+)
+def test_narrower_formats_are_faster_where_there_are_instructions_for_them(
+    flags: set[str], factor: int
+) -> None:
+    assert reckoned.low_precision_factor(frozenset(flags)) == factor
+
+
+def test_a_run_carries_what_was_measured_of_its_machine(wide: None) -> None:
+    kept.save(fingerprint(), Kept(MEASURED, 1000.0))
+    facts = describe_program(["train.py"])
+    assert facts["ceiling.source"] == "measured"
+    assert facts["ceiling.memcpy_bytes_per_s"] == 10_200_000_000
+    assert facts["ceiling.flops_per_s"] == 2 * 10**14
+    assert facts["ceiling.clock_read_ns"] == 41.54
+
+
+def test_a_run_on_a_machine_that_was_not_measured_carries_what_can_be_reckoned(wide: None) -> None:
+    facts = {
+        key: value for key, value in describe_program(["train.py"]).items() if key.startswith("ceiling.")
+    }
+    factor = facts.pop("ceiling.low_precision_factor")
+    assert factor >= 1
+    assert facts == {"ceiling.source": "reckoned", "ceiling.flops_per_s": 10**15}
+
+
+def test_a_library_that_multiplies_far_too_slowly_says_nothing_of_the_machine(wide: None) -> None:
+    kept.save(fingerprint(), Kept({**MEASURED, "flops_per_s": 2e9, "flops_per_s_thread": 1e9}, 1000.0))
+    facts = dict(ceiling_facts())
+    assert (facts["ceiling.source"], facts["ceiling.flops_per_s"]) == ("reckoned", 10**15)
+    assert "ceiling.flops_per_s_thread" not in facts
+    assert facts["ceiling.memcpy_bytes_per_s"] == 10_200_000_000
+
+
+def test_where_nothing_is_known_a_run_carries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reckoned, "flops_per_s", lambda: None)
+    assert dict(ceiling_facts()) == {}

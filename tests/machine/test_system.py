@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from invented_system import SUPERVISOR, TICKS_PER_SECOND, InventedSystem
+
+from ticktree.machine.reading import Core, Thread
+from ticktree.machine.system import System
+
+TICK_NS = 1_000_000_000 // TICKS_PER_SECOND
+
+
+@pytest.fixture
+def invented(tmp_path):
+    return InventedSystem(tmp_path)
+
+
+@pytest.fixture
+def system(invented):
+    return System(str(invented.proc), str(invented.sys), SUPERVISOR, {0, 1}, TICKS_PER_SECOND)
+
+
+def test_the_run_is_the_supervisors_children_and_theirs(invented, system):
+    invented.process(SUPERVISOR, 1, 1000)
+    invented.process(60, SUPERVISOR, 40)
+    invented.process(61, 60, 8)
+    invented.process(70, 1, 4000)
+    assert system.read().used_ns == 48 * TICK_NS
+
+
+def test_a_process_whose_parent_has_ended_is_the_runs_by_the_programs_group(invented, system):
+    invented.process(60, SUPERVISOR, 40)
+    invented.process(65, 1, 8, group=60)
+    assert system.read().used_ns == 48 * TICK_NS
+
+
+def test_a_process_that_was_once_the_runs_stays_so_when_its_parent_ends(invented, system):
+    invented.process(60, SUPERVISOR, 40)
+    invented.process(61, 60, 8, group=61)
+    system.read()
+    invented.end(60)
+    invented.process(61, 1, 12, group=61)
+    assert system.read().used_ns == 12 * TICK_NS
+
+
+def test_a_child_with_a_lower_number_than_its_parent_is_found(invented, system):
+    invented.process(900, SUPERVISOR, 40)
+    invented.process(30, 900, 8, group=30)
+    assert system.read().used_ns == 48 * TICK_NS
+
+
+def test_another_process_with_the_number_of_one_that_ended_is_not_the_runs(invented, system):
+    invented.process(60, SUPERVISOR, 40)
+    invented.process(61, 60, 8, group=61)
+    system.read()
+    invented.process(61, 1, 4000, group=61, started=2000)
+    assert system.read().used_ns == 40 * TICK_NS
+
+
+def test_a_name_with_spaces_and_parentheses_is_read_past(invented, system):
+    invented.process(60, SUPERVISOR, 40, name="a) R 1 (b")
+    assert system.read().used_ns == 40 * TICK_NS
+
+
+def test_every_thread_says_how_long_it_ran_and_waited(invented, system):
+    invented.process(60, SUPERVISOR)
+    invented.thread(60, 60, 1000, 200)
+    invented.thread(60, 62, 500, 700)
+    assert system.read().threads == {(60, 60): Thread(1000, 200), (60, 62): Thread(500, 700)}
+
+
+def test_only_cores_that_the_run_may_use_count(invented, system):
+    invented.cores((100, 50, 3), (10, 140, 0), (77, 77, 0))
+    assert system.read().cores == {0: Core(153, 50, 3), 1: Core(150, 140, 0)}
+
+
+def test_frequencies_are_in_megahertz_and_slow_downs_are_counted_once_a_package(invented, system):
+    for number in (0, 1):
+        invented.core(number, "cpufreq/scaling_cur_freq", 2_400_000 + number)
+        invented.core(number, "thermal_throttle/core_throttle_count", 2)
+        invented.core(number, "thermal_throttle/package_throttle_count", 5)
+    reading = system.read()
+    assert reading.mhz == {0: 2400.0, 1: 2400.001}
+    assert reading.throttles == 2 + 2 + 5
+
+
+def test_where_the_system_tells_nothing_there_is_nothing(tmp_path):
+    reading = System(str(tmp_path / "none"), str(tmp_path / "none"), SUPERVISOR, {0}, TICKS_PER_SECOND).read()
+    assert (reading.used_ns, reading.cores, reading.threads) == (None, {}, {})
+    assert (reading.mhz, reading.throttles) == ({}, None)
+
+
+@pytest.mark.parametrize("text", ["", "12 (x", "12 (x) R a b", "\x00\xff" * 50])
+def test_what_cannot_be_understood_is_passed_over(invented, system, text):
+    invented.process(60, SUPERVISOR, 40)
+    (invented.proc / "60" / "stat").write_text(text)
+    (invented.proc / "stat").write_text("cpu0 x y\ncpu1 1\n" + text)
+    invented.core(0, "cpufreq/scaling_cur_freq", "<unknown>")
+    reading = system.read()
+    assert (reading.used_ns, reading.cores, reading.mhz) == (None, {}, {})
+
+
+def test_at_the_end_the_programs_account_is_the_systems_word(invented, system):
+    invented.cores((100, 50, 3), (10, 140, 0))
+    reading = system.read_at_end(123)
+    assert (reading.used_ns, reading.threads, set(reading.cores)) == (123, {}, {0, 1})
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no /proc here")
+def test_this_system_is_read_too():
+    reading = System(supervisor=os.getppid()).read()
+    assert reading.used_ns is not None
+    assert any(process == os.getpid() for process, _ in reading.threads)
+    assert reading.cores

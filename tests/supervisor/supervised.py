@@ -1,0 +1,13 @@
+"""The two ways to start a command that the tests compare."""
+
+from __future__ import annotations
+
+import sys
+
+PLAIN: list[str] = []
+SUPERVISED = [
+    sys.executable,
+    "-c",
+    "import os, sys; from ticktree.supervisor.supervisor import end_like, supervise\n"
+    "end_like(supervise(sys.argv[1:], os.environ))",
+]
