@@ -94,7 +94,7 @@ TURNING = (
     Turning("an update of visual_sac", "visual_sac", ("cv2", "gymnasium", "pygame", "torch"), 150),
 )
 PLAIN = (sys.executable,)
-MARKED = (*TICKTREE, "--no-auto")
+MARKED = (*TICKTREE, "--no-instrument")
 PROGRAMS = (
     Program("SAC in one file", ("gymnasium", "torch"), (str(UNMODIFIED / "sac.py"), "{}"), (60, 1060), PLAIN),
     Program(

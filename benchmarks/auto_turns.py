@@ -33,7 +33,7 @@ from ticktree.compat.profiling import get_profiler
 ROOT = Path(__file__).parents[1]
 
 # What programs mark themselves with.
-MARKS = ("section", "timed", "stage", "loop", "tick", "record", "gauge", "signal", "unblocked_by")
+MARKS = ("section", "timed", "stage", "loop", "tick", "record_duration", "gauge", "wakes", "woken_by")
 
 
 class Stepping(NamedTuple):

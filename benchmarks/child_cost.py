@@ -132,10 +132,10 @@ def below(turns: int, between: Between) -> Scenario:
             "stamped": stamped(turns, between, ticktree.section),
         }
         root = ticktree.snapshot().root
-        own_ns = {name: (root.at(name).own_ns - ns) / turns for name, ns in left_out_ns.items()}
-        before = own_ns["parent"] - own_ns["bare"]
+        self_ns = {name: (root.at(name).self_ns - ns) / turns for name, ns in left_out_ns.items()}
+        before = self_ns["parent"] - self_ns["bare"]
         estimate = estimated_ns(root.at("parent"), root.at("bare"), turns)
-        return [Unseen(before - estimate, before, own_ns["stamped"] - own_ns["bare"])]
+        return [Unseen(before - estimate, before, self_ns["stamped"] - self_ns["bare"])]
 
     return scenario
 
@@ -149,7 +149,7 @@ def deep() -> list[Unseen]:
     pairs = [("parent", "bare"), ("parent/a", "parent/a/b/c"), ("parent/a/b", "parent/a/b/c")]
     results = []
     for parent, alone in ((root.at(path), root.at(other)) for path, other in pairs):
-        before = (parent.own_ns - alone.own_ns) / WARM_TURNS
+        before = (parent.self_ns - alone.self_ns) / WARM_TURNS
         results.append(Unseen(before - estimated_ns(parent, alone, WARM_TURNS), before))
     return results
 

@@ -1,7 +1,7 @@
 """How often `ticktree compare` is right on a real program, on this machine as noisy as it is.
 
 `noisy_loop.py` runs in processes of its own, in groups of three in random order: twice as it is, once with a section
-that truly does 5% more work. A trial takes ten of the groups, as `ticktree ab --pairs 10` would have run them. The
+that truly does 5% more work. A trial takes ten of the groups, as `ticktree bench --pairs 10` would have run them. The
 same data go to the peers: a Mann-Whitney test on single calls, and a difference of the means of more than the
 threshold.
 """

@@ -99,7 +99,7 @@ def profile(durations: Ticks, run: int) -> Profile:
     )
     node = Node(
         name="train",
-        own_ns=stats.sum_ns,
+        self_ns=stats.sum_ns,
         steady=stats,
         windows=windows,
         per_run={str(run): (stats.count, stats.sum_ns)},

@@ -55,7 +55,7 @@ def record_worker(path: Path, number: int, episodes: int) -> None:
             for phase in PHASES:
                 with recorder.section(phase):
                     for part in range(4):
-                        recorder.record(f"{phase} {part}", chance.lognormvariate(-7, 1))
+                        recorder.record_duration(f"{phase} {part}", chance.lognormvariate(-7, 1))
             recorder.gauge("reward", chance.random())
     recorder.disable()
 
@@ -78,7 +78,7 @@ def timers_of(node: Node) -> dict[str, Any]:
         "name": node.name,
         "total": node.total_ns / 1e9,
         "count": node.count,
-        "self": node.own_ns / 1e9,
+        "self": node.self_ns / 1e9,
         "children": {name: timers_of(child) for name, child in node.children.items()},
     }
 

@@ -61,7 +61,7 @@ def tree(nodes: int, rng: random.Random, run: str) -> Node:
             durations = [mine + other for mine, other in zip(durations, its, strict=True)]
         per_run = {run: (CALLS, sum(durations))}
         node = Node(
-            name=name, own_ns=sum(own), steady=Stats.of(durations), per_run=per_run, children=children
+            name=name, self_ns=sum(own), steady=Stats.of(durations), per_run=per_run, children=children
         )
         return node, durations
 

@@ -23,7 +23,7 @@ from harness.race import SEED
 from harness.report import Absent, Figure, Report, options, progress
 from harness.spread import Spread
 from ticktree.instrument import BUILT_IN, as_environment
-from ticktree.recorder import AUTO_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder import INSTRUMENT_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.run.directory import RunDirectory
 
 NOTHING = "python -c pass"
@@ -49,7 +49,7 @@ STARTS = {
     "import ticktree": Start("import ticktree"),
     "ticktree.instrument.install()": Start("import ticktree; ticktree.instrument.install()"),
     "a child in a run": Start(ARM, True, by_default()),
-    "a child in a run with --no-auto": Start(ARM, True),
+    "a child in a run with --no-instrument": Start(ARM, True),
 }
 # The first are profilers, and what they import to begin; the others are what programs import anyway.
 PEERS = ("cProfile", "viztracer", "yappi", "opentelemetry.sdk.trace", "asyncio", "numpy")
@@ -64,7 +64,7 @@ def environment(start: Start, run: RunDirectory) -> Mapping[str, str]:
         return plain
     owner = run.manifest.owner
     parent = f"{owner.pid}-{owner.started}-1:0"
-    return plain | {RUN_VARIABLE: str(run.path), PARENT_VARIABLE: parent, AUTO_VARIABLE: start.auto}
+    return plain | {RUN_VARIABLE: str(run.path), PARENT_VARIABLE: parent, INSTRUMENT_VARIABLE: start.auto}
 
 
 def cpu_ms(program: str, environment: Mapping[str, str]) -> float:

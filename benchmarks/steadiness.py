@@ -82,7 +82,7 @@ def node_of(ticks: Ticks) -> Node:
         totals[end] += tick
     every = ticks.astype(np.int64).tolist()
     return Node(
-        name="loop", own_ns=sum(every), steady=Stats.of(every), windows=Windows(width_ns, counts, totals)
+        name="loop", self_ns=sum(every), steady=Stats.of(every), windows=Windows(width_ns, counts, totals)
     )
 
 

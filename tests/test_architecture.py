@@ -46,7 +46,17 @@ MAY_IMPORT = {
         "publishing",
         "configuration",
     },
-    "testing": {"files", "recorder", "run", "loading", "profile", "analysis", "outputs", "session", "configuration"},
+    "testing": {
+        "files",
+        "recorder",
+        "run",
+        "loading",
+        "profile",
+        "analysis",
+        "outputs",
+        "session",
+        "configuration",
+    },
     "__main__": {"cli"},
     "__init__": {"session", "profile", "loading", "run", "instrument"},
 }

@@ -48,8 +48,8 @@ def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
     (cost,) = profile.metadata["section_cost_ns"]
     assert cost > 0
     outer, inner = profile.root.at("outer"), profile.root.at("outer/inner")
-    assert 0 < outer.recorder_ns <= outer.own_ns
-    assert 0 <= inner.recorder_ns <= inner.own_ns
+    assert 0 < outer.recorder_ns <= outer.self_ns
+    assert 0 <= inner.recorder_ns <= inner.self_ns
 
 
 def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_session):

@@ -17,7 +17,7 @@ export function boxesOf(tree: Tree): Boxes {
   const start = new Float64Array(count);
   for (let index = count - 1; index >= 0; index -= 1) {
     const place = tree.places[index]!;
-    size[index]! += Math.max(0, place.node.unaccounted_ns);
+    size[index]! += Math.max(0, place.node.self_ns);
     if (place.parent >= 0) size[place.parent]! += size[index]!;
   }
   for (let index = 0; index < count; index += 1) {

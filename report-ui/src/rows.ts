@@ -48,7 +48,7 @@ export function rowsOf(tree: Tree, facts: Facts, wishes: Asked): Row[] {
   // A stack, as the tree may be deeper than functions may call each other; its top is the next line.
   const waiting: Row[] = below(tree, 0, asked, wanted, outlived);
   const root = tree.places[0]!.node;
-  if (!root.unaccounted_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind === "section"));
+  if (!root.self_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind === "section"));
   waiting.reverse();
   if (facts.itself.total_ns && facts.itself.calls && !wanted) waiting.unshift(itself(facts, root.total_ns));
   for (let row = waiting.pop(); row; row = waiting.pop()) {
@@ -160,7 +160,7 @@ function holds(wanted: Set<number>, index: number, end: number): boolean {
 
 function unaccounted(tree: Tree, index: number, asked: Looked): Row {
   const { node, depth } = tree.places[index]!;
-  const totalNs = node.unaccounted_ns - node.recorder_ns;
+  const totalNs = node.self_ns - node.recorder_ns;
   return {
     kind: "unaccounted",
     key: `own ${index}`,

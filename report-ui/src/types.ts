@@ -31,7 +31,7 @@ export interface TreeNode extends Stats {
   name: string;
   path: string;
   total_ns: number;
-  unaccounted_ns: number;
+  self_ns: number;
   concurrent_ns: number;
   recorder_ns: number;
   wait: boolean;
@@ -96,7 +96,7 @@ export interface Section {
   path: string;
   kind: "work" | "wait" | "slack" | "loop" | "beside";
   category: string | null;
-  own_ns: number;
+  self_ns: number;
   share: number;
   call_ns: number | null;
   calls: number;
@@ -117,7 +117,7 @@ export interface Frame {
 
 export interface CategoryShares {
   loop: string | null;
-  categories: { name: string; own_ns: number; share: number; sections: number }[];
+  categories: { name: string; self_ns: number; share: number; sections: number }[];
 }
 
 export interface Writer {

@@ -2,14 +2,14 @@ import type { TreeNode } from "../src/types";
 import { type Tree, treeOf } from "../src/tree";
 
 /** A node whose own time and children are given, and whose total follows from them. */
-export function node(name: string, ownNs: number, children: TreeNode[] = [], more: Partial<TreeNode> = {}): TreeNode {
+export function node(name: string, selfNs: number, children: TreeNode[] = [], more: Partial<TreeNode> = {}): TreeNode {
   const coveredNs = children.reduce((sum, child) => sum + child.total_ns - child.concurrent_ns, 0);
-  const totalNs = ownNs + coveredNs;
+  const totalNs = selfNs + coveredNs;
   return {
     name,
     path: name,
     total_ns: totalNs,
-    unaccounted_ns: ownNs,
+    self_ns: selfNs,
     concurrent_ns: 0,
     recorder_ns: 0,
     count: 1,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.errors import TicktreeError
 from ticktree.session import (
-    Checkpoints,
     Recorder,
+    StepTimer,
     current,
     disable,
     enable,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Checkpoints",
     "Profile",
     "Recorder",
+    "StepTimer",
     "TicktreeError",
     "disable",
     "enable",
@@ -40,28 +40,28 @@ __all__ = [
     "instrument",
     "load",
     "loop",
-    "record",
+    "record_duration",
     "reset",
     "role",
     "section",
-    "signal",
     "snapshot",
     "stage",
     "summary",
     "tick",
     "timed",
-    "unblocked_by",
     "uninstrument",
+    "wakes",
+    "woken_by",
 ]
 
 section = current.recorder.section
 stage = current.recorder.stage
 loop = current.recorder.loop
 tick = current.recorder.tick
-record = current.recorder.record
+record_duration = current.recorder.record_duration
 gauge = current.recorder.gauge
-signal = current.recorder.signal
-unblocked_by = current.recorder.unblocked_by
+wakes = current.recorder.wakes
+woken_by = current.recorder.woken_by
 reset = current.recorder.reset
 role = current.recorder.role
 

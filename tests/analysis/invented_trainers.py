@@ -35,12 +35,12 @@ def node(
         below = [
             child.by_writer[who] for child in children if who in child.by_writer and not child.concurrent_ns
         ]
-        own_ns = sum(durations) - sum(share.total_ns for share in below)
-        by_writer[who] = Share(len(durations), sum(durations), own_ns)
+        self_ns = sum(durations) - sum(share.total_ns for share in below)
+        by_writer[who] = Share(len(durations), sum(durations), self_ns)
     everything = [duration for durations in took.values() for duration in durations]
     return Node(
         name=name,
-        own_ns=sum(share.own_ns for share in by_writer.values()),
+        self_ns=sum(share.self_ns for share in by_writer.values()),
         concurrent_ns=sum(everything) if beside else 0,
         steady=Stats.of(everything),
         windows=Windows(),
@@ -91,8 +91,8 @@ class Trainer:
         train = self._train()
         make = node("make envs", {LEARNER: [800 * MS]}, *self._workers())
         root = node("root", {LEARNER: []}, train, make)
-        own_ns = 1_300 * MS
-        root = replace(root, own_ns=own_ns, by_writer=self._whole(root, own_ns))
+        self_ns = 1_300 * MS
+        root = replace(root, self_ns=self_ns, by_writer=self._whole(root, self_ns))
         loop = Loop(path="train", ticks=train.count, stats=train.steady, busy_ns=train.stats.sum_ns)
         last_ns = root.by_writer[LEARNER].total_ns
         who = [writer(LEARNER, "learner", 0, last_ns)]
@@ -108,9 +108,9 @@ class Trainer:
             metadata={key: frozenset({value}) for key, value in metadata.items()},
         )
 
-    def _whole(self, root: Node, own_ns: int) -> dict[str, Share]:
+    def _whole(self, root: Node, self_ns: int) -> dict[str, Share]:
         covered_ns = sum(child.total_ns - child.concurrent_ns for child in root.children.values())
-        return {LEARNER: Share(0, own_ns + covered_ns, own_ns)}
+        return {LEARNER: Share(0, self_ns + covered_ns, self_ns)}
 
     def _train(self) -> Node:
         forward = spread(1.6 * MS, self.steps, 98)

@@ -44,7 +44,7 @@ def test_a_place_knows_only_those_who_were_there():
 def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
     found = places(profile.root)
     nodes = [place.node for place in found[1:] if place.node.by_writer and not place.is_elsewhere]
-    assert sum(in_sections_ns(found).values()) == sum(node.own_ns for node in nodes)
+    assert sum(in_sections_ns(found).values()) == sum(node.self_ns for node in nodes)
     assert [place.path for place in found].count("") == 1
     assert {place.path for place in found} == {path for path, _, _ in profile.root.walk()}
 
@@ -83,7 +83,7 @@ def test_a_trainers_learner_and_workers_wait_for_one_another():
 
 
 def test_a_tree_deeper_than_pythons_stack_has_places():
-    deep = Node(name="f", own_ns=1)
+    deep = Node(name="f", self_ns=1)
     for _ in range(3000):
-        deep = Node(name="f", own_ns=1, children={"f": deep})
+        deep = Node(name="f", self_ns=1, children={"f": deep})
     assert len(places(deep)) == 3001

@@ -18,7 +18,7 @@ class Program:
         self.recorder = ticktree.Recorder(virtual_clock=True)
         self.section = self.recorder.section
         self.loop = self.recorder.loop
-        self.record = self.recorder.record
+        self.record_duration = self.recorder.record_duration
 
     def work(self, name: str, ms: float, **options) -> None:
         """A section that takes so long."""

@@ -74,7 +74,7 @@ def test_a_directory_that_is_not_there_is_told_from_one_without_runs(here: Comma
         (["--depth", "2"], "--depth is of functions in focus"),
         (["--warmup", "5"], "--warmup is of functions in focus"),
         (["--focus-c"], "--focus-c is of functions in focus"),
-        (["--no-auto", "--auto", "gc"], "--no-auto records no library"),
+        (["--no-instrument", "--instrument", "gc"], "--no-instrument records no library"),
     ],
     ids=" ".join,
 )
@@ -86,7 +86,7 @@ def test_an_option_that_would_do_nothing_is_refused(
     assert here.runs() == []
 
 
-@pytest.mark.parametrize("command", [["compare", "a", "b"], ["history"], ["ab", "a", "b"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["compare", "a", "b"], ["history"], ["bench", "a", "b"]], ids=" ".join)
 @pytest.mark.parametrize("percent", ["nan", "inf"])
 def test_a_threshold_is_a_number(here: CommandLine, command: list[str], percent: str) -> None:
     assert_one_clear_line(here.ticktree(*command, "--threshold", percent), "no percentage", "--help")
@@ -100,7 +100,7 @@ def test_a_command_that_is_no_script_is_not_looked_for_elsewhere(here: CommandLi
 @pytest.mark.parametrize("sides", [("train.py", "missing.py"), ("missing.py --lr 3", "train.py")])
 def test_both_programs_are_looked_for_before_either_is_run(here: CommandLine, sides: tuple[str, str]) -> None:
     here.write("train.py")
-    assert_one_clear_line(here.ticktree("ab", *sides), "missing.py: there is no such script")
+    assert_one_clear_line(here.ticktree("bench", *sides), "missing.py: there is no such script")
     assert not (here.directory / "ticktree-runs").exists()
 
 

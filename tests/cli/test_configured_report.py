@@ -77,7 +77,7 @@ def test_json_says_what_costs_a_loop_how_much(trained: CommandLine) -> None:
     found = judged(trained)
     (of_loop,) = found["bottlenecks"]
     assert (of_loop["loop"], of_loop["ticks"], of_loop["slack_ns"]) == ("train", 300, 0)
-    parts = [section["own_ns"] for section in of_loop["sections"]]
+    parts = [section["self_ns"] for section in of_loop["sections"]]
     assert sum(parts) + of_loop["recorder_ns"] == of_loop["tick_ns"] == 41_000_000
     env, wobble, sample = of_loop["sections"]
     assert (env["path"], env["kind"], env["category"]) == ("train/env", "work", "environment")

@@ -74,7 +74,7 @@ STEP = {
 
 def test_a_program_that_never_heard_of_ticktree_has_its_call_tree(here: CommandLine) -> None:
     written(here)
-    done = here.ticktree("run", "--no-auto", "--focus", "Driver.step", "drive.py")
+    done = here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "drive.py")
     assert (done.returncode, done.stdout) == (0, "done\n")
     profile = tree(here)
     assert shape(profile["tree"]) == {"Driver.step : drive.py @ L14": (20, STEP)}
@@ -84,7 +84,9 @@ def test_a_program_that_never_heard_of_ticktree_has_its_call_tree(here: CommandL
 
 def test_the_depth_and_c_functions_are_as_asked_for(here: CommandLine) -> None:
     written(here)
-    here.ticktree("run", "--no-auto", "--focus", "sub.env.Env.step", "--depth", "2", "--focus-c", "drive.py")
+    here.ticktree(
+        "run", "--no-instrument", "--focus", "sub.env.Env.step", "--depth", "2", "--focus-c", "drive.py"
+    )
     ((name, (count, children)),) = shape(tree(here)["tree"]).items()
     assert (name, count) == ("Env.step : sub/env.py @ L3", 20)
     below = [found for _, found in children.values()]
@@ -93,14 +95,14 @@ def test_the_depth_and_c_functions_are_as_asked_for(here: CommandLine) -> None:
 
 def test_first_calls_are_set_aside_as_asked(here: CommandLine) -> None:
     written(here)
-    here.ticktree("run", "--no-auto", "--focus", "Driver.step", "--warmup", "7", "drive.py")
+    here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "--warmup", "7", "drive.py")
     (loop,) = tree(here)["loops"]
     assert (loop["ticks"], loop["warmup_ticks"]) == (20, 7)
 
 
 def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None:
     written(here)
-    here.ticktree("run", "--no-auto", "--focus", "Driver.step", "drive.py")
+    here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "drive.py")
     document = here.ticktree("report", "--format", "markdown", "--all").stdout
     lines = document.partition("## Call tree of `Driver.step`\n\n")[2].splitlines()
     assert re.fullmatch(
@@ -114,7 +116,7 @@ def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None
 def test_children_look_too_whatever_their_environment(here: CommandLine) -> None:
     written(here)
     here.write("parent.py", PARENT)
-    here.ticktree("run", "--no-auto", "--focus", "Driver.step", "parent.py")
+    here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "parent.py")
     assert '"Driver.step : drive.py @ L14"' in here.ticktree("report", "--format", "json").stdout
 
 
@@ -146,14 +148,14 @@ def test_what_is_wrong_with_a_name_is_said(here: CommandLine) -> None:
         "nowhere.nothing": "was never called\n",
     }
     options = [word for name in wrong for word in ("--focus", name)]
-    said = here.ticktree("run", "--no-auto", *options, "more.py").stderr
+    said = here.ticktree("run", "--no-instrument", *options, "more.py").stderr
     for name, text in wrong.items():
         assert f"ticktree: --focus {name} {text}" in said
 
 
 def test_a_report_of_nothing_says_what_was_never_called(here: CommandLine) -> None:
     written(here)
-    here.ticktree("run", "--quiet", "--no-auto", "--focus", "Driver.stop", "drive.py")
+    here.ticktree("run", "--quiet", "--no-instrument", "--focus", "Driver.stop", "drive.py")
     assert here.ticktree("report").stderr == (
         "Nothing was recorded: no section was reached, and what was to be in focus was never called: Driver.stop.\n"
     )
@@ -203,7 +205,7 @@ profiler.disable()
 
 def test_where_focus_could_not_begin_nothing_is_said_to_be_never_called(here: CommandLine) -> None:
     here.write("taken.py", TAKEN)
-    done = here.ticktree("run", "--no-auto", "--focus", "step", "taken.py")
+    done = here.ticktree("run", "--no-instrument", "--focus", "step", "taken.py")
     assert "for --focus" in done.stdout or "--focus needs" in done.stdout
     said = done.stderr + here.ticktree("doctor").stdout
     assert "another profiler had the place that --focus looks from" in said
@@ -213,7 +215,7 @@ def test_where_focus_could_not_begin_nothing_is_said_to_be_never_called(here: Co
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="cProfile and focus do not share a place")
 def test_a_profiler_that_was_on_when_the_function_was_called_is_said_once(here: CommandLine) -> None:
     here.write("profiled.py", PROFILED)
-    said = here.ticktree("run", "--no-auto", "--focus", "step", "profiled.py").stderr
+    said = here.ticktree("run", "--no-instrument", "--focus", "step", "profiled.py").stderr
     assert said.count("another profiler") == 1
     assert "ticktree: another profiler is on: --focus records nothing while it is\n" in said
     assert "never called" not in said

@@ -33,7 +33,7 @@ def printed_of(profile: Profile, monkeypatch) -> list[str]:
 
 
 def test_a_summary_says_when_and_of_which_run_it_is_on_a_line_of_its_own(monkeypatch):
-    step = Node(name="step", own_ns=10, steady=Stats.of([10]))
+    step = Node(name="step", self_ns=10, steady=Stats.of([10]))
     lines = printed_of(Profile(Node(name="root", children={"step": step})), monkeypatch)
     assert lines[0] == ""
     assert lines[1].endswith("after 90.0 s: 20261121-104312-train ---")

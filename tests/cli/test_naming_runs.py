@@ -100,7 +100,7 @@ def test_the_number_of_a_run_after_an_option_with_a_value_is_that_value(three: C
         (["report", "--format", "jsn"], "'jsn' is not one of "),
         (["report", "--format", "jsn"], "; did you mean 'json'?"),
         (["export", "--to", "perfeto"], "did you mean 'perfetto'?"),
-        (["run", "--auto", "trch", "train.py"], "no library 'trch' is known; did you mean 'torch'?"),
+        (["run", "--instrument", "trch", "train.py"], "no library 'trch' is known; did you mean 'torch'?"),
         (
             ["report", "-o", "x.pdf"],
             "x.pdf: no format's files end in .pdf; known: .html, .json, .md, .png, .svg, .txt",

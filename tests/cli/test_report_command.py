@@ -90,7 +90,7 @@ def test_call_sites_are_shown_on_demand(recorded: CommandLine) -> None:
 
 
 def test_small_rows_are_shown_on_demand(here: CommandLine) -> None:
-    large = "ticktree.record('large', 1000.0)"
+    large = "ticktree.record_duration('large', 1000.0)"
     tiny = "for name in 'abc':\n    with ticktree.section('tiny ' + name): pass"
     here.write("train.py", f"import ticktree\n{large}\n{tiny}")
     here.ticktree("run", "--quiet", "train.py")

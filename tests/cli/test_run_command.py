@@ -201,7 +201,7 @@ for given in (None, bare):
     subprocess.run([sys.executable, "-c", child], check=True, env=given)
 """
     here.write("script.py", source)
-    asked = ["--memory", "--device-sync", "--timeline", "--auto", "waits,trace-context"]
+    asked = ["--memory", "--device-sync", "--timeline", "--instrument", "waits,trace-context"]
     asked += ["--focus", "nobody.step", "--depth", "2", "--focus-c"]
     done = here.ticktree("run", "--quiet", *asked, "script.py")
     inherited, led = (json.loads(line) for line in done.stdout.splitlines())

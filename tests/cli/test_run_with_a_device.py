@@ -66,7 +66,7 @@ for _ in range(3):
 def run(here: CommandLine, program: str, *options: str) -> tuple[ticktree.Profile, str]:
     here.write("torch.py", TORCH)
     here.write("program.py", program)
-    done = here.ticktree("run", "--no-auto", *options, "program.py")
+    done = here.ticktree("run", "--no-instrument", *options, "program.py")
     assert done.returncode == 0, done.stderr
     (kept,) = here.runs()
     return ticktree.load(kept), done.stderr

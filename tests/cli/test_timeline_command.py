@@ -78,7 +78,9 @@ def overwritten(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """With a run that kept ten calls of each process; what it printed lies beside it."""
     here = CommandLine(tmp_path_factory.mktemp("overwritten"))
     here.write("train.py", PROGRAM)
-    here.write("printed", here.ticktree("run", "--no-auto", "--timeline-events", "10", "train.py").stderr)
+    here.write(
+        "printed", here.ticktree("run", "--no-instrument", "--timeline-events", "10", "train.py").stderr
+    )
     return here
 
 
@@ -196,7 +198,7 @@ if __name__ == "__main__":
 
 def test_children_have_lanes_of_their_own_however_they_were_started(here: CommandLine) -> None:
     here.write("train.py", CHILDREN)
-    done = here.ticktree("run", "--quiet", "--no-auto", "--timeline", "train.py")
+    done = here.ticktree("run", "--quiet", "--no-instrument", "--timeline", "train.py")
     assert (done.returncode, done.stderr) == (0, "")
     timeline = timeline_of(here)
     calls = [(timeline.lanes[lane].pid, timeline.spots[spot].path) for lane, spot in rows_of(timeline)]
@@ -234,7 +236,7 @@ def test_of_a_program_that_dies_every_completed_call_is_kept(
     here: CommandLine, end: str, status: int
 ) -> None:
     here.write("train.py", DIES.format(end=end))
-    assert here.ticktree("run", "--quiet", "--no-auto", "--timeline", "train.py").returncode == status
+    assert here.ticktree("run", "--quiet", "--no-instrument", "--timeline", "train.py").returncode == status
     timeline = timeline_of(here)
     paths = Counter(timeline.spots[spot].path for _, spot in rows_of(timeline))
     ended = {"last": 1} if status == 1 else {}  # left by an exception: completed

@@ -160,7 +160,7 @@ for start in range(1, 60):
         with ticktree.section("step"):
             with ticktree.section("inner"):
                 ticktree.gauge("gauge", 1.0)
-                ticktree.record("record", 1e-6)
+                ticktree.record_duration("record", 1e-6)
     except MemoryError:
         pass
     finally:

@@ -20,7 +20,7 @@ def profile_of(run, took_ns, program="train.py"):
     writer = Writer(id="7-9/16", run=run, process_name="train", is_main=True, started_ns=0, last_ns=took_ns)
     node = Node(
         name="update",
-        own_ns=took_ns,
+        self_ns=took_ns,
         steady=Stats.of([took_ns]),
         per_run={run: (1, took_ns)},
         by_writer={writer.id: Share(1, took_ns, took_ns)},
@@ -71,7 +71,7 @@ def test_runs_of_one_job_are_one_run_and_their_processes_are_told_apart(sources)
 
 
 def test_a_part_travels_however_deep_its_tree_is():
-    node = Node(name="leaf", own_ns=1)
+    node = Node(name="leaf", self_ns=1)
     for depth in range(MAX_DEPTH - 1):
         node = Node(name=f"n{depth}", children={node.key: node})
     part = Part(profile=Profile(root=Node(name="root", children={node.key: node})), sources=1)

@@ -13,7 +13,9 @@ from ticktree.run.merging.job import Job
 
 
 def write(folder, number):
-    step = Node(name="step", own_ns=number, steady=Stats.of([number]), per_run={f"run-{number}": (1, number)})
+    step = Node(
+        name="step", self_ns=number, steady=Stats.of([number]), per_run={f"run-{number}": (1, number)}
+    )
     path = folder / f"{number}.json"
     path.write_text(Profile(root=Node(name="root", children={"step": step})).to_json())
     return path

@@ -37,7 +37,7 @@ def test_begins_and_ends_are_calls_also_where_ends_have_no_names():
 def test_a_call_without_an_end_is_open_and_its_time_is_accounted_for_but_not_counted():
     profile = read([begin("run", 0), call("step", 2, 4), call("step", 10, 5)])
     run = profile.root.at("run")
-    assert (run.count, run.total_ns, run.own_ns, run.open.age_ns) == (0, 15 * US, 6 * US, 15 * US)
+    assert (run.count, run.total_ns, run.self_ns, run.open.age_ns) == (0, 15 * US, 6 * US, 15 * US)
     assert profile.root.at("run/step").count == 2
 
 
@@ -265,7 +265,7 @@ def test_random_programs_are_read_back_to_the_nanosecond(trees, random):
     found = {}
     for path, _, node in profile.root.walk():
         names = tuple(part.replace("\\/", "/") for part in _parts(path))
-        found[names] = [node.count, node.total_ns, node.own_ns]
+        found[names] = [node.count, node.total_ns, node.self_ns]
     assert found.pop(()) == [0, at, 0]
     assert profile.losses == {}
     assert found == expected

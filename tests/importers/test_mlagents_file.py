@@ -41,7 +41,7 @@ def test_children_by_name_in_a_list_or_null_are_the_same():
     profile = read(by_name)
     assert profile == read(listed) == read(nulled)
     assert totals(profile) == {"": 3 * S, "a": 2 * S}
-    assert (profile.root.own_ns, profile.root.at("a").count) == (S, 4)
+    assert (profile.root.self_ns, profile.root.at("a").count) == (S, 4)
     assert profile.losses == {}
 
 
@@ -96,7 +96,7 @@ def test_parallel_children_above_their_parent_are_concurrent():
         "workers/worker_root/step": 20 * S,
     }
     # Other processes take nothing of their parent's time; that theirs was added up is what made it 0.
-    assert root.at("workers").own_ns == S // 2
+    assert root.at("workers").self_ns == S // 2
     assert root.at("workers").parallel
     assert root.at("workers/worker_root").concurrent_ns == 30 * S
     assert root.at("workers/worker_root/step").concurrent_ns == 0
@@ -109,7 +109,7 @@ def test_a_timer_that_had_not_ended_took_what_its_children_took():
         timer(5.0, self=5.0, children={"open": timer(0.0, 0, self=0.0, children={"a": timer(3.0)})})
     )
     assert totals(profile) == {"": 5 * S, "open": 3 * S, "open/a": 3 * S}
-    assert (profile.root.own_ns, profile.root.at("open").own_ns) == (2 * S, 0)
+    assert (profile.root.self_ns, profile.root.at("open").self_ns) == (2 * S, 0)
     assert not profile.root.parallel
     assert profile.root.at("open").count == 0
     assert profile.losses == {"timers_without_a_call": 1}
@@ -126,7 +126,7 @@ def test_what_a_worker_has_from_its_parent_by_a_fork_is_a_place_without_calls():
         children={"setup": inherited, "step": timer(20.0, 8, is_parallel=True, self=20.0)},
     )
     profile = read(timer(40.0, self=40.0, children={"worker_root": root}))
-    assert profile.root.at("worker_root").own_ns == 9 * S
+    assert profile.root.at("worker_root").self_ns == 9 * S
     assert totals(profile)["worker_root/setup"] == totals(profile)["worker_root/setup/step"] == S
     assert profile.root.at("worker_root").concurrent_ns == 30 * S
     assert profile.losses == {"timers_without_a_call": 1}
@@ -136,7 +136,7 @@ def test_a_thread_whose_root_is_not_counted_took_what_its_timers_took():
     thread = timer(0.0, 0, is_parallel=True, self=0.0, children={"advance": timer(3.0, 6, is_parallel=True)})
     profile = read(timer(1.0, self=1.0, children={"thread_root": thread}))
     assert totals(profile) == {"": S, "thread_root": 3 * S, "thread_root/advance": 3 * S}
-    assert profile.root.own_ns == S
+    assert profile.root.self_ns == S
     assert profile.losses == {"timers_without_a_call": 1}
 
 
@@ -150,10 +150,10 @@ def test_what_the_toolkits_own_trainer_wrote_is_read_with_all_its_traps():
     assert advance.count == workers.count == root.count == 1527
     # 50.5 s of another process in 0.04 s of this one, which took no time from it.
     assert root.total_ns > 1000 * workers.total_ns
-    assert (root.concurrent_ns, workers.own_ns) == (root.total_ns, workers.total_ns)
+    assert (root.concurrent_ns, workers.self_ns) == (root.total_ns, workers.total_ns)
     # The worker's first step hangs below what its parent was in.
     inherited = root.children["run_training.setup"]
-    assert (inherited.count, inherited.own_ns) == (0, 0)
+    assert (inherited.count, inherited.self_ns) == (0, 0)
     assert inherited.at("UnityEnvironment.step").count + root.at("UnityEnvironment.step").count == root.count
     assert inherited.total_ns == sum(child.total_ns for child in inherited.children.values()) > 0
     assert profile.losses == {"timers_without_a_call": 1}
@@ -165,13 +165,13 @@ def test_timers_without_a_call_inside_of_each_other_are_told_apart_and_end_up_in
     inner = timer(0.0, 0, self=0.0, children={"a": timer(2.0)})
     outer = timer(0.0, 0, self=0.0, children={"inner": inner})
     profile = read(timer(3.0, self=3.0, children={"outer": outer}))
-    assert (profile.root.own_ns, totals(profile)["outer"]) == (S, 2 * S)
+    assert (profile.root.self_ns, totals(profile)["outer"]) == (S, 2 * S)
     assert profile.losses == {"timers_without_a_call": 2}
 
 
 def test_a_negative_self_time_is_put_right_and_counted():
     profile = read(timer(2.0, self=-1.0, children={"a": timer(3.0)}))
-    assert (profile.root.own_ns, profile.root.total_ns) == (0, 2 * S)
+    assert (profile.root.self_ns, profile.root.total_ns) == (0, 2 * S)
     assert profile.losses == {"negative_self_times": 1}
 
 
@@ -266,19 +266,19 @@ ns = st.integers(0, 10**12)
 @given(
     ns, st.none() | st.integers(-(10**12), 10**12), st.dictionaries(st.sampled_from("abcd"), ns), st.data()
 )
-def test_whatever_is_settled_adds_up_to_the_total(total_ns, own_ns, children_ns, data):
+def test_whatever_is_settled_adds_up_to_the_total(total_ns, self_ns, children_ns, data):
     beside = data.draw(st.sets(st.sampled_from(sorted(children_ns)))) if children_ns else set()
-    settled = settle(total_ns, own_ns, children_ns, beside, trusted=data.draw(st.booleans()))
-    assert settled.own_ns >= 0
+    settled = settle(total_ns, self_ns, children_ns, beside, trusted=data.draw(st.booleans()))
+    assert settled.self_ns >= 0
     assert all(0 <= settled.concurrent_ns[name] <= children_ns[name] for name in settled.concurrent_ns)
-    together = settled.own_ns + sum(children_ns.values()) - sum(settled.concurrent_ns.values())
+    together = settled.self_ns + sum(children_ns.values()) - sum(settled.concurrent_ns.values())
     assert abs(together - total_ns) <= len(children_ns) + 2
 
 
 @given(ns, st.dictionaries(st.sampled_from("abcd"), ns))
-def test_accounts_that_add_up_already_stay_as_they_are(own_ns, children_ns):
-    settled = settle(own_ns + sum(children_ns.values()), own_ns, children_ns, ())
-    assert (settled.own_ns, dict(settled.concurrent_ns), settled.wrong) == (own_ns, {}, None)
+def test_accounts_that_add_up_already_stay_as_they_are(self_ns, children_ns):
+    settled = settle(self_ns + sum(children_ns.values()), self_ns, children_ns, ())
+    assert (settled.self_ns, dict(settled.concurrent_ns), settled.wrong) == (self_ns, {}, None)
 
 
 @pytest.mark.parametrize(

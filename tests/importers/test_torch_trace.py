@@ -74,7 +74,7 @@ def test_sections_hang_where_the_program_put_them(trace):
     profile = load(trace)
     update = profile.root.at("ProfilerStep/update")
     assert set(update.children) >= {"forward", "backward"}
-    assert update.total_ns == update.own_ns + sum(child.total_ns for child in update.children.values())
+    assert update.total_ns == update.self_ns + sum(child.total_ns for child in update.children.values())
 
 
 def test_steps_of_the_profiler_are_ticks(trace):

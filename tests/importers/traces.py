@@ -44,7 +44,7 @@ def read(events, categories=(), **about):
 def totals(profile):
     """Calls, total and own microseconds of each path."""
     return {
-        path: (node.count, node.total_ns / US, node.own_ns / US)
+        path: (node.count, node.total_ns / US, node.self_ns / US)
         for path, _, node in profile.root.walk()
         if path
     }

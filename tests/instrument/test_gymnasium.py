@@ -315,7 +315,7 @@ def test_each_wrapper_has_its_own_share_on_demand(shares):
         f"{step}/Slow.step/Counter.step": 2,
     }
     slow = shares.snapshot().root.at(f"{step}/Slow.step")
-    assert slow.unaccounted_ns == 2_000_000
+    assert slow.self_ns == 2_000_000
     assert slow.total_ns == 4_000_000
     assert found["collect/env.reset/TimeLimit.reset/Slow.reset/Counter.reset"] == 1
 

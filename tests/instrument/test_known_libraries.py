@@ -54,7 +54,7 @@ def brings(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    monkeypatch.setenv(instrument.AUTO_VARIABLE, "")
+    monkeypatch.setenv(instrument.INSTRUMENT_VARIABLE, "")
 
 
 def test_each_library_has_a_name_of_its_own_a_module_that_is_there_and_a_sentence():
@@ -98,7 +98,7 @@ def test_what_another_distribution_brings_is_recorded_by_default_and_children_kn
     instrument.install("theirs")
     assert len(import_module(module).installed) == 1
     assert instrument.installed() == ("theirs",)
-    assert os.environ[instrument.AUTO_VARIABLE] == f"theirs={module}@Mine"
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == f"theirs={module}@Mine"
     instrument.uninstall("theirs")
     assert import_module(module).installed == []
 
@@ -118,7 +118,7 @@ def test_an_object_of_a_module_will_do(brings):
 
 def test_a_process_that_was_started_for_it_installs_it_without_looking_for_it(brings, monkeypatch):
     module = brings("theirs", MINE)
-    monkeypatch.setenv(instrument.AUTO_VARIABLE, f"unheard-of,theirs={module}@Mine")
+    monkeypatch.setenv(instrument.INSTRUMENT_VARIABLE, f"unheard-of,theirs={module}@Mine")
     monkeypatch.setattr(third_parties, "found", lambda: pytest.fail("it was looked for"))
     instrument.install_from_environment()
     assert instrument.installed() == ("theirs",)
@@ -141,7 +141,9 @@ def test_a_broken_one_is_named_once_and_left_out(brings, capsys, source, said):
     complaint = f"ticktree: library 'broken' of Mine is not recorded by itself: {said}\n"
     assert capsys.readouterr() == ("", complaint)
     assert instrument.installed() == ("good",)
-    assert os.environ[instrument.AUTO_VARIABLE] == f"good={good}@Other"  # no child tries the other again
+    assert (
+        os.environ[instrument.INSTRUMENT_VARIABLE] == f"good={good}@Other"
+    )  # no child tries the other again
 
 
 def test_one_whose_name_is_taken_is_left_out(brings):
@@ -171,7 +173,7 @@ def test_the_public_face_takes_everything_back():
     assert ticktree.instrument.installed() == ("waits", "torch")
     ticktree.uninstrument("waits")
     assert instrument.installed() == ("torch",)
-    assert os.environ[instrument.AUTO_VARIABLE] == "torch"
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == "torch"
     ticktree.uninstrument()
     assert instrument.installed() == ()
 
@@ -190,7 +192,7 @@ def test_a_broken_third_party_does_not_change_a_program_under_ticktree_run(recor
         def main():
             with ticktree.section("here"):
                 subprocess.run([sys.executable, "-c", "pass"], check=True)
-            print("goes on", os.environ["TICKTREE_AUTO"])
+            print("goes on", os.environ["TICKTREE_INSTRUMENT"])
         """
     )
     assert recorded.output.startswith("goes on waits,")

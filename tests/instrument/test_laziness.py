@@ -74,7 +74,7 @@ def test_a_process_of_a_run_imports_no_more_than_it_takes_to_record(without, tmp
         loaded = loaded_by(
             "import ticktree.session as session; session.arm(); assert session.current.armed",
             TICKTREE_RUN=str(run.path),
-            TICKTREE_AUTO=auto,
+            TICKTREE_INSTRUMENT=auto,
         )
     finally:
         run.finish()
@@ -111,7 +111,7 @@ def uninstall():
 @pytest.fixture
 def library(tmp_path, monkeypatch, request):
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv(instrument.AUTO_VARIABLE, "")
+    monkeypatch.setenv(instrument.INSTRUMENT_VARIABLE, "")
     yield lambda source: made_up(tmp_path, source)
     instrument.uninstall()
     for name in ("slowlib", "slowlib.parts", "slowlib_instrument"):
@@ -126,7 +126,7 @@ def test_an_instrument_comes_with_its_library_and_before_anybody_holds_what_it_w
     assert (slowlib.held(), slowlib.parts.work()) == ("wrapped", "wrapped")
     ticktree.uninstrument()
     assert slowlib.parts.work() == "done"
-    assert os.environ[instrument.AUTO_VARIABLE] == ""
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == ""
 
 
 def test_of_a_library_that_is_imported_already_the_instrument_comes_at_once(library):
@@ -146,12 +146,12 @@ def test_one_that_is_taken_back_before_does_not_come(library):
 
 def test_one_that_fails_as_its_library_is_imported_is_named_and_left_out(library, capsys):
     instrument._install([library("def install(recorder): 1 / 0\ndef uninstall(): pass\n")])
-    assert os.environ[instrument.AUTO_VARIABLE] == "slowlib"
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == "slowlib"
     assert importlib.import_module("slowlib").parts.work() == "done"
     said = "ticktree: library 'slowlib' is not recorded by itself: ZeroDivisionError: division by zero\n"
     assert capsys.readouterr() == ("", said)
     assert instrument.installed() == ()
-    assert os.environ[instrument.AUTO_VARIABLE] == ""
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == ""
 
 
 def test_off_for_good_nothing_is_wrapped_in_a_process_of_a_run(tmp_path):
@@ -160,7 +160,9 @@ def test_off_for_good_nothing_is_wrapped_in_a_process_of_a_run(tmp_path):
     run = RunDirectory.create("off", tmp_path, supervised=True)
     try:
         program = "import ticktree.session as session; session.arm(); assert session.current.armed"
-        loaded = loaded_by(program, TICKTREE_RUN=str(run.path), TICKTREE_AUTO="waits,gc", TICKTREE_OFF="1")
+        loaded = loaded_by(
+            program, TICKTREE_RUN=str(run.path), TICKTREE_INSTRUMENT="waits,gc", TICKTREE_OFF="1"
+        )
     finally:
         run.finish()
     assert "ticktree.instrument" not in loaded

@@ -143,7 +143,7 @@ def test_a_fit_is_recorded_and_comes_out_as_without(recorded, package):
     assert step.at("[Strategy]SingleDeviceStrategy.backward/backward").count == 10
     assert batch.at("[_TrainingEpochLoop].train_dataloader_next/DataLoader load").count == 10
     assert batch.at("[Strategy]SingleDeviceStrategy.validation_step/forward Linear").count == 10
-    recorded(program, "--no-auto")
+    recorded(program, "--no-instrument")
     assert recorded.output == output
 
 
@@ -154,6 +154,6 @@ def test_a_trainer_takes_our_profiler_and_its_phases_are_recorded_once(recorded)
     program += FIT.format(package="lightning", more="profiler=TicktreeProfiler()")
     with_all = recorded(program)
     assert with_all.root.at("run_training_epoch/training batch/run_training_batch").count == 10
-    alone = recorded(program, "--no-auto")
+    alone = recorded(program, "--no-instrument")
     assert alone.root.at("run_training_epoch/training batch/run_training_batch").count == 10
     assert "DataLoader load" not in alone.root.at("run_training_epoch").children

@@ -134,5 +134,5 @@ def test_they_are_on_demand(recorded):
                 np.stack([np.ones(4)])
         """
     assert list(recorded(program).root.at("here").children) == []
-    profile = recorded(program, "--auto", "default,numpy")
+    profile = recorded(program, "--instrument", "default,numpy")
     assert list(profile.root.at("here").children) == ["numpy.stack"]

@@ -112,14 +112,14 @@ def test_proximal_policy_optimisation_in_one_file(recorded_program, vector):
 
 
 def test_with_nothing_to_be_recorded_by_itself_there_is_nothing(recorded_program):
-    profile = recorded_program("rollout.py", "sync", "-", "5", options=["--no-auto"])
+    profile = recorded_program("rollout.py", "sync", "-", "5", options=["--no-instrument"])
     assert not profile.root.children
     assert not profile.loops
 
 
 def test_each_wrappers_share_in_a_vector(recorded_program):
     profile = recorded_program(
-        "rollout.py", "sync", "-", "5", options=["--auto", "gymnasium,gymnasium-wrappers"]
+        "rollout.py", "sync", "-", "5", options=["--instrument", "gymnasium,gymnasium-wrappers"]
     )
     step = "env/envs.step/RecordEpisodeStatistics.step/SyncVectorEnv.step"
     assert profile.root.at(step).count == 5

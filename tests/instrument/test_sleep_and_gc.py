@@ -140,7 +140,7 @@ def test_collections_are_recorded_by_default_and_sleeps_on_demand(recorded):
     profile = recorded(program)
     assert profile.root.at("learn/gc pause").count == 1
     assert "time.sleep" not in profile.root.children
-    profile = recorded(program, "--auto", "default,sleep")
+    profile = recorded(program, "--instrument", "default,sleep")
     assert profile.root.at("time.sleep").wait
     assert profile.root.at("time.sleep").total_ns >= 20_000_000
     assert profile.root.at("learn/gc pause").count == 1

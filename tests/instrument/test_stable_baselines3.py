@@ -90,7 +90,7 @@ def test_ppo_is_rollouts_and_training_and_comes_out_as_without(recorded):
     assert training.at("policy evaluate_actions/forward MlpExtractor").count == 12
     assert training.at("backward").count == training.at("optimizer step Adam").count == 12
     assert training.at("clip_grad_norm_").count == 12
-    recorded(BEGIN + PPO, "--no-auto")
+    recorded(BEGIN + PPO, "--no-instrument")
     assert recorded.output == output
 
 
@@ -108,7 +108,7 @@ def test_sac_saves_a_policy_of_the_scripts_own_and_comes_out_as_without(recorded
     steps = [name for name in iteration.at("train").children if name.startswith("optimizer step Adam")]
     assert len(steps) == 3  # actor, critics and entropy coefficient
     assert {iteration.at("train").children[name].count for name in steps} == {20}
-    recorded(BEGIN + SAC, "--no-auto")
+    recorded(BEGIN + SAC, "--no-instrument")
     assert recorded.output == output
 
 
@@ -131,7 +131,7 @@ def test_contrib_has_the_same_rows(recorded):
     assert rollout.at("forward RecurrentActorCriticPolicy").count == 32
     assert of_iteration(profile).at("train/policy evaluate_actions").count == 2
     assert of_iteration(profile).at("train/buffer get").count >= 2
-    recorded(BEGIN + RECURRENT, "--no-auto")
+    recorded(BEGIN + RECURRENT, "--no-instrument")
     assert recorded.output == output
 
 

@@ -72,7 +72,7 @@ def test_one_with_frozen_critics_is_not(recorded):
 
 
 def test_without_the_instrument_nothing_is_known(recorded):
-    profile = recorded(AGENT + "\ndef main(): train(40, freeze=False)", "--no-auto")
+    profile = recorded(AGENT + "\ndef main(): train(40, freeze=False)", "--no-instrument")
     assert "unused-gradients" not in rules_about(profile)
     assert not any(name.startswith("torch/") for name in profile.gauges)
 

@@ -137,7 +137,7 @@ def test_sections_leave_no_trace_in_a_graph_which_stays_whole(recorded):
             def forward(self, x):
                 ticktree.stage("stage")
                 ticktree.gauge("gauge", 1)
-                ticktree.record("record", 1.0)
+                ticktree.record_duration("record", 1.0)
                 with ticktree.section("named", memory=True) as section:
                     section.work(items=3)
                     x = self.half(helper(x)) + 1
@@ -199,7 +199,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-@pytest.mark.parametrize("starter", [(), ("-m", "ticktree", "run", "--quiet", "--no-auto")])
+@pytest.mark.parametrize("starter", [(), ("-m", "ticktree", "run", "--quiet", "--no-instrument")])
 @pytest.mark.parametrize("off", ["", "1"])
 def test_sections_cost_a_program_no_graph_where_nobody_records_it(tmp_path, starter, off):
     program = tmp_path / "program.py"
@@ -296,7 +296,7 @@ def test_where_a_graph_breaks_nothing_of_ours_is_compiled(recorded):
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-@pytest.mark.parametrize("options", [(), ("--no-auto",)])
+@pytest.mark.parametrize("options", [(), ("--no-instrument",)])
 def test_functions_in_focus_are_compiled_as_they_are(recorded, options):
     profile = recorded(
         """

@@ -80,12 +80,12 @@ def test_a_training_loop_has_a_row_for_each_part_and_comes_out_as_without(record
     assert not profile.root.at("DataLoader load").wait
     # What the workers do hangs under what started them.
     assert profile.root.at("DataLoader start/fetch batch").count == 6
-    recorded(TRAINING, "--no-auto")
+    recorded(TRAINING, "--no-instrument")
     assert recorded.output == output
 
 
 def test_on_demand_every_layer_and_its_operations_are_recorded(recorded):
-    profile = recorded(TRAINING, "--auto", "default,torch-layers,torch-flops")
+    profile = recorded(TRAINING, "--instrument", "default,torch-layers,torch-flops")
     output = recorded.output
     critic = profile.root.at("forward Critic")
     assert {name: node.count for name, node in critic.children.items()} == {
@@ -97,7 +97,7 @@ def test_on_demand_every_layer_and_its_operations_are_recorded(recorded):
     assert operations == 13 * 2 * 4 * (8 * 16 + 16 * 1)
     # A matrix product for the weights, and one for what came in, but of the first layer.
     assert profile.root.at("backward").work.flops == 24 * 2 * 4 * (8 * 16 + 2 * 16 * 1)
-    recorded(TRAINING, "--no-auto")
+    recorded(TRAINING, "--no-instrument")
     assert recorded.output == output
 
 
@@ -285,7 +285,7 @@ def test_operations_are_counted_of_a_module_whatever_its_arguments_are_called(re
             ones = torch.ones(4, 4)
             Net()(call=ones, module=ones, section=1, function=2)
         """,
-        "--auto",
+        "--instrument",
         "default,torch-flops",
     )
     assert profile.root.at("forward Net").work.flops == 2 * 4 * 4 * 4

@@ -86,7 +86,7 @@ def test_names_given_to_timeit_are_sections_and_its_own_figures_stay(recorded):
     assert collecting.at("rollout").count == 3
     assert collecting.at("rollout/env step").count == 30
     assert not profile.losses
-    recorded(TORCHRL, "--no-auto")
+    recorded(TORCHRL, "--no-instrument")
     assert recorded.output.splitlines()[-1] == output
 
 
@@ -108,5 +108,5 @@ def test_an_accelerators_own_work_has_rows_and_what_torch_does_for_it_has_one(re
         "optimizer step Adam": 4,
     }
     assert profile.root.at("Accelerator.wait_for_everyone").wait
-    recorded(ACCELERATE, "--no-auto")
+    recorded(ACCELERATE, "--no-instrument")
     assert recorded.output == output

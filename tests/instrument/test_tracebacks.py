@@ -57,13 +57,13 @@ def test_no_frame_of_ticktree_is_in_the_traceback_of(name, ends):
 
 @pytest.mark.parametrize("name", ALWAYS)
 def test_nor_where_nothing_is_recorded_by_itself_in_that_of(name, ends):
-    check(ends, ALL[name], "--no-auto")
+    check(ends, ALL[name], "--no-instrument")
 
 
 def test_a_broken_env_is_the_only_one_to_blame(ends):
     pytest.importorskip("gymnasium")
     check(ends, GYMNASIUM)
-    check(ends, GYMNASIUM, "--auto", "default,gymnasium-wrappers")
+    check(ends, GYMNASIUM, "--instrument", "default,gymnasium-wrappers")
 
 
 def test_a_sleep_that_is_interrupted(ends):
@@ -75,8 +75,8 @@ signal.signal(signal.SIGALRM, late)
 signal.setitimer(signal.ITIMER_REAL, .05)
 time.sleep(10)
 """
-    check(ends, program, "--auto", "default,sleep")
-    check(ends, "import time; time.sleep('x')", "--auto", "default,sleep")
+    check(ends, program, "--instrument", "default,sleep")
+    check(ends, "import time; time.sleep('x')", "--instrument", "default,sleep")
 
 
 @pytest.mark.slow

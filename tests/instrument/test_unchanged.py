@@ -364,14 +364,14 @@ def test_to_leave_one_out_is_to_take_the_others():
 
 
 def test_installing_is_for_the_programs_own_recorder_and_told_to_its_children(monkeypatch):
-    monkeypatch.setenv(instrument.AUTO_VARIABLE, "")
+    monkeypatch.setenv(instrument.INSTRUMENT_VARIABLE, "")
     instrument.install("waits")
     instrument.install("waits")
     assert queue.Queue.get is not BARE[0]
-    assert os.environ[instrument.AUTO_VARIABLE] == "waits"
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == "waits"
     instrument.uninstall()
     assert queue.Queue.get is BARE[0]
-    assert os.environ[instrument.AUTO_VARIABLE] == ""
+    assert os.environ[instrument.INSTRUMENT_VARIABLE] == ""
 
 
 def test_what_somebody_else_wraps_meanwhile_stays_theirs(monkeypatch):

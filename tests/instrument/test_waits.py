@@ -261,13 +261,13 @@ def test_helper_threads_that_wait_all_the_time_have_no_rows(recorded):
 
 
 def test_no_auto_records_nothing_by_itself(recorded):
-    profile = recorded(PROCESSES.format(method="spawn"), "--no-auto")
+    profile = recorded(PROCESSES.format(method="spawn"), "--no-instrument")
     assert names(profile) == {"root", "consumer", "producer", "make"}
     assert profile.critical == {}
 
 
 def test_auto_says_which(recorded):
-    profile = recorded(PROCESSES.format(method="fork"), "--auto", "gymnasium")
+    profile = recorded(PROCESSES.format(method="fork"), "--instrument", "gymnasium")
     assert names(profile) == {"root", "consumer", "producer", "make"}
 
 

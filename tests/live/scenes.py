@@ -133,7 +133,7 @@ def attributed(profile: Profile, writer: Writer, beside: bool) -> Profile:
         built[path] = replace(
             node,
             children=below,
-            by_writer={writer.id: Share(node.count, node.total_ns, node.own_ns)},
+            by_writer={writer.id: Share(node.count, node.total_ns, node.self_ns)},
             concurrent_ns=node.total_ns if beside and depth == 1 else node.concurrent_ns,
         )
     return replace(profile, root=built[""], writers={writer.id: writer})

@@ -10,7 +10,7 @@ S = 1_000_000_000
 
 
 def calls(count: int) -> Profile:
-    step = Node(name="step", own_ns=count * 10, steady=Stats.of([10] * count))
+    step = Node(name="step", self_ns=count * 10, steady=Stats.of([10] * count))
     return Profile(Node(name="root", children={"step": step}))
 
 

@@ -19,7 +19,7 @@ def test_cores_used_are_cpu_time_over_time():
 
 def test_what_others_use_is_what_was_busy_and_neither_the_runs_nor_the_readers():
     cores = {0: Core(100, 0, 0), 1: Core(100, 40, 0)}
-    told = between(START, after(used_ns=NS, own_ns=NS // 10, cores=cores))
+    told = between(START, after(used_ns=NS, self_ns=NS // 10, cores=cores))
     assert told[OTHERS] == pytest.approx(1.6 - 1.0 - 0.1)
     assert told[STEAL] == 0
 

@@ -48,7 +48,7 @@ NAMES = (
 def hostile() -> Profile:
     """Every name under every kind of thing that has one."""
     sections = [node(name, [at * MS], node(name, [MS])) for at, name in enumerate(NAMES, start=2)]
-    root = Node(name="root", own_ns=7, children={each.name: each for each in sections})
+    root = Node(name="root", self_ns=7, children={each.name: each for each in sections})
     loops = [
         Loop(path=path, ticks=1, hz=frozenset({30.0}), stats=each.stats, busy_ns=each.stats.sum_ns)
         for path, depth, each in root.walk()
@@ -69,8 +69,8 @@ def side_by_side() -> Profile:
     worker = node("worker", [30 * MS], inner, concurrent_ns=30 * MS)
     tasks = node("tasks", [10 * MS, 10 * MS], concurrent_ns=4 * MS)
     rest = node("rest", [5 * MS])
-    main = node("main", [40 * MS], worker, tasks, rest, own_ns=19 * MS)
-    return Profile(root=Node(name="root", own_ns=MS, children={"main": main}), losses={"unwound": 3})
+    main = node("main", [40 * MS], worker, tasks, rest, self_ns=19 * MS)
+    return Profile(root=Node(name="root", self_ns=MS, children={"main": main}), losses={"unwound": 3})
 
 
 def unknown_durations() -> Profile:

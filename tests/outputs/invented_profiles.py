@@ -36,7 +36,7 @@ def spread(middle_ns: float, count: int, seed: int, tail: float = 0.1) -> list[i
 
 
 def node(
-    name: str, durations: list[int], *children: Node, warmup: int = 0, own_ns: int | None = None, **fields
+    name: str, durations: list[int], *children: Node, warmup: int = 0, self_ns: int | None = None, **fields
 ) -> Node:
     """A node whose calls took `durations`, the first `warmup` of them before the steady phase."""
     covered_ns = sum(child.total_ns - child.concurrent_ns for child in children)
@@ -50,7 +50,7 @@ def node(
         totals[index] = totals.get(index, 0) + duration_ns
     return Node(
         name=name,
-        own_ns=max(sum(durations) - covered_ns, 0) if own_ns is None else own_ns,
+        self_ns=max(sum(durations) - covered_ns, 0) if self_ns is None else self_ns,
         steady=Stats.of(durations[warmup:]),
         warmup=Stats.of(durations[:warmup]) if warmup else None,
         windows=Windows(width_ns, counts, totals),
@@ -133,7 +133,7 @@ def training() -> Profile:
     train = Phase("train", 0.8, update, environment, call_sites=site(90, "main")).node
     prefetch = node("prefetch", spread(9 * MS, 900, 23))
     prefetch = replace(prefetch, concurrent_ns=prefetch.total_ns)
-    save = node("save", spread(310 * MS, 1, 24), own_ns=910 * MS, open=Open(1, 600 * MS))
+    save = node("save", spread(310 * MS, 1, 24), self_ns=910 * MS, open=Open(1, 600 * MS))
     worst = WorstTick(
         train.steady.max_ns or 0,
         "4211/4211",
@@ -155,7 +155,7 @@ def training() -> Profile:
     return Profile(
         root=Node(
             name="root",
-            own_ns=1_200 * MS,
+            self_ns=1_200 * MS,
             recorder_ns=15_000,
             children={each.name: each for each in (train, prefetch, save)},
         ),
@@ -236,7 +236,7 @@ def control() -> Profile:
         ),
     )
     return Profile(
-        root=Node(name="root", own_ns=40 * MS, children={"control": control, "helper": helper}),
+        root=Node(name="root", self_ns=40 * MS, children={"control": control, "helper": helper}),
         loops={"control": loop},
         gauges={"queue depth": gauge_of("queue depth", [0.0, 1.0, 2.0, 7.0, 4.0])},
         metadata={
@@ -308,7 +308,7 @@ def robot() -> Profile:
     )
     depth = [float(max(0, 17 - tick % 20)) for tick in range(count)]
     return Profile(
-        root=Node(name="root", own_ns=120 * MS, children={"control": control}),
+        root=Node(name="root", self_ns=120 * MS, children={"control": control}),
         loops={"control": loop},
         gauges={"action queue depth": gauge_of("action queue depth", depth)},
         metadata={"name": frozenset({"robot"}), "command": frozenset({"robot.py"})},

@@ -78,7 +78,7 @@ def _profile(timeline: Timeline) -> Profile:
         durations = timeline.duration_ns[timeline.spot == at][:1000].tolist()
         inside = sum(child.total_ns - child.concurrent_ns for child in children.values())
         return Node(
-            name=name, own_ns=max(0, sum(durations) - inside), steady=Stats.of(durations), children=children
+            name=name, self_ns=max(0, sum(durations) - inside), steady=Stats.of(durations), children=children
         )
 
     return Profile(root=node("", "root"), metadata={"name": frozenset({"trainer"})})

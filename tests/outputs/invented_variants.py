@@ -65,7 +65,7 @@ def driver(
         **facts,
     }
     return Profile(
-        root=Node(name="root", own_ns=40 * MS, children={step.name: step}),
+        root=Node(name="root", self_ns=40 * MS, children={step.name: step}),
         loops={"driver.step": loop},
         metadata={key: frozenset({value}) for key, value in metadata.items()},
     )

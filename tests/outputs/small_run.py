@@ -23,7 +23,7 @@ def recorded(events: int = 1000, rounds: int = 6) -> ticktree.Recorder:
             recorder.advance(3 * MS)
         with recorder.section("act"):
             recorder.advance(2 * MS)
-            recorder.record("latency", (number + 1) * 0.001)
+            recorder.record_duration("latency", (number + 1) * 0.001)
             with recorder.section("send", wait=True):
                 recorder.advance((number + 1) * MS)
         if number == 2:

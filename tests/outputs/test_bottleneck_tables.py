@@ -88,7 +88,7 @@ def test_waits_slack_loops_and_what_runs_beside_are_marked():
         for _ in program.loop("denoise", range(2)):
             program.work("step", 3)
         for name in "abc":
-            program.record(name, 0.5)
+            program.record_duration(name, 0.5)
     table = table_of(program)
     marks = {entry.name: entry.mark for entry in table.entries}
     assert {name: marks[name] for name in ("plan", "plan/solve", "receive", "sleep", "denoise")} == {

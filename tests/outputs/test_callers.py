@@ -87,9 +87,9 @@ def test_a_duration_measured_elsewhere_was_handed_over_in_the_section_that_was_o
     for _ in range(3):
         with recorder.section("poll"):
             recorder.advance(10)
-            recorder.record("net", 500e-9)
+            recorder.record_duration("net", 500e-9)
             recorder.advance(10)
-    recorder.record("net", 1e-9)
+    recorder.record_duration("net", 1e-9)
     found = {call: caller for call, caller in made_in(recorder.timeline()) if call[1].endswith("net")}
     calls = sorted(found)
     polls = sorted(call for call, _ in made_in(recorder.timeline()) if call[1] == "poll")

@@ -39,7 +39,7 @@ def test_what_overlaps_is_on_other_threads_whose_numbers_fit_32_bits():
     recorder.advance(100)
     for ns in (40, 60):
         recorder.advance(10)
-        recorder.record("net", ns * 1e-9)
+        recorder.record_duration("net", ns * 1e-9)
     with recorder.section("a"):
         recorder.advance(1)
     trace = exported(recorder)["traceEvents"]

@@ -46,7 +46,7 @@ def as_written(name):
 
 
 def test_a_number_at_a_names_end_is_no_weight():
-    steps = {name: Node(name=name, own_ns=5) for name in ("conv 1", "conv\u00a01", "conv 1.5")}
+    steps = {name: Node(name=name, self_ns=5) for name in ("conv 1", "conv\u00a01", "conv 1.5")}
     assert lines(Profile(root=Node(name="root", children=steps))) == [
         "root;conv\u00a01 5",
         "root;conv\u00a01.5 5",
@@ -68,14 +68,14 @@ def test_inferno_draws_every_frame_with_its_width(make):
     profile = make()
     every = list(stacks(profile))
     drawn = frames_of(pyinferno.flamegraph_from_lines(lines(profile)))
-    together = sum(stack.node.own_ns for stack in every)
+    together = sum(stack.node.self_ns for stack in every)
     assert ("all", together) in drawn
-    in_the_run = sum(stack.node.own_ns for stack in every if not stack.beside)
+    in_the_run = sum(stack.node.self_ns for stack in every if not stack.beside)
     assert ("root", in_the_run) in drawn
-    wide = [stack for stack in every if not stack.beside and stack.node.own_ns > together / 1000]
+    wide = [stack for stack in every if not stack.beside and stack.node.self_ns > together / 1000]
     for stack in wide:
         below = sum(
-            s.node.own_ns for s in every if not s.beside and s.frames[: len(stack.frames)] == stack.frames
+            s.node.self_ns for s in every if not s.beside and s.frames[: len(stack.frames)] == stack.frames
         )
         mark = " [partly beside]" if stack.frames[-1].partly else ""
         assert (as_written(stack.node.name) + mark, below) in drawn

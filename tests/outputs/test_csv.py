@@ -34,10 +34,10 @@ def test_a_row_a_node_with_its_numbers_as_they_are(profile):
     assert len(read) == sum(1 for _ in profile.root.walk())
     for path, depth, node in profile.root.walk():
         row = read[visible(path)]
-        numbers = ("total_ns", "unaccounted_ns", "concurrent_ns", "count", "depth")
+        numbers = ("total_ns", "self_ns", "concurrent_ns", "count", "depth")
         assert [int(row[key]) for key in numbers] == [
             node.total_ns,
-            node.own_ns,
+            node.self_ns,
             node.concurrent_ns,
             node.count,
             depth,
@@ -54,11 +54,11 @@ def test_pandas_finds_that_the_accounts_add_up(make):
     frame = pandas.read_csv(StringIO(written(profile)), keep_default_na=False, na_values=[""])
     (root,) = frame[frame.depth == 0].itertuples()
     assert root.total_ns == profile.root.total_ns
-    assert frame.unaccounted_ns.sum() - frame.concurrent_ns.sum() == profile.root.total_ns
+    assert frame.self_ns.sum() - frame.concurrent_ns.sum() == profile.root.total_ns
     below = frame[frame.depth > 0].assign(parent=lambda each: each.parent.fillna(""))
     covered = (below.total_ns - below.concurrent_ns).groupby(below.parent).sum()
     for row in frame.assign(path=lambda each: each.path.fillna("")).itertuples():
-        assert row.total_ns == row.unaccounted_ns + covered.get(row.path, 0)
+        assert row.total_ns == row.self_ns + covered.get(row.path, 0)
 
 
 def test_duckdb_reads_the_same_totals(tmp_path):

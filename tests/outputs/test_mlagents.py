@@ -25,7 +25,7 @@ def shape(profile):
 
 
 def one(root_own_ns=0, *children, **fields):
-    return Profile(Node(name="root", own_ns=root_own_ns, children={c.name: c for c in children}), **fields)
+    return Profile(Node(name="root", self_ns=root_own_ns, children={c.name: c for c in children}), **fields)
 
 
 def test_a_node_has_its_seconds_its_calls_and_its_children_by_name():
@@ -50,7 +50,7 @@ def test_a_node_has_its_seconds_its_calls_and_its_children_by_name():
 def test_what_ran_beside_its_parent_is_parallel_and_so_is_all_below_it():
     inner = node("inner", [20 * MS])
     worker = node("worker", [30 * MS], inner, concurrent_ns=30 * MS)
-    tree = shape(one(0, node("workers", [1 * MS], worker, own_ns=1 * MS)))
+    tree = shape(one(0, node("workers", [1 * MS], worker, self_ns=1 * MS)))
     workers = tree["children"]["workers"]
     assert "is_parallel" not in workers
     assert (workers["total"], workers["self"]) == (0.001, 0.001)
@@ -59,7 +59,7 @@ def test_what_ran_beside_its_parent_is_parallel_and_so_is_all_below_it():
 
 
 def test_a_child_called_root_is_no_root():
-    tree = shape(one(0, Node(name="root", own_ns=5)))
+    tree = shape(one(0, Node(name="root", self_ns=5)))
     assert tree["children"]["root"]["count"] == 0
 
 
@@ -82,8 +82,8 @@ def test_gauges_metadata_and_losses_are_there():
 def test_a_profile_written_and_read_again_has_the_same_totals_and_calls(make):
     profile = make()
     back = profile_of(value_in(written(profile)), "back")
-    assert [(path, n.total_ns, n.count, n.own_ns) for path, _, n in back.root.walk()] == sorted(
-        (path, n.total_ns, n.count, n.own_ns) for path, _, n in profile.root.walk()
+    assert [(path, n.total_ns, n.count, n.self_ns) for path, _, n in back.root.walk()] == sorted(
+        (path, n.total_ns, n.count, n.self_ns) for path, _, n in profile.root.walk()
     )
     assert back.losses == {what: count for what, count in profile.losses.items() if count}
 
@@ -91,7 +91,9 @@ def test_a_profile_written_and_read_again_has_the_same_totals_and_calls(make):
 @settings(max_examples=20)
 @given(profiles())
 def test_any_profile_that_could_be_is_written_and_read_again(profile):
-    if any(n.total_ns < 0 or n.concurrent_ns < 0 or n.total_ns < n.own_ns for _, _, n in profile.root.walk()):
+    if any(
+        n.total_ns < 0 or n.concurrent_ns < 0 or n.total_ns < n.self_ns for _, _, n in profile.root.walk()
+    ):
         return  # a part of a run alone; no such file could say it
     text = written(profile)
     value = value_in(text)
@@ -136,13 +138,13 @@ def test_any_file_keeps_its_totals_and_once_its_accounts_add_up_changes_no_more(
         waiting.extend((read.children[name], child) for name, child in below.items())
     second = profile_of(value_in(written(first)), "run")
     assert second.losses == first.losses
-    assert [(path, n.count, n.total_ns, n.own_ns) for path, _, n in second.root.walk()] == sorted(
-        (path, n.count, n.total_ns, n.own_ns) for path, _, n in first.root.walk()
+    assert [(path, n.count, n.total_ns, n.self_ns) for path, _, n in second.root.walk()] == sorted(
+        (path, n.count, n.total_ns, n.self_ns) for path, _, n in first.root.walk()
     )
 
 
 def test_a_tree_of_any_depth_is_written():
-    tree = Node(name="leaf", own_ns=1)
+    tree = Node(name="leaf", self_ns=1)
     for _ in range(990):
         tree = Node(name="level", children={tree.name: tree})
     back = profile_of(value_in(written(one(0, tree))), "deep")
@@ -151,5 +153,5 @@ def test_a_tree_of_any_depth_is_written():
 
 def test_names_of_any_kind_come_back():
     names = ['"', "\\", "a/b", "", "\x00", "\u202e", "שלום", "</script>"]
-    profile = one(0, *(Node(name=name, own_ns=at) for at, name in enumerate(names)))
+    profile = one(0, *(Node(name=name, self_ns=at) for at, name in enumerate(names)))
     assert set(profile_of(value_in(written(profile)), "x").root.children) == set(names)

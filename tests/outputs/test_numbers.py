@@ -19,7 +19,7 @@ def test_every_section_loop_gauge_and_loss_has_its_numbers():
         if path:
             assert found[f"section/{path}/calls"] == node.count
             assert found[f"section/{path}/total_s"] == node.total_ns / 1e9
-            assert found[f"section/{path}/own_s"] == node.own_ns / 1e9
+            assert found[f"section/{path}/own_s"] == node.self_ns / 1e9
             assert found.get(f"section/{path}/p99_ms", 0) == (node.steady.p99_ns or 0) / 1e6
     for path, loop in profile.loops.items():
         assert found[f"loop/{path}/ticks"] == loop.ticks

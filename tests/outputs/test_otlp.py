@@ -56,7 +56,7 @@ def test_any_profile_is_read_with_its_times_and_its_buckets(profile):
     total, own, durations = (points_of(read.get(f"section.{name}")) for name in ("total", "own", "duration"))
     for path, _, node in profile.root.walk():
         assert total[path].as_int == node.total_ns
-        assert own[path].as_int == node.own_ns
+        assert own[path].as_int == node.self_ns
         duration = durations.get(path)
         assert (duration is not None) == bool(path and node.count and node.stats.is_known)
         if duration is not None:

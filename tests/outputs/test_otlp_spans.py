@@ -135,7 +135,7 @@ def test_a_span_is_a_call_to_the_nanosecond_with_its_thread():
     thread.join()
     for _ in recorder.loop("train", range(1)):
         recorder.advance(7)
-    recorder.record("net", 3e-9)
+    recorder.record_duration("net", 3e-9)
     step, train, net = spans_of(recorder)
     timeline = recorder.timeline()
     assert (step.name, step.end_time_unix_nano - step.start_time_unix_nano) == ("step", 1234)

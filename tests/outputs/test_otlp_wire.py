@@ -54,8 +54,8 @@ def test_of_sections_only_those_asked_for_are_told_and_the_run():
 def test_what_waits_is_told_apart():
     from ticktree.profile import Node
 
-    waits = Node(name="recv", own_ns=5, wait=True)
-    profile = Profile(Node(name="root", children={"recv": waits, "work": Node(name="work", own_ns=3)}))
+    waits = Node(name="recv", self_ns=5, wait=True)
+    profile = Profile(Node(name="root", children={"recv": waits, "work": Node(name="work", self_ns=3)}))
     (metric,) = [one for one in metrics(profile) if one["name"] == "ticktree.section.waited"]
     ((point,),) = [points(metric)]
     assert (point["attributes"][0]["value"]["stringValue"], point["asInt"]) == ("recv", "5")

@@ -36,7 +36,7 @@ def test_pandas_reads_the_same_totals(make):
     assert dict(zip(nodes.path, nodes.total_ns, strict=True)) == {
         encodable(path): node.total_ns for path, _, node in profile.root.walk()
     }
-    assert nodes.unaccounted_ns.sum() - nodes.concurrent_ns.sum() == profile.root.total_ns
+    assert nodes.self_ns.sum() - nodes.concurrent_ns.sum() == profile.root.total_ns
     assert nodes.total_ns.dtype == "Int64"
 
 
@@ -44,7 +44,7 @@ def test_duckdb_reads_the_same_totals(tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="Parquet files were not read by DuckDB")
     path = tmp_path / "run.parquet"
     path.write_bytes(written(training()))
-    query = f"select sum(unaccounted_ns) - sum(concurrent_ns), max(typeof(total_ns)) from '{path}'"
+    query = f"select sum(self_ns) - sum(concurrent_ns), max(typeof(total_ns)) from '{path}'"
     assert duckdb.sql(query).fetchall() == [(training().root.total_ns, "BIGINT")]
     unknown = duckdb.sql(f"select count(*) from '{path}' where memory_peak_bytes is null").fetchall()
     assert unknown == [(sum(1 for _ in training().root.walk()) - 1,)]

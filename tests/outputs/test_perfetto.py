@@ -108,7 +108,7 @@ def test_threads_hang_under_their_process_and_what_was_measured_elsewhere_under_
     thread = threading.Thread(target=work, name="worker")
     thread.start()
     thread.join()
-    recorder.record("net", 2e-9)
+    recorder.record_duration("net", 2e-9)
     packets = exported(recorder)
     tracks = tracks_of(packets)
     by_name = {name: tracks[at] for at, name, *_ in slices_of(packets)}

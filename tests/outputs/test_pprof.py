@@ -139,9 +139,9 @@ def test_go_tool_pprof_lists_every_section_with_its_own_time_and_what_is_below(m
     by_name = {}
     for stack, (_, _, wall) in samples(decoded(profile)).items():
         by_name[stack[-1]] = by_name.get(stack[-1], 0) + wall
-    for name, own_ns in by_name.items():
-        if own_ns:
-            assert listed[name][0] == own_ns
+    for name, self_ns in by_name.items():
+        if self_ns:
+            assert listed[name][0] == self_ns
     root_ns = sum(by_name.values())
     assert listed["root"][1] == root_ns
     assert f"{root_ns}ns total" in said

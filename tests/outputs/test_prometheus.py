@@ -41,7 +41,7 @@ def test_sections_have_their_calls_and_times(make):
     seconds = {(path,): node.total_ns / 1e9 for path, node in below.items()}
     assert values(profile, "section_seconds", "_total") == seconds
     assert values(profile, "section_own_seconds", "_total") == {
-        (path,): node.own_ns / 1e9 for path, node in below.items()
+        (path,): node.self_ns / 1e9 for path, node in below.items()
     }
     assert values(profile, "section_calls", "_total") == {
         (path,): node.count for path, node in below.items() if path
@@ -125,6 +125,6 @@ def test_the_whole_run_has_the_empty_path():
 
 
 def test_what_waits_is_told_apart():
-    waits = Node(name="recv", own_ns=5_000_000_000, wait=True)
-    profile = Profile(Node(name="root", children={"recv": waits, "work": Node(name="work", own_ns=3)}))
+    waits = Node(name="recv", self_ns=5_000_000_000, wait=True)
+    profile = Profile(Node(name="root", children={"recv": waits, "work": Node(name="work", self_ns=3)}))
     assert values(profile, "section_waited_seconds", "_total") == {("recv",): 5.0}

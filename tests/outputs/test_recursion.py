@@ -33,7 +33,7 @@ def search(levels: int, own: int = 2 * MS) -> Node:
 def chain(name: str, levels: int, deepest: Node) -> Node:
     """Nodes of one name in each other, that take a millisecond each, with `deepest` in the last of them."""
     for _ in range(levels):
-        deepest = Node(name=name, own_ns=MS, steady=Stats.of([MS]), children={deepest.name: deepest})
+        deepest = Node(name=name, self_ns=MS, steady=Stats.of([MS]), children={deepest.name: deepest})
     return deepest
 
 
@@ -48,16 +48,16 @@ def visits(levels: int) -> Node:
 def random_tree(rng: random.Random, depth: int) -> Node:
     children = [random_tree(rng, depth - 1) for _ in range(rng.choice((0, 1, 1, 2)) if depth else 0)]
     below = {child.name: child for child in children}
-    own_ns, count = rng.randrange(1000), rng.randrange(1, 4)
+    self_ns, count = rng.randrange(1000), rng.randrange(1, 4)
     counted = [child.total_ns - child.concurrent_ns for child in below.values()]
-    total_ns = own_ns + sum(counted)
+    total_ns = self_ns + sum(counted)
     name = rng.choice("ffgh")
     return Node(
         name=name,
-        own_ns=own_ns,
+        self_ns=self_ns,
         concurrent_ns=total_ns if rng.random() < 0.1 else 0,
         steady=Stats.of([total_ns] * count),
-        by_writer={"w": Share(count, total_ns, own_ns)},
+        by_writer={"w": Share(count, total_ns, self_ns)},
         children=below,
     )
 
@@ -99,7 +99,7 @@ def test_all_levels_are_rows_where_all_are_asked_for():
 
 
 def test_what_ran_beside_its_like_is_no_level_of_it():
-    beside = Node(name="search", own_ns=9 * MS, concurrent_ns=9 * MS)
+    beside = Node(name="search", self_ns=9 * MS, concurrent_ns=9 * MS)
     root = profile_of(chain("search", 6, beside)).root
     inner = flattened(root).children["search"].children["search"]
     assert (inner.total_ns, inner.concurrent_ns) == (9 * MS, 9 * MS)
@@ -113,7 +113,7 @@ def test_the_accounts_of_a_flattened_tree_add_up_for_every_writer(seed):
     flat = flattened(root)
     below = [each for _, _, each in flat.walk()]
     assert flat.total_ns == root.total_ns
-    assert sum(each.own_ns for each in below) == sum(each.own_ns for _, _, each in root.walk())
+    assert sum(each.self_ns for each in below) == sum(each.self_ns for _, _, each in root.walk())
     assert {name: child.total_ns for name, child in flat.children.items()} == {
         name: child.total_ns for name, child in root.children.items()
     }
@@ -134,7 +134,9 @@ def test_a_report_of_a_deep_recursion_fits_a_screen(form):
 
 
 def test_the_call_tree_of_a_lab_book_says_how_deep_a_recursion_went():
-    walk = chain("walk(n - 1) | walk : app.py @ L3", 100, Node(name="leaf", own_ns=MS, steady=Stats.of([MS])))
+    walk = chain(
+        "walk(n - 1) | walk : app.py @ L3", 100, Node(name="leaf", self_ns=MS, steady=Stats.of([MS]))
+    )
     rendered = OUTPUTS["markdown"].render(profile_of(node("main : app.py @ L1", [200 * MS], walk))).decode()
     lines = [line for line in rendered.splitlines() if line.startswith("  - `walk(n - 1)` | `walk`")]
     assert len(lines) == 1

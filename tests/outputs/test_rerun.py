@@ -70,7 +70,7 @@ def test_every_section_and_loop_has_its_totals(make, tmp_path):
             rows = found[at("section", *paths.split(path))]
             assert rows["calls"] == [[node.count]]
             assert rows["total_ns"] == [[node.total_ns]]
-            assert rows["own_ns"] == [[node.own_ns]]
+            assert rows["self_ns"] == [[node.self_ns]]
     for path, loop in profile.loops.items():
         rows = found[at("loop", *paths.split(path))]
         assert rows["ticks"] == [[loop.ticks]]

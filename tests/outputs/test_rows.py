@@ -13,8 +13,10 @@ from ticktree.profile import Cpu, Memory, Node, Open, Profile, Stats, Work
 ALL = ViewOptions(all=True)
 
 
-def profile_of(*children: Node, own_ns: int = 0) -> Profile:
-    return Profile(root=Node(name="root", own_ns=own_ns, children={child.name: child for child in children}))
+def profile_of(*children: Node, self_ns: int = 0) -> Profile:
+    return Profile(
+        root=Node(name="root", self_ns=self_ns, children={child.name: child for child in children})
+    )
 
 
 def named(profile: Profile, options: ViewOptions = ALL) -> list[str]:
@@ -51,7 +53,7 @@ def test_own_time_has_a_row_even_when_there_was_none():
 
 
 def test_time_outside_all_sections_has_a_row_where_it_was_measured():
-    assert named(profile_of(node("train", [5]), own_ns=7)) == ["train", "unaccounted"]
+    assert named(profile_of(node("train", [5]), self_ns=7)) == ["train", "unaccounted"]
 
 
 @settings(max_examples=40)
@@ -61,7 +63,7 @@ def test_own_time_and_what_ticktree_cost_add_up_to_all_nodes_own_time(profile):
     nodes = [each for _, _, each in profile.root.walk() if each.children]
     unaccounted = sum(row.total_ns for row in rows if row.kind == "unaccounted")
     assert unaccounted == sum(
-        each.own_ns - each.recorder_ns for each in nodes if each.own_ns or each != profile.root
+        each.self_ns - each.recorder_ns for each in nodes if each.self_ns or each != profile.root
     )
 
 
@@ -93,7 +95,7 @@ def test_several_sections_below_a_thousandth_are_one_row():
 
 def test_what_takes_long_beside_a_small_section_shows_that_section():
     learner = node("learner", [8_000 * MS], concurrent_ns=8_000 * MS)
-    start = node("start thread", [MS], learner, own_ns=MS)
+    start = node("start thread", [MS], learner, self_ns=MS)
     small = [node(f"s{n}", [MS]) for n in range(2)]
     profile = profile_of(node("train", [10_000 * MS], start, *small))
     assert named(profile, ViewOptions()) == [
@@ -221,9 +223,9 @@ def test_call_sites_are_shown_on_demand_and_unknown_ones_last():
 
 
 def test_a_tree_deeper_than_pythons_stack_has_rows():
-    deep = Node(name="f", own_ns=1, steady=Stats.of([1]))
+    deep = Node(name="f", self_ns=1, steady=Stats.of([1]))
     for _ in range(3000):
-        deep = Node(name="f", own_ns=1, steady=Stats.of([1]), children={"f": deep})
+        deep = Node(name="f", self_ns=1, steady=Stats.of([1]), children={"f": deep})
     assert len(tree_rows(profile_of(deep), ALL)) == 3001 + 3000
 
 

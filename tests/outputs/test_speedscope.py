@@ -45,9 +45,9 @@ def test_the_importer_reads_every_stack_with_its_own_time(make, tmp_path):
     for which, beside in zip(read["profiles"], (False, True), strict=False):
         assert which["unit"] == "nanoseconds"
         expected = [
-            [[name_of(frame) for frame in stack.frames], stack.node.own_ns]
+            [[name_of(frame) for frame in stack.frames], stack.node.self_ns]
             for stack in stacks(profile)
-            if stack.beside is beside and stack.node.own_ns
+            if stack.beside is beside and stack.node.self_ns
         ]
         assert which["stacks"] == expected
         assert which["total"] == sum(ns for _, ns in expected)
@@ -68,9 +68,9 @@ def recorded():
     for _ in recorder.loop("train", range(3)):
         with recorder.section("update"):
             recorder.advance(100)
-            recorder.record("net", 40e-9)
+            recorder.record_duration("net", 40e-9)
             recorder.advance(20)
-            recorder.record("net", 40e-9)
+            recorder.record_duration("net", 40e-9)
             with recorder.section("sample"):
                 recorder.advance(11)
     thread = threading.Thread(target=work, name="worker")
@@ -197,7 +197,7 @@ def test_the_document_has_what_the_schema_asks_for():
 
 
 def test_a_frame_is_listed_once_however_many_stacks_it_is_in():
-    below = Node(name="step", own_ns=MS, children={"step": Node(name="step", own_ns=MS)})
+    below = Node(name="step", self_ns=MS, children={"step": Node(name="step", self_ns=MS)})
     document = json.loads(written(Profile(root=Node(name="root", children={"step": below}))))
     assert [frame["name"] for frame in document["shared"]["frames"]] == ["root", "step"]
     assert document["profiles"][0]["samples"] == [[0, 1], [0, 1, 1]]

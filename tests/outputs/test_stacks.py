@@ -11,7 +11,7 @@ from ticktree.profile import Profile
 
 def own_times(profile, beside):
     return {
-        "/".join(frame.name for frame in stack.frames): stack.node.own_ns
+        "/".join(frame.name for frame in stack.frames): stack.node.self_ns
         for stack in stacks(profile)
         if stack.beside is beside
     }
@@ -47,7 +47,7 @@ def test_of_one_thread_the_stacks_add_up_to_the_run():
 def test_every_node_has_one_stack_and_no_nanosecond_stands_in_two(profile):
     every = list(stacks(profile))
     assert len(every) == sum(1 for _ in profile.root.walk())
-    assert sum(s.node.own_ns for s in every) == sum(n.own_ns for _, _, n in profile.root.walk())
+    assert sum(s.node.self_ns for s in every) == sum(n.self_ns for _, _, n in profile.root.walk())
 
 
 def test_a_profile_of_nothing_has_the_root_alone():

@@ -90,7 +90,7 @@ def test_small_sections_that_are_gathered_are_gathered_for_each():
     small = [stepping([0.001] * 2, calls=2, name=f"small {n}") for n in range(3)]
     profile = crew(stepping([900] * 2), *small, count=2)
     table = tree_by(profile, ViewOptions(), "process")
-    profile = replace(profile, root=replace(profile.root, own_ns=1))
+    profile = replace(profile, root=replace(profile.root, self_ns=1))
     assert "3 smaller" not in [entry.name for entry in table.entries]  # of the root, which took no time
     train = node("train", {LEARNER: [10_000 * MS]}, *(node(f"s{n}", {LEARNER: [MS]}) for n in range(3)))
     alone = crew(train, count=0, others=[writer(LEARNER, "learner")])

@@ -54,7 +54,7 @@ def test_the_lines_of_own_time_make_up_the_rest():
     for row in rows([training()]):
         if row.kind == "unaccounted":
             (own,) = row.nodes
-            assert row.mean_ns(0) == pytest.approx((own.own_ns - own.recorder_ns) / own.count, abs=1)
+            assert row.mean_ns(0) == pytest.approx((own.self_ns - own.recorder_ns) / own.count, abs=1)
 
 
 def test_a_tree_as_deep_as_a_program_recursed_is_shown_to_its_end():

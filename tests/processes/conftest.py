@@ -56,7 +56,7 @@ def start_method(tmp_path):
         profiles = [
             _recorded([sys.executable, script, "enable"], environment, tmp_path, "alone", status),
             _recorded(
-                [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-auto", script, "armed"],
+                [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-instrument", script, "armed"],
                 environment,
                 tmp_path,
                 "supervised",

@@ -182,7 +182,8 @@ def test_a_program_of_another_run_stays_there(run_python, tmp_path):
         inner = "import ticktree\\nwith ticktree.section('inner'): pass"
         open("inner.py", "w").write(inner)
         with ticktree.section("start"):
-            command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-auto", "--out", "inner", "inner.py"]
+            command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-instrument"]
+            command += ["--out", "inner", "inner.py"]
             subprocess.run(command, check=True)
         """
     )

@@ -102,12 +102,12 @@ its_writers = st.lists(ids, max_size=3, unique=True)
 def shared_out(draw, node):
     """The node with its calls and times dealt out to writers; nobody's, where there are none."""
     parts = {}
-    left = Share(node.count, node.total_ns, node.own_ns)
+    left = Share(node.count, node.total_ns, node.self_ns)
     others = draw(its_writers)
     for writer in others[1:]:
-        count, own_ns = draw(st.integers(0, left.count)), draw(st.integers(0, left.own_ns))
-        parts[writer] = Share(count, draw(amounts), own_ns)
-        left += Share(-count, -parts[writer].total_ns, -own_ns)
+        count, self_ns = draw(st.integers(0, left.count)), draw(st.integers(0, left.self_ns))
+        parts[writer] = Share(count, draw(amounts), self_ns)
+        left += Share(-count, -parts[writer].total_ns, -self_ns)
     return replace(node, by_writer={**parts, others[0]: left} if others else {})
 
 
@@ -134,13 +134,13 @@ sites = st.dictionaries(call_sites, st.integers(1, 9), max_size=2)
 def nodes(draw, name, depth=3, clock="host"):
     steady, warmup = draw(calls), draw(maybe_calls)
     booked = steady + (warmup or [])
-    own_ns = draw(st.integers(1, 10**15))  # time that is nobody's is told from no time by not being 0
+    self_ns = draw(st.integers(1, 10**15))  # time that is nobody's is told from no time by not being 0
     below = draw(keys) if depth else []
     children = [draw(nodes(each, depth - 1, its_clock)) for each, its_clock in below]
     node = Node(
         name=name,
         clock=clock,
-        own_ns=own_ns,
+        self_ns=self_ns,
         concurrent_ns=draw(st.integers(-(10**15), 10**15)),
         steady=stats_of(steady),
         warmup=None if warmup is None else stats_of(warmup),
@@ -153,7 +153,7 @@ def nodes(draw, name, depth=3, clock="host"):
         device_memory=draw(maybe_device_memory),
         device=draw(maybe_device),
         open=draw(maybe_open),
-        recorder_ns=draw(st.integers(0, own_ns)),
+        recorder_ns=draw(st.integers(0, self_ns)),
         per_run={draw(runs): (len(booked), sum(duration for duration, _ in booked))} if booked else {},
         wakers=draw(woken),
         children={child.key: child for child in children},

@@ -113,7 +113,7 @@ def test_every_field_of_the_contract_is_there():
         value["loops"][0].keys()
         >= {"name", "ticks", "hz", "budget_ns", "missed", "warmup_ticks", "worst"} | times
     )
-    accounts = {"count", "total_ns", "unaccounted_ns", "concurrent_ns"}
+    accounts = {"count", "total_ns", "self_ns", "concurrent_ns"}
     assert (
         value["tree"].keys()
         >= {"name", "path", "parallel", "wait", "call_site", "children"} | accounts | times
@@ -168,8 +168,8 @@ def broken(path: str, value: object, fixture: Path = FIXTURE) -> str:
     ("path", "value", "reason"),
     [
         ("tree.total_ns", 1, "the accounts do not add up"),
-        ("tree.children.0.unaccounted_ns", 1, "the accounts do not add up"),
-        ("tree.children.0.unaccounted_ns", True, "'unaccounted_ns' should be a whole number"),
+        ("tree.children.0.self_ns", 1, "the accounts do not add up"),
+        ("tree.children.0.self_ns", True, "'self_ns' should be a whole number"),
         ("tree.children.0.count", 1200.0, "'count' should be a whole number"),
         ("tree.children.0.count", -1, "warm-up and its steady phase"),
         ("tree.children.1.count", -1, "negative"),
@@ -234,12 +234,12 @@ ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
         (f"{ACT}.by_writer", {}, "should be a list"),
         (f"{ACT}.by_writer", [[1, 1, 9_000_000, 9_000_000]], "not its own together"),
         (f"{ACT}.by_writer", [[1, 3, 1, 9_000_000], [2, -1, 8_999_999, 0]], "negative"),
-        (f"{WAIT}.unblocked_by", [{}], "'channel' should be a string"),
-        (f"{WAIT}.unblocked_by.0.by", 3, "'by' is the place of none of the 3"),
-        (f"{WAIT}.unblocked_by.0.writer", "7-70/18", "'writer' should be a whole number"),
-        (f"{WAIT}.unblocked_by.0.handover_ns", 4_500_001, "not part of a wait"),
-        (f"{WAIT}.unblocked_by.0.count", 0, "never woke"),
-        (f"{WAIT}.unblocked_by.0.path", "nowhere", "no node 'nowhere'"),
+        (f"{WAIT}.woken_by", [{}], "'channel' should be a string"),
+        (f"{WAIT}.woken_by.0.by", 3, "'by' is the place of none of the 3"),
+        (f"{WAIT}.woken_by.0.writer", "7-70/18", "'writer' should be a whole number"),
+        (f"{WAIT}.woken_by.0.handover_ns", 4_500_001, "not part of a wait"),
+        (f"{WAIT}.woken_by.0.count", 0, "never woke"),
+        (f"{WAIT}.woken_by.0.path", "nowhere", "no node 'nowhere'"),
         ("writers.0.id", "9-91/18", "is there twice"),
         ("writers.1.parent", "nowhere", "parent is no node"),
         ("writers.1.parent", None, "'parent' should be a string"),
@@ -260,7 +260,7 @@ def test_a_writer_that_cannot_be_is_refused_by_name(path, value, reason):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["writers", "critical_path", f"{WAIT}.unblocked_by"])
+@pytest.mark.parametrize("path", ["writers", "critical_path", f"{WAIT}.woken_by"])
 def test_the_same_writer_waker_or_critical_place_twice_is_refused(path):
     whole = sample(WRITERS)
     at = whole
@@ -314,9 +314,9 @@ def test_a_text_cut_anywhere_is_refused():
 
 
 def deep(depth: int) -> Profile:
-    node = Node(name="f", own_ns=1)
+    node = Node(name="f", self_ns=1)
     for _ in range(depth - 1):
-        node = Node(name="f", own_ns=1, children={"f": node})
+        node = Node(name="f", self_ns=1, children={"f": node})
     return Profile(root=Node(name="root", children={"f": node}))
 
 
@@ -333,9 +333,9 @@ def test_a_deeper_tree_is_refused():
 def test_a_large_profile_goes_through_json_whole():
     stats = Stats.of([1000 * step for step in range(1, 41)])
     windows = Windows(BASE_WIDTH_NS, dict.fromkeys(range(40), 1), dict.fromkeys(range(40), 1000))
-    leaves = {f"f{n}": Node(name=f"f{n}", own_ns=n, steady=stats, windows=windows) for n in range(63)}
+    leaves = {f"f{n}": Node(name=f"f{n}", self_ns=n, steady=stats, windows=windows) for n in range(63)}
     tops = {
-        f"g{n}": Node(name=f"g{n}", own_ns=n, steady=stats, windows=windows, children=leaves)
+        f"g{n}": Node(name=f"g{n}", self_ns=n, steady=stats, windows=windows, children=leaves)
         for n in range(64)
     }
     profile = Profile(root=Node(name="root", children=tops))

@@ -11,8 +11,8 @@ from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Share, Stats, Wa
 from ticktree.profile.windows import BASE_WIDTH_NS
 
 
-def tree(name: str, own_ns: int = 0, *children: Node, **fields) -> Node:
-    return Node(name=name, own_ns=own_ns, children={child.name: child for child in children}, **fields)
+def tree(name: str, self_ns: int = 0, *children: Node, **fields) -> Node:
+    return Node(name=name, self_ns=self_ns, children={child.name: child for child in children}, **fields)
 
 
 @settings(max_examples=40)
@@ -168,7 +168,7 @@ def test_a_node_is_unlike_anything_else():
 @pytest.mark.parametrize(
     "change",
     [
-        {"own_ns": -1},
+        {"self_ns": -1},
         {"recorder_ns": 11},
         {"recorder_ns": -1},
         {"windows": Windows(BASE_WIDTH_NS, {0: 1}, {0: 5})},

@@ -19,7 +19,7 @@ def calls(name: str, clock: str, *durations: int) -> Node:
     return Node(
         name=name,
         clock=clock,
-        own_ns=sum(durations),
+        self_ns=sum(durations),
         concurrent_ns=sum(durations),
         steady=Stats.of(durations),
     )
@@ -81,7 +81,7 @@ def test_json_says_the_clock_where_it_is_not_the_hosts():
 def test_json_says_what_devices_did_beside_what_the_host_did():
     forward = Node(
         name="forward",
-        own_ns=40,
+        self_ns=40,
         steady=Stats.of([40]),
         device="calls were captured into a graph",
         children={
@@ -96,7 +96,7 @@ def test_json_says_what_devices_did_beside_what_the_host_did():
 
 
 def test_json_of_before_there_was_device_time_is_read():
-    profile = Profile(around(Node(name="forward", own_ns=4, device="no clock")))
+    profile = Profile(around(Node(name="forward", self_ns=4, device="no clock")))
     text = profile.to_json()
     assert '"device":{"unsupported":"no clock"}' in text
     old = text.replace('{"unsupported":"no clock"}', '"unsupported: no clock"')

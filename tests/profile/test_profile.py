@@ -61,7 +61,7 @@ def test_a_truth_and_a_number_that_are_equal_merge_to_the_same_one_in_either_ord
 
 
 def test_a_broken_rule_is_named_with_its_node_in_one_line():
-    bad = Node(name="up\ndate", own_ns=5, steady=replace(Stats.of([5]), count=2))
+    bad = Node(name="up\ndate", self_ns=5, steady=replace(Stats.of([5]), count=2))
     root = Node(name="root", children={"up\ndate": bad})
     with pytest.raises(
         ProfileError, match=r"node 'up\\ndate': the histogram holds 1 calls where 2"

@@ -24,7 +24,7 @@ def test_a_rate_beyond_all_numbers_is_none():
 
 
 def test_json_has_the_rates_beside_the_work_and_reads_back_the_work_alone():
-    copy = Node(name="copy", own_ns=2_000, steady=Stats.of([2_000]), work=Work(bytes=6_000, items=3))
+    copy = Node(name="copy", self_ns=2_000, steady=Stats.of([2_000]), work=Work(bytes=6_000, items=3))
     profile = Profile(root=Node(name="root", children={"copy": copy}))
     (written,) = json.loads(profile.to_json())["tree"]["children"]
     assert written["work"] == {

@@ -107,9 +107,9 @@ def test_of_too_many_sections_the_longest_are_told_of_and_those_that_once_were()
     profile = run.recorder.snapshot()
     choice.extend(profile)
     assert choice.paths == {"s4", "s3", "s2"}
-    own_ns = sum(profile.root.at(path).own_ns for path in choice.paths)
+    self_ns = sum(profile.root.at(path).self_ns for path in choice.paths)
     left_out, left_out_own_ns = choice.left_out(profile)
-    assert (left_out, own_ns + left_out_own_ns) == (2, profile.root.total_ns - profile.root.own_ns)
+    assert (left_out, self_ns + left_out_own_ns) == (2, profile.root.total_ns - profile.root.self_ns)
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -65,7 +65,7 @@ def values(page: Page) -> dict[str, float]:
 
 def test_a_time_that_was_not_spent_after_all_is_not_taken_back_until_recording_begins_anew() -> None:
     def open_for(ns: int) -> Profile:
-        return Profile(Node(name="root", children={"a": Node(name="a", own_ns=ns)}))
+        return Profile(Node(name="root", children={"a": Node(name="a", self_ns=ns)}))
 
     run = Runs(open_for(9_000_000_000))
     page = page_of(run)

@@ -116,15 +116,15 @@ def test_a_loop_begins_anew_when_its_warm_up_ends_and_its_sections_do_not() -> N
     assert start_s(found["section.duration", "train"]) == 0
 
 
-@pytest.mark.parametrize(("era", "own_ns"), [(0, 9000), (1, 7000)])
-def test_a_time_that_was_not_spent_after_all_is_not_taken_back(era: int, own_ns: int) -> None:
+@pytest.mark.parametrize(("era", "self_ns"), [(0, 9000), (1, 7000)])
+def test_a_time_that_was_not_spent_after_all_is_not_taken_back(era: int, self_ns: int) -> None:
     def open_for(ns: int) -> Profile:
-        return Profile(Node(name="root", children={"a": Node(name="a", own_ns=ns)}))
+        return Profile(Node(name="root", children={"a": Node(name="a", self_ns=ns)}))
 
     sent = Sent()
     sent(open_for(9000), 10)
     found = sent(open_for(7000), 20, era=era)
-    assert found["section.own", "a"]["asInt"] == str(own_ns)
+    assert found["section.own", "a"]["asInt"] == str(self_ns)
     assert start_s(found["section.own", "a"]) == (10 if era else 0)
 
 

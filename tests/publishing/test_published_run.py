@@ -62,7 +62,7 @@ def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_prof
         path: node.count for path, node in nodes.items() if path
     }
     assert {path: point.as_int for path, point in last["section.own"].items()} == {
-        path: node.own_ns for path, node in nodes.items()
+        path: node.self_ns for path, node in nodes.items()
     }
     for path, point in last["section.duration"].items():
         stats = nodes[path].stats

@@ -148,7 +148,7 @@ def test_what_it_has_read_is_what_the_run_holds_in_the_end(read: Read) -> None:
             path: node.count for path, node in nodes.items()
         }
         assert by("path", "ticktree_section_own_seconds_total") == pytest.approx(
-            {path: node.own_ns / 1e9 for path, node in nodes.items()}
+            {path: node.self_ns / 1e9 for path, node in nodes.items()}
             | {"": by("path", "ticktree_section_own_seconds_total")[""]}  # it went on
         )
         assert by("loop", "ticktree_loop_missed_ticks_total") == {

@@ -131,7 +131,7 @@ class Actor:
         strand.tick(step.name)
 
     def act_record(self, step: p.Record, strand: Strand) -> None:
-        self.recorder.record(step.name, step.ns / 1e9)
+        self.recorder.record_duration(step.name, step.ns / 1e9)
         strand.record(step.name, step.ns)
 
     def act_switch(self, step: p.Switch, strand: Strand) -> None:

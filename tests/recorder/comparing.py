@@ -35,7 +35,7 @@ def _without_nothing(nodes: dict[Path, dict[str, Any]]) -> dict[Path, dict[str, 
 
 def _told(node: Node) -> dict[str, Any]:
     return {
-        "own": node.own_ns,
+        "own": node.self_ns,
         "concurrent": node.concurrent_ns,
         "total": node.total_ns,
         "open": (node.open.count, node.open.age_ns) if node.open else None,
@@ -54,7 +54,7 @@ def _stats(stats: Stats) -> Any:
 def _expected(sums: Sums, total: int) -> dict[str, Any]:
     every = [*sums.durations, *sums.warm_durations]
     return {
-        "own": sums.own_ns,
+        "own": sums.self_ns,
         "concurrent": sums.concurrent_ns,
         "total": total,
         "open": (len(sums.ages), max(sums.ages)) if sums.ages else None,

@@ -55,7 +55,7 @@ class Call:
 class Sums:
     """What one node holds."""
 
-    own_ns: int = 0
+    self_ns: int = 0
     concurrent_ns: int = 0
     durations: list[int] = field(default_factory=list)
     warm_durations: list[int] = field(default_factory=list)
@@ -208,12 +208,12 @@ class Reference:
     ) -> None:
         duration = ends[call].ns - call.entered.ns + call.recorded_ns
         place = sums[call.path]
-        place.own_ns += duration
+        place.self_ns += duration
         if call.path:
             place.concurrent_ns += duration
         for group in overlapping(children, ends):
             begun, ended = group[0].entered.ns, min(ends[call], max(ends[child] for child in group))
-            place.own_ns -= ended.ns - begun
+            place.self_ns -= ended.ns - begun
             # The child that leaves last stands for the whole stretch; had none left by the end, the one entered
             # latest pays for it.
             last = max(group, key=ends.__getitem__)
@@ -244,7 +244,7 @@ def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[
 
 def totals(nodes: dict[Path, Sums]) -> dict[Path, int]:
     """Every node's total: its own time, and of its children's what did not run beside others'."""
-    found = {path: sums.own_ns for path, sums in nodes.items()}
+    found = {path: sums.self_ns for path, sums in nodes.items()}
     for path in sorted(found, key=len, reverse=True):
         if path:
             found[path[:-1]] += found[path] - nodes[path].concurrent_ns

@@ -66,7 +66,7 @@ def test_what_is_called_under_names_hangs_there_and_the_names_have_no_calls_of_t
     profile.check()
     assert at(profile, "train", "update", "work").count == 2
     assert at(profile, "train", "update", "work").total_ns == 40
-    assert [at(profile, "train").count, at(profile, "train").own_ns] == [0, 0]
+    assert [at(profile, "train").count, at(profile, "train").self_ns] == [0, 0]
     assert at(profile, "work").count == 1, "afterwards it hangs where it did"
 
 
@@ -124,7 +124,7 @@ def test_of_several_keys_the_one_signalled_last_is_told(recorder):
     assert latest_of(channel, [b"one", b"two"]) is None
     for key in (b"one", b"two", b"one"):
         recorder.advance(10)
-        channel.signal(key)
+        channel.wakes(key)
     assert latest_of(channel, [b"one", b"two"]) == b"one"
     assert latest_of(channel, [b"two", b"never"]) == b"two"
 
@@ -137,7 +137,7 @@ def test_the_critical_path_of_work_goes_on_from_who_called_for_it(recorder):
         called.wait()
         follow(calls, b"word")
         call_under(recorder, ("train",), work, (recorder, 60), {})
-        results.signal(b"result")
+        results.wakes(b"result")
         done.set()
 
     thread = threading.Thread(target=worker, name="worker")
@@ -145,7 +145,7 @@ def test_the_critical_path_of_work_goes_on_from_who_called_for_it(recorder):
     waits = Wait(results, "wait")
     with recorder.section("train"):
         recorder.advance(40)
-        calls.signal(b"word")
+        calls.wakes(b"word")
         called.set()
         waits.call(done.wait, (10,), lambda _: latest_of(results, [b"result"]))
     thread.join()

@@ -29,7 +29,7 @@ def test_a_booked_call_stands_below_its_place_and_covers_nothing(recorder):
     booked = node(recorder, "forward/cuda:0@device")
     assert (booked.name, booked.clock, booked.count) == ("cuda:0", "device", 1)
     assert (booked.total_ns, booked.concurrent_ns, booked.stats.max_ns) == (900, 900, 900)
-    assert times(recorder)["forward"] == node(recorder, "forward").own_ns == 40
+    assert times(recorder)["forward"] == node(recorder, "forward").self_ns == 40
 
 
 def test_a_place_stays_good_when_its_call_has_ended_and_others_are_open(recorder):
@@ -55,7 +55,7 @@ def test_places_of_one_node_are_equal(recorder):
 def test_one_name_by_three_clocks_is_three_rows(recorder):
     with recorder.section("request"):
         place = recorder.place()
-        recorder.record("work", 3e-9)
+        recorder.record_duration("work", 3e-9)
     for clock, ns in (("host", 4), ("device", 20), ("remote", 300)):
         recorder.book(place, ("work",), ns, clock)
     rows = {key: child.total_ns for key, child in node(recorder, "request").children.items()}
@@ -76,7 +76,7 @@ def test_a_remote_tree_covers_what_it_says_it_covers(recorder):
     recorder.book(place, ("server",), 60, "remote")
     recorder.book(place, ("server", "query"), 25, "remote", covered=25)
     server = node(recorder, "request/server@remote")
-    assert (server.total_ns, server.own_ns, server.count) == (60, 35, 1)
+    assert (server.total_ns, server.self_ns, server.count) == (60, 35, 1)
     query = node(recorder, "request/server@remote/query@remote")
     assert (query.total_ns, query.concurrent_ns) == (25, 0)
 
@@ -88,7 +88,7 @@ def test_no_more_is_covered_than_there_is(recorder):
     recorder.book(place, ("server", "side by side"), 50, "remote", covered=50)
     recorder.book(place, ("too much covered",), 5, "remote", covered=10)
     server = node(recorder, "server@remote")
-    assert (server.total_ns, server.own_ns) == (60, 0)
+    assert (server.total_ns, server.self_ns) == (60, 0)
     assert node(recorder, "server@remote/side by side@remote").concurrent_ns == 40
     assert node(recorder, "too much covered@remote").concurrent_ns == 5
 
@@ -223,5 +223,5 @@ def test_whatever_is_booked_the_accounts_of_sections_stay_exact(program, clock):
     expected = {path: node.total_ns for path, _, node in alone.root.walk()}
     found = {path: node for path, _, node in profile.root.walk()}
     assert {path: found.pop(path).total_ns for path in expected} == expected
-    assert sum(each.own_ns for each in found.values()) == sum(booking.booked)
+    assert sum(each.self_ns for each in found.values()) == sum(booking.booked)
     assert sum(each.count for each in found.values()) == len(booking.booked)

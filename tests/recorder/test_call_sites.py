@@ -71,7 +71,7 @@ def test_the_sites_of_stages_ticks_records_and_loops_are_told(recorder):
         lines["stage"] = here() + 1
         recorder.stage("stage")
     lines["record"] = here() + 1
-    recorder.record("record", 1)
+    recorder.record_duration("record", 1)
     lines["loop"] = here() + 1
     for _ in recorder.loop("loop", range(2)):
         pass

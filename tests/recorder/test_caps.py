@@ -38,7 +38,7 @@ def test_past_the_node_cap_time_stays_in_the_parent():
                 recorder.advance(10)
     profile = profile_of(recorder)
     assert set(profile.root.at("outer").children) == {"a", "b"}
-    assert profile.root.at("outer").own_ns == 40
+    assert profile.root.at("outer").self_ns == 40
     assert profile.losses == {"calls_over_node_cap": 4}
     recorder.disable()
 
@@ -50,10 +50,10 @@ def test_sections_inside_a_lost_one_are_lost_with_it_and_all_are_left_in_order()
             with recorder.section("outer"):
                 recorder.advance(5)
             recorder.stage("lost too")
-            recorder.record("lost as well", 1e-9)
+            recorder.record_duration("lost as well", 1e-9)
     profile = profile_of(recorder)
     assert profile.root.at("outer").count == 3
-    assert profile.root.at("outer").own_ns == 15
+    assert profile.root.at("outer").self_ns == 15
     assert set(profile.root.children) == {"outer"}
     assert profile.losses["calls_over_node_cap"] == 12
     recorder.disable()
@@ -95,7 +95,7 @@ def test_past_the_depth_cap_time_stays_in_the_deepest_node(recorder):
     found = counts(recorder)
     assert len(found) == 256
     assert losses(recorder) == {"calls_over_node_cap": 1000 - 256}
-    assert node(recorder, max(found, key=len)).own_ns == 1000 - 255
+    assert node(recorder, max(found, key=len)).self_ns == 1000 - 255
     assert recorder.snapshot().root.total_ns == 1000
 
 
@@ -124,7 +124,7 @@ def test_a_loop_past_the_node_cap_iterates_all_the_same():
         recorder.advance(1)
     profile = profile_of(recorder)
     assert profile.loops == {}
-    assert profile.root.at("outer").own_ns == 1
+    assert profile.root.at("outer").self_ns == 1
     recorder.disable()
 
 
@@ -139,7 +139,7 @@ def test_a_loop_past_a_cap_takes_no_memory_per_tick(caps):
         assert Image(recorder.image()).header.used_bytes == used
         assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 2
     profile = profile_of(recorder)
-    assert profile.root.at("outer").own_ns == 3000
+    assert profile.root.at("outer").self_ns == 3000
     assert profile.loops == {}
     recorder.disable()
 
@@ -182,7 +182,7 @@ def test_a_stage_past_a_cap_leaves_its_loop_as_it_is(caps):
         recorder.advance(1)
     profile = profile_of(recorder)
     assert profile.loops["control"].ticks == 100
-    assert profile.root.at("control").own_ns == 303
+    assert profile.root.at("control").self_ns == 303
     assert sum(profile.losses.values()) == 101
     assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 3
     recorder.disable()
@@ -196,7 +196,7 @@ def test_ticks_past_the_cap_end_at_the_next_boundary():
             recorder.stage("lost too")
             recorder.advance(1)
         assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 4
-    assert profile_of(recorder).root.at("outer").own_ns == 50
+    assert profile_of(recorder).root.at("outer").self_ns == 50
     recorder.disable()
 
 
@@ -214,7 +214,7 @@ def test_a_context_entered_in_a_lost_section_is_in_what_is_around_it():
             contextvars.copy_context().run(inside)
     profile = profile_of(recorder)
     outer = profile.root.at("outer")
-    assert (outer.own_ns, outer.total_ns) == (1, 7)
+    assert (outer.self_ns, outer.total_ns) == (1, 7)
     assert profile.root.at("outer/inner").count == 2
     assert profile.root.total_ns == 7
     recorder.disable()
@@ -264,7 +264,7 @@ def test_past_the_frame_cap_ticks_and_stages_swallow_no_leave():
         recorder.advance(1)
     profile = profile_of(recorder)
     assert profile.root.at("outer/inner").count == profile.root.at("outer").count == 1
-    assert profile.root.at("outer/inner").own_ns == 20
+    assert profile.root.at("outer/inner").self_ns == 20
     assert profile.root.at("after").count == 1
     assert profile.losses == {"calls_nested_too_deep": 50}
     recorder.disable()
@@ -273,6 +273,6 @@ def test_past_the_frame_cap_ticks_and_stages_swallow_no_leave():
 def test_a_duration_past_the_name_cap_is_counted_as_one():
     recorder = capped(name_cap=1)
     with recorder.section("known"):
-        recorder.record("lost", 1e-9)
+        recorder.record_duration("lost", 1e-9)
     assert profile_of(recorder).losses == {"calls_over_name_cap": 1}
     recorder.disable()

@@ -47,8 +47,8 @@ def meet(one, two, name="batch", key=None):
         for recorder in (one, two):
             recorder.advance(10)
         with one.section("work"):
-            one.signal(name, key)
-        two.unblocked_by(name, key)
+            one.wakes(name, key)
+        two.woken_by(name, key)
 
 
 def edges(recorder):
@@ -79,7 +79,7 @@ def write(path, offset, data):
 def test_the_file_is_made_at_the_first_signal_whole_and_private(tmp_path):
     recorder = recorder_in(tmp_path)
     assert not (tmp_path / "channels.ttc").exists()
-    recorder.signal("batch")
+    recorder.wakes("batch")
     status = (tmp_path / "channels.ttc").stat()
     assert stat.S_IMODE(status.st_mode) == 0o600
     assert status.st_size == FILE_BYTES
@@ -165,7 +165,7 @@ def test_a_place_held_for_too_long_is_taken(tmp_path):
     recorder = Recorder()
     recorder.open(tmp_path / "77-1.tt", identity=(77, 1, "boot"), run_began_ns=1)
     recorder.enable()
-    recorder.signal("batch")
+    recorder.wakes("batch")
     at = place_of(tmp_path / "channels.ttc", recorder, "batch")
     data = (tmp_path / "channels.ttc").read_bytes()
     write(
@@ -173,7 +173,7 @@ def test_a_place_held_for_too_long_is_taken(tmp_path):
         at,
         struct.pack("<I", os.getppid()) + data[at + 4 : at + 8] + struct.pack("<Q", 1),
     )
-    recorder.signal("batch")
+    recorder.wakes("batch")
     assert losses(recorder) == 0
     recorder.disable()
 
@@ -184,11 +184,11 @@ def test_of_a_place_that_was_torn_only_who_signalled_is_believed(pair, tmp_path,
     with two.section("wait", wait=True):
         for recorder in pair:
             recorder.advance(10)
-        one.signal("batch")
+        one.wakes("batch")
         at = place_of(tmp_path / "channels.ttc", one, "batch")
         write(tmp_path / "channels.ttc", at + 4, struct.pack("<I", count))
         write(tmp_path / "channels.ttc", at + 64, b"\xff" * 256)
-        two.unblocked_by("batch")
+        two.woken_by("batch")
     assert edges(two) == [(Writer(77, 1, 1), 1, 10)]
     assert {place.process.pid for place in critical_path(Image(two.image()))} <= {78}
 
@@ -216,9 +216,9 @@ def killed(folder, name):
     (folder / name).touch()
     while True:
         with section:
-            recorder.signal("batch")
+            recorder.wakes("batch")
         with wait:
-            recorder.unblocked_by("batch")
+            recorder.woken_by("batch")
 
 
 @pytest.mark.parametrize("trials", [12, pytest.param(150, marks=pytest.mark.slow)])
@@ -234,8 +234,8 @@ def test_processes_killed_in_the_middle_of_signals_leave_a_table_that_others_go_
             time.sleep(0.001)
         deadline = time.monotonic() + 0.002 + (trial % 10) * 0.001
         while time.monotonic() < deadline:
-            mine.signal("batch")
-            mine.unblocked_by("batch")
+            mine.wakes("batch")
+            mine.woken_by("batch")
         os.kill(child.pid, signal.SIGKILL)
         child.join()
         file = tmp_path / f"{child.pid}-1.tt"
@@ -246,7 +246,7 @@ def test_processes_killed_in_the_middle_of_signals_leave_a_table_that_others_go_
         # Whatever the killed one held is free again, at once.
         before = losses(mine)
         for _ in range(10):
-            mine.signal("batch")
+            mine.wakes("batch")
         assert losses(mine) == before
     mine.disable()
 
@@ -260,12 +260,12 @@ def test_a_forked_child_goes_on_from_its_parents_path(tmp_path):
         if not pid:
             with recorder.section("child"):
                 recorder.advance(50)
-                recorder.signal("done")
+                recorder.wakes("done")
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
         with recorder.section("wait", wait=True):
             recorder.advance(60)
-            recorder.unblocked_by("done")
+            recorder.woken_by("done")
     images = [Image.of_file(tmp_path / name) for name in ("77-1.tt", "78-1.tt")]
     names = {
         (image.writer, ref): image.text(node.name)

@@ -18,13 +18,13 @@ def test_a_section_in_context_run_hangs_under_the_section_around_it(recorder):
         copy_context().run(inside)
         recorder.advance(1)
     assert times(recorder) == {"outer": 4, "outer/inner": 3}
-    assert node(recorder, "outer").own_ns == 1
+    assert node(recorder, "outer").self_ns == 1
     assert not node(recorder, "outer").parallel
 
 
 def test_context_run_inside_context_run_hangs_under_the_inner_one(recorder):
     def down(levels):
-        recorder.record("seen", 0)
+        recorder.record_duration("seen", 0)
         with recorder.section("level"):
             recorder.advance(1)
             if levels:

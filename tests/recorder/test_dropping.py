@@ -32,7 +32,7 @@ def use(recorder) -> None:
         recorder.gauge("gauge", 1.0)
     recorder.tick("tick").origin(0)
     recorder.timed(len)("x")
-    recorder.record("record", 0.5)
+    recorder.record_duration("record", 0.5)
 
 
 def test_a_recorder_is_gone_when_nobody_holds_it_without_the_garbage_collector():

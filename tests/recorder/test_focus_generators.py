@@ -110,7 +110,7 @@ def test_what_is_thrown_into_a_generator_goes_to_the_one_it_yields_from(
     module.root()
     assert below(recorder.snapshot().root)
     (root,) = recorder.snapshot().root.children.values()
-    assert (root.count, root.total_ns, root.own_ns) == (2, 18, 2)
+    assert (root.count, root.total_ns, root.self_ns) == (2, 18, 2)
     assert sum(node.count for node in root.children.values()) == 6  # outer begins, inner ends, outer ends
 
 

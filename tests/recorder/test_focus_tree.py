@@ -109,7 +109,7 @@ def test_calls_deeper_than_asked_for_are_their_callers_own_time(recorder: Record
             },
         )
     }
-    assert recorder.snapshot().root.children["a : focus_sample.py @ L3"].own_ns == 1
+    assert recorder.snapshot().root.children["a : focus_sample.py @ L3"].self_ns == 1
 
 
 def test_a_depth_of_nothing_records_the_root_alone(recorder: Recorder, sample: Sample) -> None:

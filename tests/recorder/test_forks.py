@@ -235,7 +235,7 @@ def timed(fork=False):
 loop = ticktree.loop("loop", range(4))
 next(loop)
 ticktree.gauge("gauge", 1)
-ticktree.record("record", 1.0)
+ticktree.record_duration("record", 1.0)
 timed()
 pid = timed(fork=True)
 if not pid:
@@ -247,7 +247,7 @@ if not pid:
     ticktree.tick("tick", hz=10)
     ticktree.tick("tick", hz=10)
     ticktree.gauge("gauge", 5)
-    ticktree.record("record", 1.0)
+    ticktree.record_duration("record", 1.0)
     with ticktree.section("work") as section:
         section.work(items=2)
     ticktree.snapshot().check()

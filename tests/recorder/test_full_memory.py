@@ -41,7 +41,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_has_and_counts_the_rest(tmp_path
     assert 10 < len(outer.children) < 1000
     # What had no memory stays in the parent's own time.
     assert outer.total_ns == 30_000
-    assert outer.own_ns == 30_000 - sum(child.total_ns for child in outer.children.values())
+    assert outer.self_ns == 30_000 - sum(child.total_ns for child in outer.children.values())
     counted = sum(child.count for child in outer.children.values())
     assert counted + sum(profile.losses.values()) >= 3000
     assert profile.losses["records_without_memory"] >= 1000
@@ -69,7 +69,7 @@ def test_loops_and_gauges_without_memory_are_counted(tmp_path):
     before = sum(read_file(path).losses.values())
     assert list(recorder.loop("new loop", range(3), hz=10)) == [0, 1, 2]
     recorder.gauge("new gauge", 1)
-    recorder.record("new record", 1e-9)
+    recorder.record_duration("new record", 1e-9)
     recorder.tick("new tick")
     recorder.stage("new stage")
     assert sum(read_file(path).losses.values()) > before

@@ -28,10 +28,10 @@ def test_a_call_splits_into_the_servers_work_and_the_network():
     call, fits = profile_of_call(100, (80, rows))
     assert fits == [True]
     server, network = call.children["server@remote"], call.children["network@remote"]
-    assert (call.total_ns, call.own_ns) == (100, 0)
-    assert (server.total_ns, server.own_ns, server.concurrent_ns, server.clock) == (80, 5, 0, "remote")
+    assert (call.total_ns, call.self_ns) == (100, 0)
+    assert (server.total_ns, server.self_ns, server.concurrent_ns, server.clock) == (80, 5, 0, "remote")
     assert (network.total_ns, network.concurrent_ns, network.clock) == (20, 0, "remote")
-    assert {child.name: (child.total_ns, child.own_ns) for child in server.children.values()} == {
+    assert {child.name: (child.total_ns, child.self_ns) for child in server.children.values()} == {
         "queue": (10, 10),
         "simulate": (50, 30),
         "render": (15, 15),
@@ -43,14 +43,14 @@ def test_a_server_that_says_more_than_the_call_took_takes_nothing_that_is_not_th
     call, fits = profile_of_call(100, (250, [(1, "work", 200, 0)]), network=False)
     server = call.children["server@remote"]
     assert fits == [False]
-    assert (call.total_ns, call.own_ns) == (100, 0)
+    assert (call.total_ns, call.self_ns) == (100, 0)
     assert (server.total_ns, server.concurrent_ns) == (250, 150)
 
 
 def test_rows_that_say_more_than_the_row_around_them_are_partly_concurrent():
     call, _ = profile_of_call(100, (50, [(1, "a", 40, 0), (1, "b", 40, 0)]))
     server = call.children["server@remote"]
-    assert (server.total_ns, server.own_ns) == (50, 0)
+    assert (server.total_ns, server.self_ns) == (50, 0)
     assert sum(child.concurrent_ns for child in server.children.values()) == 30
 
 
@@ -71,7 +71,7 @@ def test_what_a_call_covers_itself_is_not_the_networks():
         "server": 60,
         "network": 40,
     }
-    assert call.own_ns == 0
+    assert call.self_ns == 0
 
 
 def test_what_is_only_known_to_have_been_is_beside_the_call():
@@ -82,7 +82,7 @@ def test_what_is_only_known_to_have_been_is_beside_the_call():
         assert calling.graft("db", 7, beside=True)
     recorder.snapshot().check()
     call = recorder.snapshot().root.at("call")
-    assert (call.own_ns, call.children["db@remote"].concurrent_ns) == (10, 7)
+    assert (call.self_ns, call.children["db@remote"].concurrent_ns) == (10, 7)
 
 
 def test_a_graft_of_a_call_that_is_over_is_nothing():
@@ -105,9 +105,9 @@ ROWS = st.lists(
 def test_the_accounts_add_up_whatever_servers_say(elapsed_ns, reports):
     call, fits = profile_of_call(elapsed_ns, *reports)
     assert call.total_ns == elapsed_ns
-    assert all(node.own_ns >= 0 for _, _, node in call.walk())
+    assert all(node.self_ns >= 0 for _, _, node in call.walk())
     if all(fits):
-        assert call.own_ns == 0
+        assert call.self_ns == 0
         assert sum(child.total_ns for child in call.children.values()) == elapsed_ns
 
 

@@ -46,12 +46,12 @@ def boundaries(recorder):
 
 
 def values(recorder):
-    recorder.record("r", 1e-6)
+    recorder.record_duration("r", 1e-6)
     recorder.gauge("g", 3)
-    recorder.record("r", -1)
+    recorder.record_duration("r", -1)
     recorder.gauge("g", float("nan"))
     with suppress(TypeError):
-        recorder.record("r", "bad")
+        recorder.record_duration("r", "bad")
 
 
 def exceptions(recorder):

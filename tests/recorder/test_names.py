@@ -47,7 +47,7 @@ def test_a_name_of_a_kind_of_text_is_a_name_like_any(recorder):
         with recorder.section(name):
             pass
         recorder.gauge(name, 1)
-        recorder.record(name, 0)
+        recorder.record_duration(name, 0)
         recorder.timed(name)(lambda: None)()
         recorder.section(name, wait=True)
     found = counts(recorder)
@@ -82,7 +82,7 @@ def test_names_in_all_other_places_may_be_anything_too(recorder):
     name = "\ud800/" + "x" * 300
     for _ in recorder.loop(name, range(2)):
         recorder.stage(name)
-        recorder.record(name, 1e-9)
+        recorder.record_duration(name, 1e-9)
         recorder.gauge(name, 1)
     recorder.tick(name)
     recorder.timed(name)(lambda: None)()
@@ -124,7 +124,7 @@ def test_sections_past_the_cap_of_names_nest_and_unwind_like_any(recorder):
 def test_gauges_and_records_past_the_cap_of_names_are_counted(recorder):
     for number in range(5000):
         recorder.gauge(f"gauge {number}", number)
-        recorder.record(f"record {number}", 1e-9)
+        recorder.record_duration(f"record {number}", 1e-9)
     profile = recorder.snapshot()
     told = len(profile.gauges) + len(profile.root.children)
     assert told + sum(profile.losses.values()) == 10_000

@@ -25,7 +25,7 @@ actions = st.one_of(
     st.tuples(st.just("leave")),
     st.tuples(st.just("advance"), st.integers(0, 1000)),
     st.tuples(st.just("signal"), st.sampled_from(CHANNELS)),
-    st.tuples(st.just("unblocked_by"), st.sampled_from(CHANNELS)),
+    st.tuples(st.just("woken_by"), st.sampled_from(CHANNELS)),
     st.tuples(st.just("start")),
 )
 programs = st.lists(st.tuples(st.integers(0, MOST_THREADS - 1), actions), max_size=80)
@@ -87,12 +87,12 @@ class Performance:
         self.reference.now += ns
 
     def signal(self, at: int, thread: str, channel: str) -> None:
-        self.puppets[at].do(lambda: self.recorder.signal(channel))
-        self.reference.signal(thread, channel)
+        self.puppets[at].do(lambda: self.recorder.wakes(channel))
+        self.reference.wakes(thread, channel)
 
-    def unblocked_by(self, at: int, thread: str, channel: str) -> None:
-        self.puppets[at].do(lambda: self.recorder.unblocked_by(channel))
-        self.reference.unblocked_by(thread, channel)
+    def woken_by(self, at: int, thread: str, channel: str) -> None:
+        self.puppets[at].do(lambda: self.recorder.woken_by(channel))
+        self.reference.woken_by(thread, channel)
 
     def start(self, at: int, thread: str) -> None:
         if len(self.puppets) == MOST_THREADS:

@@ -213,7 +213,7 @@ def test_a_finaliser_run_while_a_call_site_is_noted_leaves_the_call_open(recorde
             for _ in recorder.loop(name, range(1)):
                 recorder.advance(1)
         elif kind == "record":
-            recorder.record(name, 1e-9)
+            recorder.record_duration(name, 1e-9)
         else:
             with recorder.section("around"):
                 getattr(recorder, kind)(name)

@@ -20,7 +20,7 @@ def test_a_section_that_is_not_entered_again_is_gone(recorder):
             recorder.advance(1)
     for _ in recorder.loop("loop", range(3)):
         recorder.gauge("gauge", 1.0)
-    recorder.record("measured", 1e-6)
+    recorder.record_duration("measured", 1e-6)
     recorder.reset()
     with recorder.section("outer"), recorder.section("kept"):
         recorder.advance(2)

@@ -19,7 +19,7 @@ def test_sections_nest_and_their_own_time_is_what_is_left(recorder):
             recorder.advance(5)
     assert counts(recorder) == {"update": 3, "update/sample": 3}
     update = node(recorder, "update")
-    assert (update.total_ns, update.own_ns, update.stats.min_ns, update.stats.max_ns) == (90, 30, 30, 30)
+    assert (update.total_ns, update.self_ns, update.stats.min_ns, update.stats.max_ns) == (90, 30, 30, 30)
     assert not update.parallel
 
 
@@ -68,7 +68,7 @@ def test_direct_recursion_is_a_node_a_level(recorder):
 
     down(2)
     assert times(recorder) == {"down": 30, "down/down": 20, "down/down/down": 10}
-    assert [node(recorder, path).own_ns for path in ("down", "down/down", "down/down/down")] == [10, 10, 10]
+    assert [node(recorder, path).self_ns for path in ("down", "down/down", "down/down/down")] == [10, 10, 10]
 
 
 def test_mutual_recursion_keeps_both_apart(recorder):

@@ -37,7 +37,7 @@ def test_sections_in_the_last_finalisers_never_raise(run_session):
             def __del__(self):
                 with ticktree.section("del"):
                     ticktree.stage("stage")
-                ticktree.gauge("g", 1); ticktree.record("r", 1); ticktree.tick("t")
+                ticktree.gauge("g", 1); ticktree.record_duration("r", 1); ticktree.tick("t")
                 print("deleted")
         section = ticktree.section("kept")
         last = Last()

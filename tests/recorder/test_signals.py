@@ -1,4 +1,4 @@
-"""signal and unblocked_by: who let whom go on, and for how long it had waited."""
+"""signal and woken_by: who let whom go on, and for how long it had waited."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def critical(recorder):
 def signal_in(recorder, section, channel, key=None):
     def order():
         with recorder.section(section):
-            recorder.signal(channel, key)
+            recorder.wakes(channel, key)
 
     return order
 
@@ -71,7 +71,7 @@ def test_a_wait_that_a_signal_ended_is_filed_under_who_signalled(recorder, other
         recorder.advance(100)
         other.do(signal_in(recorder, "work", "batch"))
         recorder.advance(7)
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
         recorder.advance(1000)
     assert edges(recorder) == [("wait", "batch", "work", 1, 107, 7)]
 
@@ -81,7 +81,7 @@ def test_a_signal_from_before_the_wait_is_counted_without_time(recorder, other):
     recorder.advance(5)
     with recorder.section("wait", wait=True):
         recorder.advance(10)
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
     assert edges(recorder) == [("wait", "batch", "work", 1, 0, 0)]
 
 
@@ -91,7 +91,7 @@ def test_of_several_signals_the_last_counts(recorder, other):
             recorder.advance(10)
             other.do(signal_in(recorder, "work", "batch"))
         recorder.advance(4)
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
     assert edges(recorder) == [("wait", "batch", "work", 1, 34, 4)]
 
 
@@ -99,7 +99,7 @@ def test_the_innermost_open_wait_is_what_waited_also_from_a_section_inside_it(re
     with recorder.section("outer", wait=True), recorder.section("inner", wait=True), recorder.section("x"):
         recorder.advance(3)
         other.do(signal_in(recorder, "work", "batch"))
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
     assert edges(recorder) == [("inner", "batch", "work", 1, 3, 0)]
 
 
@@ -107,7 +107,7 @@ def test_where_no_wait_is_open_it_is_the_innermost_section(recorder, other):
     with recorder.section("outer"), recorder.section("inner"):
         recorder.advance(3)
         other.do(signal_in(recorder, "work", "batch"))
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
     assert edges(recorder) == [("inner", "batch", "work", 1, 3, 0)]
 
 
@@ -116,12 +116,12 @@ def test_one_wait_for_several_counts_the_time_of_each_once(recorder, other):
         recorder.advance(10)
         other.do(signal_in(recorder, "work", "one"))
         recorder.advance(1)
-        recorder.unblocked_by("one")
+        recorder.woken_by("one")
         recorder.advance(20)
         other.do(signal_in(recorder, "work", "two"))
         recorder.advance(2)
-        recorder.unblocked_by("two")
-        recorder.unblocked_by("one")
+        recorder.woken_by("two")
+        recorder.woken_by("one")
     assert sorted(edges(recorder)) == [("wait", "one", "work", 2, 11, 1), ("wait", "two", "work", 1, 22, 2)]
 
 
@@ -131,12 +131,12 @@ def test_keys_tell_signals_of_one_name_apart(recorder, other):
         other.do(signal_in(recorder, "first", "batch", 1))
         recorder.advance(1)
         other.do(signal_in(recorder, "second", "batch", 2))
-        recorder.unblocked_by("batch", 1)
+        recorder.woken_by("batch", 1)
     assert edges(recorder) == [("wait", "batch", "first", 1, 2, 1)]
 
 
 def test_what_was_never_signalled_is_no_edge_and_no_loss(recorder):
-    recorder.unblocked_by("never", 3)
+    recorder.woken_by("never", 3)
     assert edges(recorder) == []
     assert losses(recorder) == {}
 
@@ -191,7 +191,7 @@ def deep():
 
 @pytest.mark.parametrize("key", [1.5, Ellipsis, [1], {1: 2}, (1, [2]), deep(), float("nan")], ids=str)
 def test_what_is_no_key_is_a_wrong_call(recorder, key):
-    for call in (recorder.signal, recorder.unblocked_by):
+    for call in (recorder.signal, recorder.woken_by):
         with pytest.raises(TypeError, match="a key is None, an int, a str, bytes or a tuple of these, not"):
             call("batch", key)
     assert losses(recorder) == {}
@@ -199,19 +199,19 @@ def test_what_is_no_key_is_a_wrong_call(recorder, key):
 
 
 def test_keys_and_names_with_a_will_of_their_own_raise_nothing(recorder):
-    for call, key in ((recorder.signal, Hostile(3)), (recorder.unblocked_by, Hostile(2**70))):
+    for call, key in ((recorder.signal, Hostile(3)), (recorder.woken_by, Hostile(2**70))):
         with suppress(TypeError):
             call("batch", key)
     for name in ("\ud800", "", "x" * 1000):
-        recorder.signal(name)
-        recorder.unblocked_by(name)
+        recorder.wakes(name)
+        recorder.woken_by(name)
 
 
 def test_nothing_is_done_where_nothing_records():
     recorder = ticktree.Recorder(virtual_clock=True)
     recorder.disable()
-    recorder.signal("batch")
-    recorder.unblocked_by("batch")
+    recorder.wakes("batch")
+    recorder.woken_by("batch")
     recorder.enable()
     assert edges(recorder) == []
     assert critical(recorder) == {}
@@ -221,21 +221,21 @@ def test_nothing_is_done_where_nothing_records():
 def test_edges_past_the_cap_are_counted(recorder):
     for channel in range(1100):
         name = f"channel {channel}"
-        recorder.signal(name)
-        recorder.unblocked_by(name)
+        recorder.wakes(name)
+        recorder.woken_by(name)
     assert len(edges(recorder)) == 1024
     assert losses(recorder)["wakes_unfiled"] == 1100 - 1024
 
 
 def test_a_signal_whose_place_was_taken_is_a_loss_when_it_is_asked_for(recorder):
     for key in range(5000):
-        recorder.signal("many", key)
+        recorder.wakes("many", key)
     assert losses(recorder) == {}
-    recorder.unblocked_by("many", 4999)
+    recorder.woken_by("many", 4999)
     assert len(edges(recorder)) == 1
     assert losses(recorder) == {}
     for key in range(100):
-        recorder.unblocked_by("many", key)
+        recorder.woken_by("many", key)
     assert losses(recorder)["signals_without_place"] > 50
 
 
@@ -245,7 +245,7 @@ def test_reset_forgets_who_unblocked_whom_and_the_path(recorder, other):
     assert edges(recorder) == []
     assert critical(recorder) == {}
     with recorder.section("after"):
-        recorder.signal("batch")
+        recorder.wakes("batch")
         recorder.advance(10)
     assert critical(recorder) == {"": recorder.ticks - 10, "after": 10}
 
@@ -254,13 +254,13 @@ def test_the_path_goes_through_who_was_waited_for(recorder, other):
     section = recorder.section("work")
     with recorder.section("mine"):
         recorder.advance(50)
-        recorder.signal("go")
+        recorder.wakes("go")
         with recorder.section("wait", wait=True):
             other.do(section.__enter__)
             recorder.advance(100)
-            other.do(lambda: recorder.signal("done"))
+            other.do(lambda: recorder.wakes("done"))
             recorder.advance(7)
-            recorder.unblocked_by("done")
+            recorder.woken_by("done")
         recorder.advance(5)
     assert critical(recorder)["work"] == 100
     assert critical(recorder)["wait"] == 7
@@ -271,7 +271,7 @@ def test_a_path_of_very_many_places_keeps_the_largest_and_adds_up(recorder):
     for place in range(1000):
         with recorder.section(f"place {place}"):
             recorder.advance(1_000_000 if place % 100 == 0 else 1)
-        recorder.signal("batch")
+        recorder.wakes("batch")
     found = critical(recorder)
     assert sum(found.values()) == recorder.ticks
     assert len(found) <= 96
@@ -287,18 +287,18 @@ def test_tasks_side_by_side_share_the_time_of_their_thread(recorder):
             yield
 
     one, two = generator("one"), generator("two")
-    recorder.signal("start")
+    recorder.wakes("start")
     next(one)
     next(two)
     recorder.advance(100)
-    recorder.signal("end")
+    recorder.wakes("end")
     assert sum(critical(recorder).values()) == 100
 
 
 def test_a_recorded_duration_is_no_part_of_the_path(recorder):
-    recorder.record("elsewhere", 5e-6)
-    recorder.signal("batch")
-    recorder.record("elsewhere", 5e-6)
+    recorder.record_duration("elsewhere", 5e-6)
+    recorder.wakes("batch")
+    recorder.record_duration("elsewhere", 5e-6)
     recorder.advance(10)
     assert critical(recorder) == {"": 10}
 
@@ -312,7 +312,7 @@ def test_an_errand_that_was_waited_for_continues_the_path_of_who_gave_it(recorde
         with recorder.section("errand"):
             started.set()
             go.wait(60)
-            recorder.signal("errand done")
+            recorder.wakes("errand done")
 
     with ThreadPoolExecutor(1) as executor:
         executor.submit(lambda: None).result(60)
@@ -324,7 +324,7 @@ def test_an_errand_that_was_waited_for_continues_the_path_of_who_gave_it(recorde
             recorder.advance(100)
             go.set()
             given.result(60)
-            recorder.unblocked_by("errand done")
+            recorder.woken_by("errand done")
     assert critical(recorder) == {"before": 30, "errand": 100}
 
 
@@ -332,12 +332,12 @@ def test_a_thread_that_goes_on_with_an_ended_ones_tree_has_a_path_of_its_own(rec
     def work(ns):
         with recorder.section("work"):
             recorder.advance(ns)
-            recorder.signal("done")
+            recorder.wakes("done")
 
     for ns in (10, 200):
         thread = threading.Thread(target=work, args=(ns,))
         with recorder.section("wait", wait=True):
             thread.start()
             thread.join()
-            recorder.unblocked_by("done")
+            recorder.woken_by("done")
     assert critical(recorder) == {"work": 210}

@@ -29,7 +29,7 @@ def test_nothing_is_recorded_while_disabled(recorder):
         recorder.advance(5)
     recorder.stage("x")
     recorder.tick("x")
-    recorder.record("x", 1.0)
+    recorder.record_duration("x", 1.0)
     recorder.gauge("x", 1.0)
     recorder.gauge("x", float("nan"))
     for _ in recorder.loop("x", range(3)):
@@ -91,7 +91,7 @@ def test_recording_may_be_enabled_by_a_thread_that_ends(recorder):
     profile = recorder.snapshot()
     assert profile.root.total_ns == 116
     assert profile.root.open.count == 1
-    assert profile.root.at("outer").own_ns == 10
+    assert profile.root.at("outer").self_ns == 10
     assert node(recorder, "here").count == 1
 
 
@@ -146,7 +146,7 @@ def test_reset_forgets_everything(recorder):
         recorder.advance(20_000_000)
         with recorder.section("x", cpu=True, memory=True) as section:
             section.work(items=3)
-    recorder.record("r", 1.0)
+    recorder.record_duration("r", 1.0)
     recorder.gauge("g", 5.0)
     recorder.gauge("g", -5.0)
     recorder.section("unmatched").__exit__(None, None, None)
@@ -160,7 +160,7 @@ def test_reset_forgets_everything(recorder):
     assert not profile.loops
     with recorder.section("loop"), recorder.section("x"):
         pass
-    recorder.record("r", 1.0)
+    recorder.record_duration("r", 1.0)
     for _, _, each in recorder.snapshot().root.walk():
         assert (each.work, each.cpu, each.memory, each.warmup) == (None, None, None, None)
         assert sum(each.windows.counts.values()) == each.count < 2

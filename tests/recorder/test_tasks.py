@@ -34,7 +34,7 @@ def test_gathered_tasks_hang_side_by_side_under_the_section_that_gathers_them(re
     }
     assert counts(recorder) == expected
     assert times(recorder)["gather"] == 9
-    assert node(recorder, "gather").own_ns == 0
+    assert node(recorder, "gather").self_ns == 0
     assert node(recorder, "gather").parallel
     assert losses(recorder) == {}
 
@@ -49,7 +49,7 @@ def test_two_awaiting_tasks_together_cover_what_their_parent_waited(recorder, ki
 
     run(kind, main())
     assert node(recorder, "both").total_ns == 14
-    assert node(recorder, "both").own_ns == 12
+    assert node(recorder, "both").self_ns == 12
 
 
 @both

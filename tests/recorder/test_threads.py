@@ -26,7 +26,7 @@ def test_a_thread_hangs_under_the_section_it_was_started_in(recorder):
         in_thread(work)
         recorder.advance(1)
     assert times(recorder) == {"main": 6, "main/work": 5}
-    assert node(recorder, "main").own_ns == 6  # another thread covers nothing
+    assert node(recorder, "main").self_ns == 6  # another thread covers nothing
     assert node(recorder, "main/work").concurrent_ns == 5
     assert node(recorder, "main").parallel
 
@@ -100,7 +100,7 @@ def test_calls_from_many_threads_at_once_are_all_counted(recorder):
 def test_thousands_of_threads_that_come_and_go_use_a_bounded_number_of_trees(recorder, at_once):
     def work():
         with recorder.section("work"):
-            recorder.record("measured", 1e-9)
+            recorder.record_duration("measured", 1e-9)
 
     with recorder.section("main"):
         for _ in range(3000 // at_once):
@@ -126,7 +126,7 @@ def test_a_thread_that_dies_with_a_section_open_is_counted_as_a_loss(recorder):
     in_thread(work)
     recorder.advance(10)
     for _ in range(100):  # the next thread notices; the operating system may take its time to end the first
-        in_thread(lambda: recorder.record("later", 0))
+        in_thread(lambda: recorder.record_duration("later", 0))
         if losses(recorder):
             break
     assert losses(recorder) == {"threads_ended_open": 1}

@@ -314,7 +314,8 @@ def test_off_for_good_gives_the_function_back_unchanged(run_python):
         with ticktree.section("x") as section:
             section.work(items=1)
         for _ in ticktree.loop("loop", range(2), hz=10): ticktree.stage("s")
-        ticktree.tick("t"); ticktree.record("r", 1); ticktree.gauge("g", 1); ticktree.reset(); ticktree.disable()
+        ticktree.tick("t"); ticktree.record_duration("r", 1); ticktree.gauge("g", 1)
+        ticktree.reset(); ticktree.disable()
         assert list(ticktree.snapshot().root.walk())[1:] == []
         """,
         TICKTREE_OFF="1",

@@ -115,8 +115,8 @@ def test_ticks_stages_and_waits_are_there_and_said_to_be_what_they_are(recorder)
 
 def test_a_duration_measured_elsewhere_ends_when_it_is_said(recorder):
     recorder.advance(100)
-    recorder.record("network", 40e-9)
-    recorder.record("network", 1e-6)  # it began before the run did
+    recorder.record_duration("network", 40e-9)
+    recorder.record_duration("network", 1e-6)  # it began before the run did
     assert calls(recorder) == [("network", 0, 100), ("network", 60, 40)]
     assert [spot.recorded for spot in recorder.timeline().spots if spot.path == "network"] == [True]
 
@@ -222,7 +222,7 @@ def test_every_call_that_is_counted_is_in_a_timeline_large_enough(recorder):
     for number in recorder.loop("loop", range(20)):
         with recorder.section("a" if number % 3 else "b"):
             recorder.advance(number)
-        recorder.record("r", number * 1e-9)
+        recorder.record_duration("r", number * 1e-9)
     timeline, root = recorder.timeline(), recorder.snapshot().root
     for path in ("loop", "loop/a", "loop/b", "loop/r"):
         (at,) = (at for at, spot in enumerate(timeline.spots) if spot.path == path)

@@ -18,16 +18,16 @@ from ticktree.profile import Histogram, Work
 
 def test_a_recorded_duration_is_a_call_under_the_open_section_that_covers_nothing(recorder):
     with recorder.section("step"):
-        recorder.record("camera", 0.012)
+        recorder.record_duration("camera", 0.012)
         recorder.advance(5)
     assert counts(recorder) == {"step": 1, "step/camera": 1}
     camera = node(recorder, "step/camera")
     assert (camera.total_ns, camera.concurrent_ns, camera.stats.max_ns) == (12_000_000,) * 3
-    assert times(recorder)["step"] == node(recorder, "step").own_ns == 5
+    assert times(recorder)["step"] == node(recorder, "step").self_ns == 5
 
 
 def test_a_record_and_a_section_of_one_name_are_one_row(recorder):
-    recorder.record("camera", 1e-9)
+    recorder.record_duration("camera", 1e-9)
     with recorder.section("camera"):
         recorder.advance(2)
     assert counts(recorder) == {"camera": 2}
@@ -40,7 +40,7 @@ def test_a_record_and_a_section_of_one_name_are_one_row(recorder):
      (True, 10**9), (numpy.float32(0.5), 5 * 10**8), (numpy.int64(2), 2 * 10**9), (8e9, 8 * 10**18)],
 )  # fmt: skip
 def test_any_kind_of_number_of_seconds_will_do(recorder, seconds, ns):
-    recorder.record("x", seconds)
+    recorder.record_duration("x", seconds)
     assert node(recorder, "x").stats.sum_ns == ns
 
 
@@ -49,14 +49,14 @@ bad_durations = [-1, -1e-9, float("nan"), float("inf"), 1e30, 10**400]
 
 @pytest.mark.parametrize("seconds", bad_durations, ids=repr)
 def test_a_duration_that_cannot_be_is_counted_and_not_recorded(recorder, seconds):
-    recorder.record("x", seconds)
+    recorder.record_duration("x", seconds)
     assert losses(recorder) == {"bad_values": 1}
     assert counts(recorder) in ({}, {"x": 0})
 
 
 def test_work_done_in_a_recorded_duration_adds_up_like_that_of_a_section(recorder):
-    recorder.record("copy", 1e-6, bytes=4000, items=2)
-    recorder.record("copy", 1e-6, bytes=numpy.int64(2000), flops=1.5e3)
+    recorder.record_duration("copy", 1e-6, bytes=4000, items=2)
+    recorder.record_duration("copy", 1e-6, bytes=numpy.int64(2000), flops=1.5e3)
     with recorder.section("copy") as copy:
         copy.work(items=5)
     assert node(recorder, "copy").work == Work(bytes=6000, flops=1500, items=7)
@@ -64,7 +64,7 @@ def test_work_done_in_a_recorded_duration_adds_up_like_that_of_a_section(recorde
 
 
 def test_a_recorded_duration_without_work_says_nothing_of_work(recorder):
-    recorder.record("copy", 1e-6)
+    recorder.record_duration("copy", 1e-6)
     assert node(recorder, "copy").work is None
 
 
@@ -74,7 +74,7 @@ bad_amounts = [-1, float("nan"), float("inf"), 1 << 64]
 @pytest.mark.parametrize("kind", ["bytes", "flops", "items"])
 @pytest.mark.parametrize("amount", bad_amounts, ids=repr)
 def test_a_duration_whose_work_cannot_be_is_counted_and_not_recorded(recorder, kind, amount):
-    recorder.record("copy", 1e-6, **{kind: amount})
+    recorder.record_duration("copy", 1e-6, **{kind: amount})
     with recorder.section("section") as section:
         section.work(**{kind: amount})
     assert losses(recorder) == {"bad_values": 2}
@@ -84,7 +84,7 @@ def test_a_duration_whose_work_cannot_be_is_counted_and_not_recorded(recorder, k
 
 def test_work_is_said_by_name_only(recorder):
     with pytest.raises(TypeError):
-        recorder.record("copy", 1e-6, 4000)
+        recorder.record_duration("copy", 1e-6, 4000)
 
 
 def test_a_value_whose_conversion_raises_is_counted_too(recorder):
@@ -92,7 +92,7 @@ def test_a_value_whose_conversion_raises_is_counted_too(recorder):
         def __float__(self):
             raise RuntimeError("no")
 
-    recorder.record("x", Awkward())
+    recorder.record_duration("x", Awkward())
     recorder.gauge("x", Awkward())
     assert losses(recorder) == {"bad_values": 2}
 

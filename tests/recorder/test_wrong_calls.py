@@ -44,9 +44,9 @@ def test_a_name_is_a_str(any_recorder, name):
         (any_recorder.loop, "a loop's"),
         (any_recorder.role, "a role's"),
         (any_recorder.signal, "a signal's"),
-        (any_recorder.unblocked_by, "a signal's"),
+        (any_recorder.woken_by, "a signal's"),
         (lambda name: any_recorder.gauge(name, 1), "a gauge's"),
-        (lambda name: any_recorder.record(name, 1), "a duration's"),
+        (lambda name: any_recorder.record_duration(name, 1), "a duration's"),
     ]
     for call, whose in calls:
         kind, message = told(call, name)
@@ -95,8 +95,8 @@ def test_a_value_is_a_number(any_recorder, value):
     section = any_recorder.section("copy")
     calls = [
         lambda: any_recorder.gauge("queue", value),
-        lambda: any_recorder.record("camera", value),
-        lambda: any_recorder.record("camera", 1, items=value),
+        lambda: any_recorder.record_duration("camera", value),
+        lambda: any_recorder.record_duration("camera", 1, items=value),
         lambda: section.work(bytes=value),
         lambda: any_recorder.tick("loop").origin(value),
     ]
@@ -125,7 +125,7 @@ def test_timed_takes_one_name_and_it_is_a_str(any_recorder):
 def test_kinds_of_str_and_of_number_are_taken(recorder):
     recorder.section(numpy.str_("sample"))
     recorder.gauge("queue", numpy.float32(2))
-    recorder.record("camera", numpy.int64(1), items=numpy.int32(2))
+    recorder.record_duration("camera", numpy.int64(1), items=numpy.int32(2))
     for _ in recorder.loop("control", range(9), numpy.float64(30), warmup=numpy.int64(3)):
         pass
     assert recorder.snapshot().loops["control"].warmup_ticks == 3

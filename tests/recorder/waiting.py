@@ -80,7 +80,7 @@ class Waiting:
         self.threads[thread].touched = True
         self.signals[channel] = (self.index, self.now, thread, self.threads[thread].path)
 
-    def unblocked_by(self, thread: str, channel: str) -> None:
+    def woken_by(self, thread: str, channel: str) -> None:
         if channel not in self.signals:
             return
         self.index += 1

@@ -66,7 +66,7 @@ def programs(tmp_path):
         script.write_text(textwrap.dedent(program))
         environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory)}
         environment.pop("TICKTREE_TRACE", None)
-        own = ("--name", name, "--out", str(tmp_path / f"{name}-runs"), "--auto", auto)
+        own = ("--name", name, "--out", str(tmp_path / f"{name}-runs"), "--instrument", auto)
         command = [
             sys.executable,
             "-m",

@@ -206,7 +206,7 @@ def test_a_call_splits_into_network_and_the_servers_own_sections(programs, servi
         assert here.count == STEPS
     assert "collide@remote" in children(children(far)["simulate@remote"])
     assert ("queue@remote" in children(far)) == (serving != "wsgi")
-    assert far.own_ns >= 0
+    assert far.self_ns >= 0
     assert not far.parallel
 
 

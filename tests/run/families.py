@@ -57,13 +57,13 @@ def _work(pid: int) -> bytes:
                 recorder.advance(seed.randrange(1, 10_000))
                 for _ in recorder.loop("loop", range(3), hz=1e6, warmup=1):
                     recorder.advance(seed.randrange(1, 3000))
-                recorder.record("measured", 1e-6)
+                recorder.record_duration("measured", 1e-6)
     with following_threads(recorder), recorder.section("wait", wait=True):
         thread = threading.Thread(target=_signal, args=(recorder, pid % 1000))
         thread.start()
         thread.join()
         recorder.advance(seed.randrange(1, 100))
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
     recorder.gauge("gauge", seed.random())
     recorder.section("never entered").__exit__(None, None, None)
     if pid % 2:
@@ -75,7 +75,7 @@ def _work(pid: int) -> bytes:
 def _signal(recorder: Recorder, ns: int) -> None:
     with recorder.section("collect"):
         recorder.advance(ns)
-        recorder.signal("batch")
+        recorder.wakes("batch")
 
 
 def _ref(image: bytes, name: str) -> int:

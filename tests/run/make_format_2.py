@@ -29,7 +29,7 @@ def every_record() -> bytes:
             with recorder.section("policy", memory=True) as policy:
                 recorder.advance((50 if tick < 2 else 14 if tick % 7 == 0 else 5) * MS)
                 policy.work(bytes=1024, items=1)
-            recorder.record("measured", 5e-7)
+            recorder.record_duration("measured", 5e-7)
             recorder.gauge("queue", tick - 2.5)
     woken_and_open(recorder)
     return recorder.image()

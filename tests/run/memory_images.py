@@ -41,7 +41,7 @@ def busy_image() -> bytes:
             with recorder.section("step", cpu=True, wait=True) as step:
                 recorder.advance(700 + tick)
                 step.work(bytes=10, items=1)
-            recorder.record("measured", 5e-7)
+            recorder.record_duration("measured", 5e-7)
             recorder.gauge("gauge", tick - 2.5)
         recorder.section("unmatched").__exit__(None, None, None)
     woken_and_open(recorder)
@@ -54,7 +54,7 @@ def woken_and_open(recorder: Any) -> None:
         signaller = threading.Thread(target=recorder.signal, args=("batch",))
         signaller.start()
         signaller.join()
-        recorder.unblocked_by("batch")
+        recorder.woken_by("batch")
     recorder.section("open").__enter__()
     recorder.tick("ticking", hz=50)
     recorder.stage("stage")

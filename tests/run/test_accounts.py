@@ -17,8 +17,8 @@ def test_open_calls_are_left_youngest_first_and_not_counted():
     recorder.advance(5)
     profile = profile_of(recorder.image())
     outer, inner = profile.root.at("outer"), profile.root.at("outer/inner")
-    assert (outer.own_ns, outer.total_ns, outer.count) == (10, 15, 0)
-    assert (inner.own_ns, inner.open.count, inner.open.age_ns) == (5, 1, 5)
+    assert (outer.self_ns, outer.total_ns, outer.count) == (10, 15, 0)
+    assert (inner.self_ns, inner.open.count, inner.open.age_ns) == (5, 1, 5)
     assert outer.open.age_ns == 15
     recorder.disable()
 
@@ -62,8 +62,8 @@ def test_leaving_virtually_is_what_disabling_does():
         real = profile_of(recorder.image())
     for path, _, node in real.root.walk():
         told = virtual.root.at(path)
-        assert (told.own_ns, told.concurrent_ns, told.count) == (
-            node.own_ns,
+        assert (told.self_ns, told.concurrent_ns, told.count) == (
+            node.self_ns,
             node.concurrent_ns,
             node.count,
         ), path
@@ -99,5 +99,5 @@ def test_a_dead_process_says_no_more_than_when_it_last_looked_at_the_clock(tmp_p
     recorder.advance(1_000)
     outer = profile_of(path.read_bytes()).root.at("outer")
     assert 1_000 <= outer.open.age_ns <= 2_000
-    assert outer.own_ns == 1_000
+    assert outer.self_ns == 1_000
     recorder.disable()

@@ -29,7 +29,7 @@ def crowd(number, role="worker"):
         for pid in range(1, number + 1)
     }
     shares = {key: Share(2, 10, 10) for key in writers}
-    node = Node(name="job", own_ns=10 * number, by_writer=shares)
+    node = Node(name="job", self_ns=10 * number, by_writer=shares)
     return Profile(root=Node(name="root", children={"job": node}), writers=writers)
 
 
@@ -75,14 +75,14 @@ def test_no_sum_changes_and_the_profile_holds_together(kept_apart):
     assert sum(added.critical.values()) == sum(whole.critical.values())
     for path, _, node in whole.root.walk():
         other = added.root.at(path)
-        assert (other.count, other.total_ns, other.own_ns, other.stats) == (
+        assert (other.count, other.total_ns, other.self_ns, other.stats) == (
             node.count,
             node.total_ns,
-            node.own_ns,
+            node.self_ns,
             node.stats,
         )
         assert list(other.children) == list(node.children)
-        for field in ("count", "total_ns", "own_ns"):
+        for field in ("count", "total_ns", "self_ns"):
             sums = [sum(getattr(share, field) for share in each.by_writer.values()) for each in (node, other)]
             assert sums[0] == sums[1]
         assert sum(w.count for w in other.wakers.values()) == sum(w.count for w in node.wakers.values())

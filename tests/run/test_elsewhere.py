@@ -34,7 +34,7 @@ def nobody_is_asked():
 def part(count, run="part-of-a-node"):
     step = Node(
         name="step",
-        own_ns=count,
+        self_ns=count,
         steady=Stats.of([1] * count),
         by_writer={"7-1/1": Share(count, count, count)},
     )

@@ -40,7 +40,7 @@ def play(recorder, program) -> None:
         if kind == "wait":
             recorder.advance(rest[0])
         elif kind == "record":
-            recorder.record(rest[0], rest[1] / 1e9)
+            recorder.record_duration(rest[0], rest[1] / 1e9)
         elif kind == "gauge":
             recorder.gauge(*rest)
         elif kind == "section":

@@ -97,7 +97,7 @@ def test_a_child_of_an_unknown_node_hangs_where_its_parent_hangs():
     grandchild = of_process((3, 3, "b"), lambda recorder: calls(recorder, "part", 1), (worker, 0))
     profile, _ = joined(grandchild, child, parent)
     assert profile.root.at("spawn/part").count == 1
-    assert profile.root.at("spawn").unaccounted_ns == 10
+    assert profile.root.at("spawn").self_ns == 10
 
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -188,7 +188,7 @@ def test_a_childs_tree_hangs_under_the_node_that_was_open_and_covers_nothing():
             "spawn/job": 3,
             "spawn/job/part": 1,
         }
-        assert profile.root.at("spawn").total_ns == profile.root.at("spawn").own_ns == 7
+        assert profile.root.at("spawn").total_ns == profile.root.at("spawn").self_ns == 7
         assert profile.root.at("spawn/job").concurrent_ns == 30
 
 
@@ -342,7 +342,7 @@ while waiting.is_alive():
         with recorder.section("outer"):
             with recorder.section("inner"):
                 pass
-            recorder.record("recorded", number % 100 * 1e-6)
+            recorder.record_duration("recorded", number % 100 * 1e-6)
         with recorder.section(f"name {number % 60}"):
             pass
     recorder.gauge("gauge", number)

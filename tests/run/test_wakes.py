@@ -21,7 +21,7 @@ def image():
     def work():
         with recorder.section("collect"):
             recorder.advance(100)
-            recorder.signal("batch")
+            recorder.wakes("batch")
 
     with following_threads(recorder), recorder.section("train"):
         recorder.advance(10)
@@ -30,7 +30,7 @@ def image():
             thread.start()
             thread.join()
             recorder.advance(5)
-            recorder.unblocked_by("batch")
+            recorder.woken_by("batch")
         with recorder.section("learn"):
             recorder.advance(50)
     image = recorder.image()

@@ -90,7 +90,7 @@ def test_equal_workers_are_one_node_and_as_many_parts():
     profile = read_images(map(Image, images), "run", [])
     profile.check()
     step = profile.root.at("step")
-    assert sorted(step.by_writer.values(), key=lambda share: share.own_ns) == [
+    assert sorted(step.by_writer.values(), key=lambda share: share.self_ns) == [
         Share(1, n, n) for n in (1, 2, 3)
     ]
     assert step.parallel
@@ -131,7 +131,7 @@ def test_parts_add_up_to_the_nanosecond_on_a_real_clock_with_threads_inside_thre
             with recorder.section(name):
                 if depth:
                     in_thread(lambda: work(depth - 1), "worker")
-                recorder.record("measured", 1e-6)
+                recorder.record_duration("measured", 1e-6)
 
     with following_threads(recorder):
         for _ in range(20):

@@ -41,7 +41,7 @@ class Run:
     def profile(self) -> Profile:
         self._note("read")
         self._clock.now_s += self.reading_takes_s
-        step = Node(name="step", own_ns=10, steady=Stats.of([10]))
+        step = Node(name="step", self_ns=10, steady=Stats.of([10]))
         return Profile(Node(name="root", children={"step": step}))
 
     def times_of(self, what: str) -> list[float]:

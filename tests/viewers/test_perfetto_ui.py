@@ -43,7 +43,7 @@ def recorded() -> ticktree.Recorder:
     for _ in recorder.loop("train", range(30)):
         with recorder.section("asleep", wait=True):
             pass
-        recorder.record("net", 0.001)
+        recorder.record_duration("net", 0.001)
     asyncio.run(tasks())
     recorder.gauge("depth", 4)
     recorder.disable()

@@ -95,7 +95,7 @@ export function treeFrom(nodes: readonly Entry[], side: Which): TreeNode {
     const parent = known.get(parts.slice(0, -1).join("/")) ?? root;
     const node = made(unescaped(parts[parts.length - 1]!), entry.path, spentNs(entry, side));
     // What it consists of is taken from it; never more than there is, for some may run beside it.
-    parent.unaccounted_ns = Math.max(0, parent.unaccounted_ns - node.total_ns);
+    parent.self_ns = Math.max(0, parent.self_ns - node.total_ns);
     parent.children.push(node);
     known.set(entry.path, node);
   }
@@ -104,7 +104,7 @@ export function treeFrom(nodes: readonly Entry[], side: Which): TreeNode {
 
 function made(name: string, path: string, totalNs: number): TreeNode {
   const none = { min_ns: null, max_ns: null, mean_ns: null, p50_ns: null, p90_ns: null, p99_ns: null };
-  const times = { total_ns: totalNs, unaccounted_ns: totalNs, concurrent_ns: 0, recorder_ns: 0, sum_ns: totalNs };
+  const times = { total_ns: totalNs, self_ns: totalNs, concurrent_ns: 0, recorder_ns: 0, sum_ns: totalNs };
   const kind = { wait: false, parallel: false, call_site: null };
   return { name, path, count: 0, histogram: [], children: [], ...none, ...times, ...kind };
 }

@@ -91,8 +91,8 @@ function Numbers({ state, place }: { state: State; place: Place }) {
           {place.end > place.index + 1 && (
             <tr>
               <th class="words">in none of its sections</th>
-              <td>{format.time(node.unaccounted_ns)}</td>
-              <td>{node.total_ns > 0 ? format.share(node.unaccounted_ns / node.total_ns) : ""}</td>
+              <td>{format.time(node.self_ns)}</td>
+              <td>{node.total_ns > 0 ? format.share(node.self_ns / node.total_ns) : ""}</td>
             </tr>
           )}
           {node.concurrent_ns !== 0 && (

@@ -45,7 +45,7 @@ function said(state: State, boxes: Boxes, index: number): string {
   if (!index) return `the whole run: ${format.time(boxes.size[0])} in all threads`;
   const pieces = [
     `${name.slice(0, LONGEST_NAME)}: ${format.time(boxes.size[index])}, ${part} of all`,
-    `own ${format.time(node.unaccounted_ns)}`,
+    `own ${format.time(node.self_ns)}`,
     `${format.count(node.count)} calls`,
     ...(node.mean_ns === null ? [] : [`mean ${format.time(node.mean_ns)}`]),
     ...(category ? [category] : []),

@@ -23,8 +23,8 @@ export function TickBar({ tickNs, shares, loop }: Props) {
         {shares.map((one) => (
           <i
             key={one.name}
-            title={`${one.name}: ${format.time(one.own_ns)}, ${format.share(one.share)}`}
-            style={{ width: percent(one.own_ns), background: colorOf(one.name, theme.value) }}
+            title={`${one.name}: ${format.time(one.self_ns)}, ${format.share(one.share)}`}
+            style={{ width: percent(one.self_ns), background: colorOf(one.name, theme.value) }}
           />
         ))}
         {budgetNs !== null && <b style={{ left: percent(budgetNs) }} title={`budget: ${format.time(budgetNs)}`} />}

@@ -115,7 +115,7 @@ function Bottleneck({ state, at, section, name }: Chief) {
       <p class="figure">{ceiling(one)}</p>
       <p class="verdict-line">
         if it took no time: it takes {format.share(one.share)} of each {frame.loop === null ? "run" : "tick"},{" "}
-        {format.time(one.own_ns)}. {state.view.slack[at] || (hasWarmup ? "The rates are of its steady ticks." : "")}
+        {format.time(one.self_ns)}. {state.view.slack[at] || (hasWarmup ? "The rates are of its steady ticks." : "")}
       </p>
       <table class="then">
         <tbody>

@@ -55,9 +55,9 @@ class Place:
         """How long `unit` was here."""
         return sum(self.node.by_writer[writer].total_ns for writer in _here(self.node, unit))
 
-    def own_ns(self, unit: Unit) -> int:
+    def self_ns(self, unit: Unit) -> int:
         """How long `unit` was here and in none of the places below."""
-        return sum(self.node.by_writer[writer].own_ns for writer in _here(self.node, unit))
+        return sum(self.node.by_writer[writer].self_ns for writer in _here(self.node, unit))
 
     def busy_ns(self, unit: Unit) -> int:
         """How long `unit` was here without waiting; 0 where tasks that wait at once waited longer than it was."""
@@ -93,7 +93,7 @@ def in_sections_ns(found: Sequence[Place]) -> dict[str, int]:
     side by side: it is no part of the time that passed.
     """
     return sums_of(
-        {writer: share.own_ns for writer, share in place.node.by_writer.items()}
+        {writer: share.self_ns for writer, share in place.node.by_writer.items()}
         for place in found[1:]
         if not place.is_elsewhere
     )

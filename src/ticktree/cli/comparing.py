@@ -1,4 +1,4 @@
-"""What `compare`, `ab` and `check` share: options, and what they refuse to compare."""
+"""What `compare`, `bench` and `check` share: options, and what they refuse to compare."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class _Shown:
 _SHOWN = {
     "rest_racing": _Shown(
         ("eval.py",),
-        recording=Recording(auto="default,-torch", focus=("Driver.step",), warmup=100),
+        recording=Recording(instrument="default,-torch", focus=("Driver.step",), warmup=100),
     ),
     "rgb_convlstm": _Shown(arguments=("--obs-mode", "rgb_image", "--convlstm", "--quick")),
     "visual_sac": _Shown(arguments=("--fill", "300", "--updates", "23", "--declare-breakdown")),

@@ -16,7 +16,7 @@ _COMMANDS = (
     "report",
     "top",
     "compare",
-    "ab",
+    "bench",
     "check",
     "export",
     "merge",

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.errors import TicktreeError
-from ticktree.instrument import AUTO_VARIABLE, BUILT_IN, DEFAULT, as_environment, chosen
+from ticktree.instrument import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, chosen
 from ticktree.recorder import (
     GATHER_VARIABLE,
     MEMORY_VARIABLE,
@@ -28,14 +28,14 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
-        "--auto",
+        "--instrument",
         metavar="LIB,...",
         default=DEFAULT,
         help="Libraries to record by themselves: names of those below, default for all that are so by default, "
         "-NAME to leave one out.",
     ),
     click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
-    click.option("--no-auto", is_flag=True, help="Record nothing but what the program marks itself."),
+    click.option("--no-instrument", is_flag=True, help="Record nothing but what the program marks itself."),
     click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
     click.option(
         "--device-sync",
@@ -91,9 +91,9 @@ class Recording:
     """What is asked for; without arguments, what `ticktree run` records by default.
 
     Attributes:
-        auto: the libraries to record by themselves, by name and with commas between.
+        instrument: the libraries to record by themselves, by name and with commas between.
         torch_layers: whether to record every layer of torch's modules, too.
-        no_auto: whether to record none.
+        no_instrument: whether to record none.
         memory: whether to sample the memory that every section needs.
         device_sync: whether sections wait for their device.
         focus: the functions whose call trees are recorded.
@@ -105,9 +105,9 @@ class Recording:
         gather_every: after how many ticks what other machines record is brought to rank 0; 0 for only at the end.
     """
 
-    auto: str = DEFAULT
+    instrument: str = DEFAULT
     torch_layers: bool = False
-    no_auto: bool = False
+    no_instrument: bool = False
     memory: bool = False
     device_sync: bool = False
     focus: Sequence[str] = ()
@@ -125,10 +125,14 @@ class Recording:
             TicktreeError: There is no such thing to record, or an option has nothing to say it of.
         """
         self._check()
-        words = [] if self.no_auto else [word.strip() for word in self.auto.split(",") if word.strip()]
+        words = (
+            []
+            if self.no_instrument
+            else [word.strip() for word in self.instrument.split(",") if word.strip()]
+        )
         if self.torch_layers:
             words.append("torch-layers")
-        environment = {AUTO_VARIABLE: as_environment(chosen(words))}
+        environment = {INSTRUMENT_VARIABLE: as_environment(chosen(words))}
         if self.memory:
             environment[MEMORY_VARIABLE] = "1"
         if self.device_sync:
@@ -143,8 +147,10 @@ class Recording:
         )
 
     def _check(self) -> None:
-        if self.no_auto and self.auto != DEFAULT:
-            raise TicktreeError("--no-auto records no library and --auto those it names: give one of them")
+        if self.no_instrument and self.instrument != DEFAULT:
+            raise TicktreeError(
+                "--no-instrument records no library and --instrument those it names: give one of them"
+            )
         of_focus = (
             ("--depth", self.depth != DEPTH),
             ("--warmup", self.warmup is not None),

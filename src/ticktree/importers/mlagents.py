@@ -127,7 +127,7 @@ def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) 
     return Node(
         name=name,
         clock=clock,
-        own_ns=settled.own_ns,
+        self_ns=settled.self_ns,
         steady=Stats(counted, total_ns) if counted else Stats(),
         per_run={run_id: (counted, total_ns)} if counted else {},
         children={

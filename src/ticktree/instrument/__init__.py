@@ -13,12 +13,12 @@ from ticktree.instrument.choice import DEFAULT, chosen, known, refused
 from ticktree.instrument.installation import Installation
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.registry import BUILT_IN, Instrument, Library
-from ticktree.recorder import AUTO_VARIABLE
+from ticktree.recorder import INSTRUMENT_VARIABLE
 
 __all__ = [
-    "AUTO_VARIABLE",
     "BUILT_IN",
     "DEFAULT",
+    "INSTRUMENT_VARIABLE",
     "Instrument",
     "Library",
     "Patches",
@@ -41,8 +41,8 @@ def install(*names: str) -> None:
     What is installed already stays. One that cannot be installed is named on standard error and left out.
 
     Args:
-        names: Which, as after `--auto`: names, `default` for all that are not on demand, `-NAME` to leave one out.
-            Without any, the default ones.
+        names: Which, as after `--instrument`: names, `default` for all that are not on demand, `-NAME` to leave one
+            out. Without any, the default ones.
 
     Raises:
         TicktreeError: One of them is not known.
@@ -75,7 +75,7 @@ def installed() -> tuple[str, ...]:
 
 
 def as_environment(libraries: Iterable[Library]) -> str:
-    """Return what AUTO_VARIABLE says to a process that is to install them."""
+    """Return what INSTRUMENT_VARIABLE says to a process that is to install them."""
     return ",".join(
         third_parties.to_word(library) if library.distribution else library.name for library in libraries
     )
@@ -84,7 +84,7 @@ def as_environment(libraries: Iterable[Library]) -> str:
 def install_from_environment() -> None:
     """In a process that was started armed: what its starter asked for, as far as it is known here."""
     built_in = {library.name: library for library in BUILT_IN}
-    asked = filter(None, os.environ.get(AUTO_VARIABLE, "").split(","))
+    asked = filter(None, os.environ.get(INSTRUMENT_VARIABLE, "").split(","))
     found = (built_in.get(word) or third_parties.from_word(word) for word in asked)
     _install(library for library in found if library is not None)
 
@@ -104,4 +104,4 @@ def _leave_out(library: Library) -> None:
 
 def _tell_children() -> None:
     # Those that could not be installed are not in it: each is complained of once, not in every process.
-    os.environ[AUTO_VARIABLE] = as_environment(each.library for each in _installed.values())
+    os.environ[INSTRUMENT_VARIABLE] = as_environment(each.library for each in _installed.values())

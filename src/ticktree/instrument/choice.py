@@ -1,4 +1,4 @@
-"""Which libraries are meant by the words of `--auto` and of `install`."""
+"""Which libraries are meant by the words of `--instrument` and of `install`."""
 
 from __future__ import annotations
 

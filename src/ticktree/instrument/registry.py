@@ -26,7 +26,7 @@ class Library(NamedTuple):
     """A library that can be recorded by itself.
 
     Attributes:
-        name: what it is called in `--auto`.
+        name: what it is called in `--instrument`.
         module: what has its `install` and `uninstall`; `MODULE:ATTRIBUTE` where a third party keeps them elsewhere.
         adds: the rows that it adds, in one sentence.
         packages: what programs import of it, one of these or another; none where that is always there.

@@ -17,11 +17,11 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
         NotLaterError: `earlier` has calls that `later` has not.
     """
     steady, warmup = _phases(earlier, later)
-    own_ns = later.own_ns - earlier.own_ns
+    self_ns = later.self_ns - earlier.self_ns
     return Node(
         name=later.name,
         clock=later.clock,
-        own_ns=own_ns,
+        self_ns=self_ns,
         concurrent_ns=later.concurrent_ns - earlier.concurrent_ns,
         steady=steady,
         warmup=warmup,
@@ -35,7 +35,7 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
         device=later.device,
         open=later.open,
         # An estimate that was held back by too little own time may catch up all at once.
-        recorder_ns=min(max(0, later.recorder_ns - earlier.recorder_ns), max(0, own_ns)),
+        recorder_ns=min(max(0, later.recorder_ns - earlier.recorder_ns), max(0, self_ns)),
         per_run=each_less(earlier.per_run, later.per_run, _run),
         by_writer=_shares(earlier, later),
         wakers=each_less(earlier.wakers, later.wakers, _wakes),
@@ -77,8 +77,8 @@ def _shares(earlier: Node, later: Node) -> dict[str, Share]:
 
 
 def _share(earlier: Share, later: Share) -> Share:
-    count, own_ns = later.count - earlier.count, later.own_ns - earlier.own_ns
-    return Share(count, later.total_ns - earlier.total_ns, own_ns)
+    count, self_ns = later.count - earlier.count, later.self_ns - earlier.self_ns
+    return Share(count, later.total_ns - earlier.total_ns, self_ns)
 
 
 def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:

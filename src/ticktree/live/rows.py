@@ -107,7 +107,7 @@ class _Tree:
         ]
         children.sort(key=_sorting(self._view.order, self._names))
         # Where something is filtered out, what is left over is not what nobody accounts for.
-        has_rest = bool(children) and not self._view.filter and (not is_top or node.own_ns > 0)
+        has_rest = bool(children) and not self._view.filter and (not is_top or node.self_ns > 0)
         result: list[tuple[Row, str]] = []
         for place, (child, its_recent, child_path) in enumerate(children):
             is_last = not has_rest and place == len(children) - 1
@@ -211,7 +211,7 @@ def _rest(parent: Below, guide: str) -> Row:
     row = _part("unaccounted", "unaccounted", parent, guide)
     node, recent, _, _ = parent
     return _with_times(
-        row, node.own_ns - node.recorder_ns, (recent.own_ns - recent.recorder_ns) if recent else 0
+        row, node.self_ns - node.recorder_ns, (recent.self_ns - recent.recorder_ns) if recent else 0
     )
 
 

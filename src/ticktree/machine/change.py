@@ -33,7 +33,7 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
     }
     if elapsed_ns >= LEAST_S * NS:
         busy = _busy(before, after)
-        values[OTHERS] = _others(values[USED], busy, (after.own_ns - before.own_ns) / elapsed_ns)
+        values[OTHERS] = _others(values[USED], busy, (after.self_ns - before.self_ns) / elapsed_ns)
         values[STEAL] = _steal(before, after)
         values[FREQUENCY] = _frequency(busy, after.mhz)
     return {name: value for name, value in values.items() if value is not None}

@@ -46,7 +46,7 @@ class Reading:
     Attributes:
         at_ns: when, on a clock that never goes back.
         used_ns: CPU time of the run's processes so far, also of those that have ended; None where not told.
-        own_ns: CPU time of whoever reads, which is neither the run's nor others'.
+        self_ns: CPU time of whoever reads, which is neither the run's nor others'.
         cores: those that the run may use, by number.
         threads: those of the run, by process and thread.
         mhz: how fast each core runs.
@@ -55,7 +55,7 @@ class Reading:
 
     at_ns: int
     used_ns: int | None = None
-    own_ns: int = 0
+    self_ns: int = 0
     cores: Mapping[int, Core] = field(default_factory=dict)
     threads: Mapping[tuple[int, int], Thread] = field(default_factory=dict)
     mhz: Mapping[int, float] = field(default_factory=dict)

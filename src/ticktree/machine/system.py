@@ -64,7 +64,7 @@ class System:
             used_ns=sum(process.ticks for process in processes.values()) * self._tick_ns
             if processes
             else None,
-            own_ns=time.process_time_ns(),
+            self_ns=time.process_time_ns(),
             cores=self._time_of_cores(),
             threads=dict(self._threads(processes)),
             mhz=self._mhz(),
@@ -80,7 +80,7 @@ class System:
         return Reading(
             at_ns=time.monotonic_ns(),
             used_ns=used_ns,
-            own_ns=time.process_time_ns(),
+            self_ns=time.process_time_ns(),
             cores=self._time_of_cores(),
             mhz=self._mhz(),
             throttles=self._throttles(),

@@ -17,12 +17,12 @@ _NUMBER_AT_END = re.compile(r" (?=\d+(\.\d*)?$)")
 
 def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
     """Return each section's own time in nanoseconds, behind the names from the root to it, as lines in UTF-8."""
-    return "".join(_line(stack) for stack in stacks(profile) if stack.node.own_ns > 0).encode()
+    return "".join(_line(stack) for stack in stacks(profile) if stack.node.self_ns > 0).encode()
 
 
 def _line(stack: Stack) -> str:
     root = BESIDE if stack.beside else stack.frames[0].name
-    return f"{';'.join([root, *map(_name, stack.frames[1:])])} {stack.node.own_ns}\n"
+    return f"{';'.join([root, *map(_name, stack.frames[1:])])} {stack.node.self_ns}\n"
 
 
 def _name(frame: Frame) -> str:

@@ -60,7 +60,7 @@ def _node(node: Node, *, is_parallel: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {"total": node.total_ns / _SECOND, "count": node.count}
     if is_parallel:  # in the toolkit's sense: it and all below it ran beside what is around it
         fields["is_parallel"] = True
-    return {**fields, "self": node.own_ns / _SECOND}
+    return {**fields, "self": node.self_ns / _SECOND}
 
 
 def _gauge(gauge: Gauge) -> dict[str, float]:

@@ -39,7 +39,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def _has_any(stack: Stack) -> bool:
-    return stack.node.own_ns > 0 or stack.node.count > 0
+    return stack.node.self_ns > 0 or stack.node.count > 0
 
 
 def _value_type(tables: _Tables, kind: str, unit: str) -> bytes:
@@ -48,8 +48,8 @@ def _value_type(tables: _Tables, kind: str, unit: str) -> bytes:
 
 
 def _sample(tables: _Tables, stack: Stack) -> bytes:
-    own_ns = stack.node.own_ns
-    values = (stack.node.count, own_ns if stack.beside else 0, 0 if stack.beside else own_ns)
+    self_ns = stack.node.self_ns
+    values = (stack.node.count, self_ns if stack.beside else 0, 0 if stack.beside else self_ns)
     # The innermost first, unlike everywhere else.
     content = pb.integers(1, [tables.location(frame) for frame in reversed(stack.frames)])
     content += pb.integers(2, values)

@@ -76,7 +76,7 @@ class _Recording:
         known = {
             "calls": node.count,
             "total_ns": node.total_ns,
-            "own_ns": node.own_ns,
+            "self_ns": node.self_ns,
             "concurrent_ns": node.concurrent_ns,
             **{key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")},
         }

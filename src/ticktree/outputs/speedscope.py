@@ -50,8 +50,8 @@ def _totals(profile: Profile, frames: _Frames) -> Iterator[str]:
 
 
 def _sampled(name: str, below: Iterable[Stack], frames: _Frames) -> str:
-    taken = [stack for stack in below if stack.node.own_ns > 0]
-    weights = [stack.node.own_ns for stack in taken]
+    taken = [stack for stack in below if stack.node.self_ns > 0]
+    weights = [stack.node.self_ns for stack in taken]
     return _text(
         {
             "type": "sampled",

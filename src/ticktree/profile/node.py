@@ -22,7 +22,7 @@ MAX_DEPTH = 1000
 class Node:
     """Where time went under one path. A node with only a name and a clock is the identity of `+` for its like.
 
-    For every node `total_ns == own_ns + sum(child.total_ns - child.concurrent_ns)`: totals are not stored but
+    For every node `total_ns == self_ns + sum(child.total_ns - child.concurrent_ns)`: totals are not stored but
     derived, so the accounts add up whatever was recorded.
 
     Trees are as deep as the program recursed, which may be deeper than Python lets a function call itself:
@@ -31,7 +31,7 @@ class Node:
     Attributes:
         name: the section's name, unescaped. The same in all nodes merged.
         clock: what its time was measured with. The same in all nodes merged.
-        own_ns: the node's own time, in which none of its children ran. Merges by adding.
+        self_ns: the node's own time, in which none of its children ran. Merges by adding.
         concurrent_ns: what of its total does not count against its parent, because something else that counts
             ran at the same time; signed. Merges by adding.
         steady: completed calls after warm-up, or all of them where there is no warm-up. Merges by adding.
@@ -47,7 +47,7 @@ class Node:
         device: None, or why the device time that was asked for is unsupported here. Where it is not, it is in children
             of the device's clock. Merges by the alphabetically first reason.
         open: calls not yet ended, None if there are none. Merges by adding.
-        recorder_ns: what of `own_ns` ticktree itself is estimated to have cost. Merges by adding.
+        recorder_ns: what of `self_ns` ticktree itself is estimated to have cost. Merges by adding.
         per_run: calls and nanoseconds of each run, by run id. Merges by adding.
         by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
             part that has calls or time does not know whose they are.
@@ -59,7 +59,7 @@ class Node:
 
     name: str
     clock: Clock = HOST
-    own_ns: int = 0
+    self_ns: int = 0
     concurrent_ns: int = 0
     steady: Stats = field(default_factory=Stats)
     warmup: Stats | None = None
@@ -84,7 +84,7 @@ class Node:
         stats = self.steady if self.warmup is None else self.steady + self.warmup
         object.__setattr__(self, "stats", stats)
         covered_ns = sum(child.total_ns - child.concurrent_ns for child in self.children.values())
-        object.__setattr__(self, "total_ns", self.own_ns + covered_ns)
+        object.__setattr__(self, "total_ns", self.self_ns + covered_ns)
 
     def __add__(self, other: Node) -> Node:
         # From the root down, pair the nodes that both trees have; then join the pairs from the leaves up.
@@ -120,11 +120,6 @@ class Node:
         return self.stats.count
 
     @property
-    def unaccounted_ns(self) -> int:
-        """The node's own time: its total less its children's. The same as `own_ns`."""
-        return self.own_ns
-
-    @property
     def parallel(self) -> bool:
         """Whether its calls or its children's overlapped others in time, or several writers made them."""
         if self.concurrent_ns or any(child.concurrent_ns for child in self.children.values()):
@@ -142,7 +137,7 @@ class Node:
         shares = self.by_writer.values()
         return (
             self.total_ns == sum(share.total_ns for share in shares)
-            and self.own_ns == sum(share.own_ns for share in shares)
+            and self.self_ns == sum(share.self_ns for share in shares)
             and self.count == sum(share.count for share in shares)
         )
 
@@ -192,7 +187,7 @@ class Node:
         return Node(
             name=self.name,
             clock=self.clock,
-            own_ns=self.own_ns + other.own_ns,
+            self_ns=self.self_ns + other.self_ns,
             concurrent_ns=self.concurrent_ns + other.concurrent_ns,
             steady=self.steady + other.steady,
             warmup=present(self.warmup, other.warmup),
@@ -218,12 +213,12 @@ class Node:
         for part in (self.steady, self.warmup, self.windows, *measures):
             if part is not None:
                 yield from part.problems()
-        if self.own_ns < 0:
-            yield f"its own time is negative: {self.own_ns} ns"
-        if self.total_ns != self.own_ns + sum(c.total_ns - c.concurrent_ns for c in self.children.values()):
+        if self.self_ns < 0:
+            yield f"its own time is negative: {self.self_ns} ns"
+        if self.total_ns != self.self_ns + sum(c.total_ns - c.concurrent_ns for c in self.children.values()):
             yield "its total is not its own time and its children's"
-        if not 0 <= self.recorder_ns <= max(0, self.own_ns):
-            yield f"ticktree's own cost, {self.recorder_ns} ns, is not within its own time, {self.own_ns} ns"
+        if not 0 <= self.recorder_ns <= max(0, self.self_ns):
+            yield f"ticktree's own cost, {self.recorder_ns} ns, is not within its own time, {self.self_ns} ns"
         if self.windows.counts and self.windows.count != self.count:
             yield f"the windows hold {self.windows.count} calls where {self.count} were counted"
         if any(count < 1 for count in self.call_sites.values()):

@@ -14,17 +14,17 @@ class Share:
         count: completed calls.
         total_ns: own time and the children's, so far as it is this writer's. Like a node's total it counts time that
             ran beside something else once.
-        own_ns: time in which none of the children ran.
+        self_ns: time in which none of the children ran.
     """
 
     count: int = 0
     total_ns: int = 0
-    own_ns: int = 0
+    self_ns: int = 0
 
     def __add__(self, other: Share) -> Share:
-        return Share(self.count + other.count, self.total_ns + other.total_ns, self.own_ns + other.own_ns)
+        return Share(self.count + other.count, self.total_ns + other.total_ns, self.self_ns + other.self_ns)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        if self.count < 0 or self.own_ns < 0:
+        if self.count < 0 or self.self_ns < 0:
             yield "a writer's calls or own time are negative"

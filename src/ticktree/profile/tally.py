@@ -95,7 +95,8 @@ class NodeTally:
     Attributes:
         name: of the node.
         clock: of the node.
-        own_ns, concurrent_ns, wait, work, cpu, memory, device_memory, device, open, recorder_ns: so far, as in `Node`.
+        self_ns, concurrent_ns, wait, work, cpu, memory, device_memory, device, open, recorder_ns: so far, as in
+            `Node`.
         steady: completed calls after warm-up.
         warmup: completed calls before that; None where no part has a warm-up.
         windows: calls over the run's time, of the parts whose windows are known.
@@ -116,8 +117,8 @@ class NodeTally:
         "memory",
         "name",
         "open",
-        "own_ns",
         "recorder_ns",
+        "self_ns",
         "steady",
         "wait",
         "warmup",
@@ -130,7 +131,7 @@ class NodeTally:
     def __init__(self, name: str, clock: Clock = HOST) -> None:
         self.name = name
         self.clock = clock
-        self.own_ns = self.concurrent_ns = self.recorder_ns = 0
+        self.self_ns = self.concurrent_ns = self.recorder_ns = 0
         self.steady = StatsTally()
         self.warmup: StatsTally | None = None
         self.windows = WindowsTally()
@@ -149,7 +150,7 @@ class NodeTally:
 
     def add(self, node: Node) -> None:
         """Add one part, without its children."""
-        self.own_ns += node.own_ns
+        self.self_ns += node.self_ns
         self.concurrent_ns += node.concurrent_ns
         self.recorder_ns += node.recorder_ns
         self.steady.add(node.steady)
@@ -165,7 +166,7 @@ class NodeTally:
         for run, (count, sum_ns) in node.per_run.items():
             self.add_run(run, count, sum_ns)
         for writer, share in node.by_writer.items():
-            self.add_share(writer, share.count, share.total_ns, share.own_ns)
+            self.add_share(writer, share.count, share.total_ns, share.self_ns)
         for waker, wakes in node.wakers.items():
             self.add_wakes(waker, wakes)
 
@@ -205,12 +206,12 @@ class NodeTally:
         entry[0] += count
         entry[1] += sum_ns
 
-    def add_share(self, writer: str, count: int, total_ns: int, own_ns: int) -> None:
+    def add_share(self, writer: str, count: int, total_ns: int, self_ns: int) -> None:
         """Add one writer's part."""
         entry = self._shares.setdefault(writer, [0, 0, 0])
         entry[0] += count
         entry[1] += total_ns
-        entry[2] += own_ns
+        entry[2] += self_ns
 
     def add_wakes(self, waker: Waker, wakes: Wakes) -> None:
         """Add waits that one waker ended."""
@@ -221,7 +222,7 @@ class NodeTally:
         return Node(
             name=self.name,
             clock=self.clock,
-            own_ns=self.own_ns,
+            self_ns=self.self_ns,
             concurrent_ns=self.concurrent_ns,
             steady=self.steady.total(),
             warmup=self.warmup.total() if self.warmup is not None else None,

@@ -37,5 +37,5 @@ class Choice:
 
     def left_out(self, profile: Profile) -> tuple[int, int]:
         """Return how many sections are not told of, and their own time together."""
-        others = [node.own_ns for path, _, node in profile.root.walk() if path and path not in self._paths]
+        others = [node.self_ns for path, _, node in profile.root.walk() if path and path not in self._paths]
         return len(others), sum(others)

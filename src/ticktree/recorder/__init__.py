@@ -37,8 +37,8 @@ from ticktree.recorder._native import (
 )
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
-    AUTO_VARIABLE,
     GATHER_VARIABLE,
+    INSTRUMENT_VARIABLE,
     MEMORY_VARIABLE,
     PARENT_VARIABLE,
     RUN_VARIABLE,
@@ -54,8 +54,8 @@ from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import timed
 
 __all__ = [
-    "AUTO_VARIABLE",
     "GATHER_VARIABLE",
+    "INSTRUMENT_VARIABLE",
     "MEMORY_VARIABLE",
     "MOST_EVENTS",
     "OFF_FOR_GOOD",

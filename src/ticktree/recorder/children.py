@@ -27,7 +27,7 @@ from ticktree.recorder.wrapping import wrap
 
 RUN_VARIABLE = "TICKTREE_RUN"
 PARENT_VARIABLE = "TICKTREE_PARENT"
-AUTO_VARIABLE = "TICKTREE_AUTO"  # libraries that are recorded by themselves: instrument/ reads it
+INSTRUMENT_VARIABLE = "TICKTREE_INSTRUMENT"  # libraries that are recorded by themselves: instrument/ reads it
 MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every section
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
 GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job say where its store is: session/ reads it
@@ -36,7 +36,7 @@ TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belo
 FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
 # What is recorded, and how, in every process of a run.
 _ASKED_FOR = (
-    AUTO_VARIABLE,
+    INSTRUMENT_VARIABLE,
     MEMORY_VARIABLE,
     SYNC_VARIABLE,
     TIMELINE_VARIABLE,

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
-from ticktree.session.checkpoints import Checkpoints
 from ticktree.session.compiling import be_seen_through
 from ticktree.session.functions import disable, enable, focus, snapshot, summary, timed, uninstrument
 from ticktree.session.session import Session, current
+from ticktree.session.step_timer import StepTimer
 
 __all__ = [
-    "Checkpoints",
     "Recorder",
     "Session",
+    "StepTimer",
     "arm",
     "current",
     "disable",

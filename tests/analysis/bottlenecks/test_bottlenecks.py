@@ -86,7 +86,7 @@ def test_other_waits_have_a_ceiling_and_no_score():
 def test_what_runs_beside_comes_last_and_has_no_ceiling():
     program = Program()
     for _ in program.loop("loop", range(3)):
-        program.record("server", 0.5)
+        program.record_duration("server", 0.5)
         program.work("act", 5)
     act, server = ranked(program)
     assert (act.step.node.name, server.step.node.name) == ("act", "server")
@@ -99,7 +99,7 @@ def test_what_ticktree_itself_cost_is_nobodys_bottleneck():
     profile = loop_of(("act", 6), ("look", 4)).profile()
     profile = with_node(profile, "loop/act", recorder_ns=25 * MS)  # 5 of the 6 ms of each call
     act = by_name(ranked(profile))["act"]
-    assert act.step.own_ns == 1 * MS
+    assert act.step.self_ns == 1 * MS
     assert act.ceiling.speedup == pytest.approx(10 / 9)
     (frame,) = Survey(profile).frames
     assert frame.recorder_ns == 5 * MS
@@ -161,7 +161,7 @@ def test_shares_add_up_whatever_was_recorded(profile):
         found = bottlenecks(frame, Weights())
         assert [one.frame is frame for one in found].count(False) == 0
         of_tick = sum(one.share for one in found if not one.step.is_parallel)
-        unseen = sum(step.own_ns for step in frame.steps if step.is_parallel) / frame.tick_ns
+        unseen = sum(step.self_ns for step in frame.steps if step.is_parallel) / frame.tick_ns
         assert of_tick + unseen + frame.recorder_ns / frame.tick_ns == pytest.approx(1)
         by_category = sum(one.share for one in category_shares(frame))
         assert by_category + frame.recorder_ns / frame.tick_ns == pytest.approx(1)

@@ -19,7 +19,7 @@ def frame_of(profile):
 
 
 def own_ms(frame):
-    return {frame.name_of(step): step.own_ns / MS for step in frame.steps if step.own_ns}
+    return {frame.name_of(step): step.self_ns / MS for step in frame.steps if step.self_ns}
 
 
 def trainer(warmup=0, slow_ticks=0) -> Program:
@@ -94,10 +94,10 @@ def test_what_was_only_recorded_ran_beside_the_loop():
     program = Program()
     for _ in program.loop("control", range(4)):
         program.work("act", 5)
-        program.record("server", 0.030)
+        program.record_duration("server", 0.030)
     frame = frame_of(program.profile())
     (server,) = (step for step in frame.steps if step.path == "control/server")
-    assert (server.own_ns, server.beside_ns, server.is_parallel) == (0, 30 * MS, True)
+    assert (server.self_ns, server.beside_ns, server.is_parallel) == (0, 30 * MS, True)
     assert own_ms(frame) == {"act": 5}
 
 
@@ -116,7 +116,7 @@ def test_another_threads_sections_ran_beside_the_loop():
     frame = frame_of(program.profile())
     (load_step,) = (step for step in frame.steps if step.node.name == "load")
     assert load_step.is_parallel
-    assert load_step.own_ns == 0
+    assert load_step.self_ns == 0
     assert load_step.beside_ns == 7 * MS
     assert own_ms(frame) == {"fetch": 7, "learn": 5}
 
@@ -176,7 +176,7 @@ def test_of_nothing_there_is_nothing():
 @given(profiles())
 def test_own_times_waits_and_what_ticktree_cost_are_the_tick_to_the_last(profile):
     for frame in Survey(profile).frames:
-        parts = [step.own_ns for step in frame.steps] + [step.recorder_ns for step in frame.steps]
+        parts = [step.self_ns for step in frame.steps] + [step.recorder_ns for step in frame.steps]
         assert min(parts) >= 0
         assert sum(parts) == pytest.approx(frame.tick_ns, rel=1e-9)
         assert all(step.beside_ns >= 0 for step in frame.steps)

@@ -47,5 +47,5 @@ def test_a_section_is_named_with_all_below_it_and_not_what_is_below():
 
 def test_waits_and_what_runs_beside_are_not_suspected():
     program = ticks(("learn", 980), ("sample", 10, {"wait": True}))
-    program.record("loop/log", 0.001)
+    program.record_duration("loop/log", 0.001)
     assert unworthy(program) == {}

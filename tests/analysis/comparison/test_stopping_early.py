@@ -1,4 +1,4 @@
-"""`ab` looks before all pairs are there, and may stop: that must not make it wrong more often."""
+"""`bench` looks before all pairs are there, and may stop: that must not make it wrong more often."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRIALS = 500
 
 
 def verdicts(true_shift, noise, pairs):
-    """What `ab` ends with, of one section, and after how many pairs."""
+    """What `bench` ends with, of one section, and after how many pairs."""
     random = np.random.default_rng(20)
     for _ in range(TRIALS):
         base, new = np.exp(random.normal(0, noise, (2, pairs)))

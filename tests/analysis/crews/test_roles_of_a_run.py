@@ -103,7 +103,7 @@ def test_a_run_is_as_long_as_from_its_first_to_its_last_sign_of_life_and_runs_ad
 
 
 def test_where_no_start_is_known_a_run_is_as_long_as_its_tree():
-    profile = Profile(root=Node(name="root", own_ns=5), writers={"1/1": writer("1/1", "a", None, None)})
+    profile = Profile(root=Node(name="root", self_ns=5), writers={"1/1": writer("1/1", "a", None, None)})
     assert run_ns(profile) == 5
 
 

@@ -84,7 +84,7 @@ def test_of_a_machine_of_which_nothing_is_known_nothing_is_said(program):
 
 def test_a_duration_measured_elsewhere_is_judged_as_well_and_outside_a_loop_it_is_a_warning(program):
     with program.inside("claimed"):
-        program.recorder.record("conv1", 0.05e-3, flops=CONV1, items=256)
+        program.recorder.record_duration("conv1", 0.05e-3, flops=CONV1, items=256)
     (found,) = program.found(RULE, **HERE)
     assert (found.path, found.severity, found.is_wrong_number) == ("claimed/conv1", "warning", True)
 
@@ -92,8 +92,8 @@ def test_a_duration_measured_elsewhere_is_judged_as_well_and_outside_a_loop_it_i
 def test_of_several_side_by_side_the_one_that_is_most_so_is_told_and_the_others_are_named(program):
     with program.inside("claimed"):
         for name, seconds in (("conv3", 40e-6), ("conv1", 20e-6), ("conv2", 50e-6)):
-            program.recorder.record(name, seconds, flops=CONV1)
-        program.recorder.record("fc", 20e-3, flops=CONV1)
+            program.recorder.record_duration(name, seconds, flops=CONV1)
+        program.recorder.record_duration("fc", 20e-3, flops=CONV1)
     (found,) = program.found(RULE, **HERE)
     assert found.path == "claimed/conv1"
     assert found.message.endswith("or a wrong batch size; so are conv3, conv2 beside it")
@@ -162,7 +162,7 @@ def test_memory_that_caches_or_more_threads_could_have_moved_is_not(program, ms,
 
 
 def test_work_in_no_time_at_all_is_impossible_where_there_is_much_of_it(program):
-    program.recorder.record("sync", 0, flops=CONV1)
+    program.recorder.record_duration("sync", 0, flops=CONV1)
     (found,) = program.found(RULE, **HERE)
     assert found.is_wrong_number
 
@@ -171,7 +171,7 @@ def test_a_number_that_cannot_be_comes_before_all_advice(program):
     for _ in program.ticks(20, "train"):
         with program.inside("sample", bytes=75_500_000, items=256):
             program.spend("np.array", 400, bytes=75_500_000)
-    program.recorder.record("claimed", 0.05e-3, flops=CONV1)
+    program.recorder.record_duration("claimed", 0.05e-3, flops=CONV1)
     found = findings(program.profile(**HERE))
     assert (found[0].rule, found[0].severity) == ("impossible-rate", "warning")
     assert any(each.severity == "critical" for each in found[1:])
@@ -209,7 +209,7 @@ def test_no_work_is_too_strange_to_be_judged(profile, ceiling, measured):
 
 
 def test_more_than_any_machine_will_ever_do_is_left_out():
-    node = Node(name="x", own_ns=1, steady=Stats.of([1]), work=Work(flops=10**400))
+    node = Node(name="x", self_ns=1, steady=Stats.of([1]), work=Work(flops=10**400))
     profile = Profile(root=Node(name="root", children={"x": node}))
     known = {key.replace("__", "."): frozenset({value}) for key, value in HERE.items()}
     assert findings(replace(profile, metadata=known), rules=[RULE]) == []

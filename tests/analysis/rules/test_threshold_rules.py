@@ -98,7 +98,7 @@ def test_waits_and_what_runs_beside_are_not_critical():
         program.work("receive", 60, wait=True)
         for name in "abcd":
             program.work(name, 10)
-        program.record("server", 0.5)
+        program.record_duration("server", 0.5)
     assert said(program.profile()) == set()
 
 

@@ -81,7 +81,7 @@ def told(profile: Profile) -> dict:
 
 
 def named(name: str) -> Profile:
-    root = node("root", [], node(name, [1000, 2000]), own_ns=0)
+    root = node("root", [], node(name, [1000, 2000]), self_ns=0)
     return replace(
         Profile.empty(), root=root, metadata={"name": frozenset([name]), "command": frozenset([name])}
     )
@@ -178,7 +178,7 @@ def test_the_bottleneck_is_the_dearest_section_that_could_be_taken_away():
     (chief,) = data["view"]["chief"]
     sections = data["report"]["bottlenecks"][chief["frame"]]["sections"]
     freed = [section for section in sections if section["kind"] in ("work", "wait") and section["speedup"]]
-    assert sections[chief["section"]] == max(freed, key=lambda section: section["own_ns"])
+    assert sections[chief["section"]] == max(freed, key=lambda section: section["self_ns"])
 
 
 def test_the_usual_tick_is_the_mean_of_the_steady_ones():

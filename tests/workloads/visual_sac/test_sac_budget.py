@@ -12,7 +12,7 @@ from ticktree.profile import Node, Stats, Work
 def _node(name, *children, own_ms=0.0, count=1, work=None):
     below = {child.name: child for child in children}
     return Node(
-        name=name, own_ns=round(own_ms * 1e6), steady=Stats.of([1] * count), work=work, children=below
+        name=name, self_ns=round(own_ms * 1e6), steady=Stats.of([1] * count), work=work, children=below
     )
 
 

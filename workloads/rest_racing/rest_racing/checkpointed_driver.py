@@ -1,4 +1,4 @@
-"""The same step with the time noted after each part, and running means: the habit that ticktree.Checkpoints keeps."""
+"""The same step with the time noted after each part, and running means: the habit that ticktree.StepTimer keeps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CheckpointedDriver(Driver):
 
     def __init__(self, env: RestVisionEnv, pilots: Sequence[Pilot], after: int) -> None:
         super().__init__(env, pilots)
-        self.cps = ticktree.Checkpoints("Driver.step", PARTS, after=after)
+        self.cps = ticktree.StepTimer("Driver.step", PARTS, after=after)
 
     def step(self) -> tuple[ControllerResult, Observation]:
         """Decide, act, and see what came of it; note the time after each."""

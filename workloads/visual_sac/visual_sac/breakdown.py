@@ -29,6 +29,6 @@ def declare_breakdown(encoder: Encoder, room: Room) -> None:
     """
     state_bytes = 4 * math.prod(room.shape)
     with ticktree.section(NODE):
-        ticktree.record("sample", SAMPLE, bytes=2 * state_bytes * BATCH, items=BATCH)
+        ticktree.record_duration("sample", SAMPLE, bytes=2 * state_bytes * BATCH, items=BATCH)
         for name, seconds, flops in zip(encoder.names, CONVOLUTIONS, encoder.flops, strict=True):
-            ticktree.record(name, seconds, flops=flops * BATCH, items=BATCH)
+            ticktree.record_duration(name, seconds, flops=flops * BATCH, items=BATCH)

@@ -61,8 +61,8 @@ def _rows(now: Node, before: Node | None, count: int, path: str) -> Iterator[Row
     for name, child in now.children.items():
         below = f"{path}/{name}" if path else name
         yield from _rows(child, before.children.get(name) if before else None, count, below)
-    own_ns = now.unaccounted_ns - (before.unaccounted_ns if before else 0)
-    yield Row(depth + 1, "unaccounted", own_ns / count, None, None)
+    self_ns = now.self_ns - (before.self_ns if before else 0)
+    yield Row(depth + 1, "unaccounted", self_ns / count, None, None)
 
 
 def _rate(now: Node, before: Node | None, unit: str, total_ns: int) -> float | None:

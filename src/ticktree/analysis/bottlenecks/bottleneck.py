@@ -53,7 +53,7 @@ class Bottleneck:
 
     Attributes:
         frame: the loop, or the run.
-        step: the step. Its `own_ns` is what could be saved in a tick.
+        step: the step. Its `self_ns` is what could be saved in a tick.
         share: its own time as a part of the tick.
         call_ns: own time a call; None where it was not called in the steady phase.
         ceiling: how fast the loop could be; None of what runs beside it, and of the sleep that holds its rate.
@@ -74,7 +74,7 @@ class Bottleneck:
     @property
     def at_stake_share(self) -> float:
         """What part of the loop's time would be saved at most; with a rate to hold, what is too slow for it."""
-        return 0.0 if self.ceiling is None else saved_ns(self.frame, self.step.own_ns) / self.frame.tick_ns
+        return 0.0 if self.ceiling is None else saved_ns(self.frame, self.step.self_ns) / self.frame.tick_ns
 
 
 def bottlenecks(frame: Frame, weights: Weights) -> list[Bottleneck]:
@@ -84,10 +84,10 @@ def bottlenecks(frame: Frame, weights: Weights) -> list[Bottleneck]:
     """
     scores = Scores(frame.steps, frame.tick_ns, weights)
     found = [
-        _bottleneck(frame, step, scores) for step in frame.steps if step.own_ns > 0 or step.beside_ns > 0
+        _bottleneck(frame, step, scores) for step in frame.steps if step.self_ns > 0 or step.beside_ns > 0
     ]
     return sorted(
-        found, key=lambda one: (one.step.is_parallel, -one.step.own_ns, -one.step.beside_ns, one.step.path)
+        found, key=lambda one: (one.step.is_parallel, -one.step.self_ns, -one.step.beside_ns, one.step.path)
     )
 
 
@@ -111,14 +111,14 @@ def saved_ns(frame: Frame, ns: float) -> float:
 
 def _bottleneck(frame: Frame, step: Step, scores: Scores) -> Bottleneck:
     calls = step.calls
-    on_path = step.own_ns > 0 and not step.is_parallel and not step.is_slack
-    own_ns = step.beside_ns if step.is_parallel else step.own_ns
+    on_path = step.self_ns > 0 and not step.is_parallel and not step.is_slack
+    self_ns = step.beside_ns if step.is_parallel else step.self_ns
     return Bottleneck(
         frame=frame,
         step=step,
-        share=own_ns / frame.tick_ns,
-        call_ns=own_ns / calls if calls else None,
-        ceiling=ceiling(frame, step.own_ns) if on_path else None,
+        share=self_ns / frame.tick_ns,
+        call_ns=self_ns / calls if calls else None,
+        ceiling=ceiling(frame, step.self_ns) if on_path else None,
         score=scores.of(step) if on_path and not step.is_wait else None,
         memory_bytes=memory_bytes(step),
         device_memory_bytes=device_memory_bytes(step),

@@ -33,9 +33,9 @@ def category_shares(frame: Frame) -> list[CategoryShare]:
     """
     together: dict[str, tuple[float, int]] = {}
     for step in frame.steps:
-        if step.own_ns > 0:
+        if step.self_ns > 0:
             ns, sections = together.get(step.category or OTHER, (0.0, 0))
-            together[step.category or OTHER] = (ns + step.own_ns, sections + 1)
+            together[step.category or OTHER] = (ns + step.self_ns, sections + 1)
     found = [
         CategoryShare(name, ns, ns / frame.tick_ns, sections) for name, (ns, sections) in together.items()
     ]

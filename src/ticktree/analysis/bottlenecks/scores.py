@@ -32,7 +32,7 @@ class Scores:
     def of(self, step: Step) -> float | None:
         """Return the score of `step`, from 0 to 100; None where nothing that has a weight was measured of it."""
         parts = (
-            (self._weights.time, step.own_ns / self._tick_ns),
+            (self._weights.time, step.self_ns / self._tick_ns),
             (self._weights.call, _part(call_ns(step), self._call_ns)),
             (self._weights.memory, _part(memory_bytes(step), self._memory)),
             (self._weights.device_memory, _part(device_memory_bytes(step), self._device_memory)),
@@ -44,12 +44,12 @@ class Scores:
 
 def is_work(step: Step) -> bool:
     """Tell whether `step` works on the loop's path: neither waits nor runs beside it."""
-    return step.own_ns > 0 and not step.is_wait and not step.is_parallel
+    return step.self_ns > 0 and not step.is_wait and not step.is_parallel
 
 
 def call_ns(step: Step) -> float | None:
     """Return the own time of a call; None where there was none in the steady phase."""
-    return step.own_ns / step.calls if step.calls else None
+    return step.self_ns / step.calls if step.calls else None
 
 
 def memory_bytes(step: Step) -> int | None:

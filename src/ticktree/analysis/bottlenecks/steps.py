@@ -31,7 +31,7 @@ class Step:
         loop: whose tick; None where it is of the run.
         node: the node.
         path: of the node.
-        own_ns: in which the loop was here and in none of the nodes below, less what ticktree itself cost. All steps'
+        self_ns: in which the loop was here and in none of the nodes below, less what ticktree itself cost. All steps'
             own times and costs of ticktree add up to the tick.
         total_ns: in which the loop was here or below.
         beside_ns: own time that other threads, tasks or processes spent here while the loop went on with something
@@ -47,7 +47,7 @@ class Step:
     loop: Loop | None
     node: Node
     path: str
-    own_ns: float
+    self_ns: float
     total_ns: float
     beside_ns: float
     recorder_ns: float
@@ -60,7 +60,7 @@ class Step:
     @property
     def is_parallel(self) -> bool:
         """Whether more of it runs beside the loop than on its path."""
-        return self.beside_ns > 0 and self.own_ns < BESIDE_SHARE * (self.own_ns + self.beside_ns)
+        return self.beside_ns > 0 and self.self_ns < BESIDE_SHARE * (self.self_ns + self.beside_ns)
 
     @property
     def has_sections(self) -> bool:
@@ -105,7 +105,7 @@ class Frame:
     @cached_property
     def slack_ns(self) -> float:
         """What of the tick the loop slept to hold its rate."""
-        return sum(step.own_ns for step in self.steps if step.is_slack)
+        return sum(step.self_ns for step in self.steps if step.is_slack)
 
     @cached_property
     def recorder_ns(self) -> float:
@@ -146,7 +146,7 @@ def chief_frames(found: Sequence[Frame]) -> list[Frame]:
 
 
 def _is_filled(frame: Frame) -> bool:
-    return any(step.is_loop and step.own_ns >= TELLING_SHARE * frame.tick_ns for step in frame.steps)
+    return any(step.is_loop and step.self_ns >= TELLING_SHARE * frame.tick_ns for step in frame.steps)
 
 
 def _span_ns(node: Node, loop: Loop) -> float:
@@ -193,15 +193,15 @@ def _steps(
         is_loop = at is not first and at.path in loops
         below = {} if is_loop else {name: _below(child, loop) for name, child in at.node.children.items()}
         covered_ns = sum(ns for ns, _ in below.values())
-        own_ns = max(0.0, took_ns - covered_ns)
-        recorder_ns = min(own_ns, _recorder_ns(at.node, loop, whole=is_loop))
+        self_ns = max(0.0, took_ns - covered_ns)
+        recorder_ns = min(self_ns, _recorder_ns(at.node, loop, whole=is_loop))
         yield Step(
             loop=loop,
             node=at.node,
             path=at.path,
-            own_ns=at.on_path * (own_ns - recorder_ns) / ticks,
+            self_ns=at.on_path * (self_ns - recorder_ns) / ticks,
             total_ns=at.on_path * took_ns / ticks,
-            beside_ns=at.beside * own_ns / ticks,
+            beside_ns=at.beside * self_ns / ticks,
             recorder_ns=at.on_path * recorder_ns / ticks,
             calls=(at.node.steady.count if loop else at.node.count) / ticks,
             is_wait=at.is_wait,

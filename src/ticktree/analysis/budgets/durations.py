@@ -62,7 +62,7 @@ def _unaccounted(subject: Subject, _unit: Unit) -> float:
     node = _node(subject)
     if node.total_ns <= 0:
         raise NotMeasuredError("no time passed in it")
-    return node.own_ns / node.total_ns
+    return node.self_ns / node.total_ns
 
 
 def _memory(subject: Subject, _unit: Unit) -> float:

@@ -36,9 +36,9 @@ def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, 
         waited: how long each waits a call.
         deviations: how many times their median deviation from the median the others must wait longer.
     """
-    for unit, own_ns in waited.items():
+    for unit, self_ns in waited.items():
         others = [ns for other, ns in waited.items() if other != unit]
         usual_ns = median(others) if others else 0
         apart_ns = deviations * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
-        if usual_ns > 0 and usual_ns >= LATE_FACTOR * own_ns and usual_ns - own_ns > apart_ns:
+        if usual_ns > 0 and usual_ns >= LATE_FACTOR * self_ns and usual_ns - self_ns > apart_ns:
             yield unit, round(usual_ns)

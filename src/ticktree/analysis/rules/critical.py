@@ -70,9 +70,9 @@ def at_stake(one: Bottleneck, seen: Survey) -> tuple[float, dict[str, str | int 
 def timing(one: Bottleneck) -> dict[str, str | int | float]:
     """Return the evidence of how long a bottleneck takes."""
     said: dict[str, str | int | float] = {
-        "a_tick_ns" if one.frame.loop else "in_all_ns": round(one.step.own_ns)
+        "a_tick_ns" if one.frame.loop else "in_all_ns": round(one.step.self_ns)
     }
-    if one.call_ns is not None and one.call_ns != one.step.own_ns:
+    if one.call_ns is not None and one.call_ns != one.step.self_ns:
         said["a_call_ns"] = round(one.call_ns)
     calls = round(one.step.calls * one.frame.ticks)
     if calls > 1:

@@ -98,7 +98,7 @@ def _slow(spot: Spot, here: Ceilings, kept_share: float) -> _Slow | None:
     """Return how slow `spot` is; None where it is not, or where its rate is not its own."""
     place, node = spot.place, spot.place.node
     waits = node.wait or place.is_in_wait
-    if waits or node.total_ns <= 0 or node.own_ns < LEAST_OWN_SHARE * node.total_ns:
+    if waits or node.total_ns <= 0 or node.self_ns < LEAST_OWN_SHARE * node.total_ns:
         return None
     if node.cpu is not None and node.cpu.cpu_ns < LEAST_CPU_SHARE * node.cpu.wall_ns:
         return None

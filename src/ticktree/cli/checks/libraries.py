@@ -13,7 +13,7 @@ def check() -> Iterator[str]:
     libraries = known()
     yield f"Recorded by themselves under `ticktree run`: {_names(libraries, on_demand=False)}."
     if any(library.on_demand for library in libraries):
-        yield f"On demand, as in --auto default,NAME: {_names(libraries, on_demand=True)}."
+        yield f"On demand, as in --instrument default,NAME: {_names(libraries, on_demand=True)}."
     for library in refused():
         yield f"The library {library.name!r} of {library.distribution} is left out: its name is taken."
 

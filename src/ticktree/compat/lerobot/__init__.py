@@ -84,7 +84,7 @@ def record_timing(name: str, duration: float) -> None:
     recorder = _switch.recorder
     if recorder is not None:
         _names.add(name)
-        recorder.record(name, duration)
+        recorder.record_duration(name, duration)
 
 
 def get_profiling_stats() -> dict[str, dict[str, float]]:

@@ -74,7 +74,7 @@ class Growth:
             self._since[ref] = (since, max(0, convert(since.own)), convert(since.concurrent))
 
     def _totals(self) -> dict[int, int]:
-        totals = {ref: own_ns for ref, (_, own_ns, _) in self._since.items()}
+        totals = {ref: self_ns for ref, (_, self_ns, _) in self._since.items()}
         for ref, place in reversed(self.tallies.places.items()):
             if not place.is_root:
                 totals[place.parent] += totals[ref] - self._since[ref][2]
@@ -92,8 +92,8 @@ class Growth:
         return self._since[ref][2] - total_ns
 
     def _add(self, node: TimerNode, ref: int, total_ns: int, *, is_parallel: bool) -> None:
-        since, own_ns, _ = self._since[ref]
+        since, self_ns, _ = self._since[ref]
         node.total += total_ns / _SECOND
-        node.own = (node.own or 0.0) + own_ns / _SECOND
+        node.own = (node.own or 0.0) + self_ns / _SECOND
         node.count += since.calls
         node.is_parallel = node.is_parallel or is_parallel

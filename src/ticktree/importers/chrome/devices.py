@@ -98,7 +98,7 @@ def device_rows(
         lane=np.array(lane, np.int64),
         start_ns=start[known] - began_ns,
         duration_ns=duration,
-        own_ns=duration,
+        self_ns=duration,
         concurrent_ns=duration,
         is_open=np.zeros(len(known), bool),
     )

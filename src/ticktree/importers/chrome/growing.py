@@ -27,7 +27,7 @@ class Rows:
         lane: who made it.
         start_ns: when it began, since the run did.
         duration_ns: how long it took.
-        own_ns: for how much of that nothing ran that was called in it.
+        self_ns: for how much of that nothing ran that was called in it.
         concurrent_ns: how much of it does not count against what it is in.
         is_open: whether it had not ended: it is no call yet.
     """
@@ -36,7 +36,7 @@ class Rows:
     lane: Column
     start_ns: Column
     duration_ns: Column
-    own_ns: Column
+    self_ns: Column
     concurrent_ns: Column
     is_open: Flags
 
@@ -62,7 +62,7 @@ def grown(
     """
     count = len(places)
     ended = rows[~rows.is_open]
-    own = _sums(rows.place, rows.own_ns, count)
+    own = _sums(rows.place, rows.self_ns, count)
     concurrent = _sums(rows.place, rows.concurrent_ns, count)
     stats = _stats(ended, count)
     windows = _windows(ended, count)
@@ -74,7 +74,7 @@ def grown(
         node = Node(
             name=places.names[place],
             clock=places.clocks[place],
-            own_ns=own[place],
+            self_ns=own[place],
             concurrent_ns=concurrent[place],
             steady=calls,
             windows=windows[place],
@@ -148,7 +148,7 @@ def _opened(rows: Rows) -> dict[int, Open]:
 def _shares(places: Places, rows: Rows, writers: Sequence[str]) -> list[dict[str, Share]]:
     """Return each writer's part of every place: like a place's total its own counts what ran beside it once."""
     parts: list[dict[int, list[int]]] = [{} for _ in range(len(places))]  # calls, total, own, concurrent
-    for at, amounts in enumerate(((~rows.is_open).astype(np.int64), rows.own_ns, rows.concurrent_ns)):
+    for at, amounts in enumerate(((~rows.is_open).astype(np.int64), rows.self_ns, rows.concurrent_ns)):
         for place, lane, amount in _added(rows.place, rows.lane, amounts):
             parts[place].setdefault(lane, [0, 0, 0, 0])[(0, 2, 3)[at]] += amount
     for place in reversed(range(len(places))):

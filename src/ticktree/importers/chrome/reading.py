@@ -184,7 +184,7 @@ def _rows(calls: Nested, place: Column, main: int, began_ns: int) -> Rows:
         lane=calls.lane,
         start_ns=calls.start_ns - began_ns,
         duration_ns=duration,
-        own_ns=own,
+        self_ns=own,
         concurrent_ns=np.where(beside, duration, 0),
         is_open=calls.is_open,
     )

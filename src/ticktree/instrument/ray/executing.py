@@ -122,7 +122,7 @@ class Work:
 
         actor = ray._private.worker.global_worker.actor_id
         key: Key = title if actor.is_nil() else actor.binary()
-        self._channel.signal(key)
+        self._channel.wakes(key)
 
 
 class _Call:

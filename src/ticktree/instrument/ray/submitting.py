@@ -94,7 +94,7 @@ def _carrying(
         word = _word_here(recorder)
         before, _local.word = _local.word, word
         try:
-            calls.signal(word)
+            calls.wakes(word)
             _take_no_short_cut(self, args)
             made = call(self, *args, **kwargs)
         finally:

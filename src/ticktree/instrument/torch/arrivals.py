@@ -62,5 +62,5 @@ class Arrivals:
         if not shares:
             return Arrival(None, of)
         key = (name, number % _APART)
-        self.channel.signal(key)
+        self.channel.wakes(key)
         return Arrival(key, of)

@@ -86,7 +86,7 @@ class _Gradients:
 
     def _reduced(self, arrival: Arrival | None) -> None:
         if arrival is not None and arrival.key is not None:
-            self._recorder.unblocked_by(self._arrivals.channel.name, arrival.key)
+            self._recorder.woken_by(self._arrivals.channel.name, arrival.key)
         self.close()
 
     def close(self) -> None:

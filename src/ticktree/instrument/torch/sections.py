@@ -54,7 +54,7 @@ def _nothing(*_: object, **__: object) -> None:
 _KINDS = (type(OWN.section), type(OWN.gauge))
 _INSTEAD: dict[str, Callable[..., Any]] = {
     "section": _section,
-    **dict.fromkeys(("stage", "record", "gauge", "signal", "unblocked_by"), _nothing),
+    **dict.fromkeys(("stage", "record_duration", "gauge", "wakes", "woken_by"), _nothing),
 }
 
 

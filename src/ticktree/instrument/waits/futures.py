@@ -32,7 +32,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, value: Any) -> Any:
-            futures.signal(id(self))
+            futures.wakes(id(self))
             return set_(self, value)
 
         return wrapper

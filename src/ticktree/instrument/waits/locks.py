@@ -55,7 +55,7 @@ def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -
 
     def make_exit(exit_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any) -> Any:
-            locks.signal(key_of(self))
+            locks.wakes(key_of(self))
             return exit_(self, *args)
 
         return wrapper
@@ -77,7 +77,7 @@ def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -
 
     def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            conditions.signal(_key_of_condition(self))
+            conditions.wakes(_key_of_condition(self))
             return notify(self, *args, **kwargs)
 
         return wrapper
@@ -98,7 +98,7 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
     def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            events.signal(_key_of_event(self))
+            events.wakes(_key_of_event(self))
             return set_(self)
 
         return wrapper
@@ -141,7 +141,7 @@ def _release_of(lock: Any, locks: Channel) -> Callable[[], None]:
 
     def wrapper() -> None:
         try:
-            locks.signal(key)
+            locks.wakes(key)
             release()
         except BaseException:
             drop_own_frames()

@@ -22,7 +22,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            starts.signal(_key(self))
+            starts.wakes(_key(self))
             return start(self)
 
         return wrapper
@@ -35,7 +35,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
             try:
                 return bootstrap(self, *args, **kwargs)
             finally:
-                ends.signal(_key(self))
+                ends.wakes(_key(self))
 
         return wrapper
 

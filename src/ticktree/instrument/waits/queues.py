@@ -28,7 +28,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
         def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
             item = getting.call(get, (self, block, timeout), id(self)) if block else get(self, block, timeout)
             if _is_bounded(self):
-                space.signal(id(self))
+                space.wakes(id(self))
             return item
 
         return wrapper
@@ -36,11 +36,11 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, item: Any, block: bool = True, timeout: float | None = None) -> Any:
             # Before, because who waits may be awake before we are; after too, where it was put only then.
-            items.signal(id(self))
+            items.wakes(id(self))
             if not block or not _is_bounded(self):
                 return put(self, item, block, timeout)
             result = putting.call(put, (self, item, block, timeout), id(self))
-            items.signal(id(self))
+            items.wakes(id(self))
             return result
 
         return wrapper
@@ -63,7 +63,7 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
             key = _pipe_of(self)
             item = getting.call(get, (self, block, timeout), key) if block else get(self, block, timeout)
             if getattr(self, "_maxsize", _NO_BOUND) != _NO_BOUND:
-                space.signal(key)
+                space.wakes(key)
             return item
 
         return wrapper
@@ -71,11 +71,11 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, obj: Any, block: bool = True, timeout: float | None = None) -> Any:
             key = _pipe_of(self)
-            items.signal(key)
+            items.wakes(key)
             if not block or getattr(self, "_maxsize", _NO_BOUND) == _NO_BOUND:
                 return put(self, obj, block, timeout)
             result = putting.call(put, (self, obj, block, timeout), key)
-            items.signal(key)
+            items.wakes(key)
             return result
 
         return wrapper
@@ -111,7 +111,7 @@ def _signalling(
     function: Callable[[Any], Any], channel: Channel, key: Callable[[Any], int | None]
 ) -> Callable[..., Any]:
     def wrapper(self: Any) -> Any:
-        channel.signal(key(self))
+        channel.wakes(key(self))
         return function(self)
 
     return wrapper

@@ -51,7 +51,7 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
                 return run(self)
             finally:
                 if recorder.knows_thread:
-                    ends.signal(id(self))
+                    ends.wakes(id(self))
 
         return wrapper
 
@@ -90,14 +90,14 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
     def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             if id(self) not in _quiet:
-                events.signal(id(self))
+                events.wakes(id(self))
             return set_(self)
 
         return wrapper
 
     def make_meet(meet: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            barriers.signal(id(self))  # the last who comes lets all go on
+            barriers.wakes(id(self))  # the last who comes lets all go on
             return meeting.call(meet, (self, timeout), id(self))
 
         return wrapper
@@ -122,7 +122,7 @@ def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -
     def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, n: int = 1) -> Any:
             if getattr(self, "_waiters", True) and id(self) not in _quiet:
-                conditions.signal(id(self))
+                conditions.wakes(id(self))
             return notify(self, n)
 
         return wrapper

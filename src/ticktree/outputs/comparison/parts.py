@@ -192,4 +192,4 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
     yield "All verdicts together are wrong in 5% of comparisons at most."
     if any(entry.verdict == "cannot tell" and entry.kind == "loop" for entry in comparison.entries):
-        yield "What cannot be told needs more runs, or longer ones: ticktree ab makes pairs until it can."
+        yield "What cannot be told needs more runs, or longer ones: ticktree bench makes pairs until it can."

@@ -81,7 +81,7 @@ def _time(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
     _bars(axis, [_name(frame, one, own=True) for one in shown], shares, colors)
     for at, one in enumerate(shown):
         _beside(
-            axis, 100 * one.share, at, f"{formatting.share(one.share)}  {formatting.time(one.step.own_ns)}"
+            axis, 100 * one.share, at, f"{formatting.share(one.share)}  {formatting.time(one.step.self_ns)}"
         )
     _percent_axis(axis, frame, 1.45 * max(shares, default=1.0))
     rest = len(found) - len(shown)

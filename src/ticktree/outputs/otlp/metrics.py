@@ -51,9 +51,9 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
 
     yield total("section.calls", "{call}", "path", below, lambda node: node.count)
     yield total("section.total", "ns", "path", nodes, lambda node: node.total_ns)
-    yield total("section.own", "ns", "path", nodes, lambda node: node.own_ns)
+    yield total("section.own", "ns", "path", nodes, lambda node: node.self_ns)
     waits = [(path, node) for path, node in below if node.wait]
-    yield total("section.waited", "ns", "path", waits, lambda node: node.own_ns)
+    yield total("section.waited", "ns", "path", waits, lambda node: node.self_ns)
     yield total("section.concurrent", "ns", "path", beside, lambda node: node.concurrent_ns, monotonic=False)
     yield _durations("section.duration", "path", [(path, node.stats) for path, node in below])
     yield total("loop.ticks", "{tick}", "loop", loops, lambda loop: loop.ticks)

@@ -79,11 +79,14 @@ def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family
         of("total_ns", every),
     )
     yield Family(
-        "section_own_seconds_total", "counter", "Time in a section and in none below it.", of("own_ns", every)
+        "section_own_seconds_total",
+        "counter",
+        "Time in a section and in none below it.",
+        of("self_ns", every),
     )
     waits = [(path, node) for path, node in below if node.wait]
     yield Family(
-        "section_waited_seconds_total", "counter", "Own time of a section that waits.", of("own_ns", waits)
+        "section_waited_seconds_total", "counter", "Own time of a section that waits.", of("self_ns", waits)
     )
     beside = [(path, node) for path, node in below if node.concurrent_ns]
     yield Family(

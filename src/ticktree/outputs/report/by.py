@@ -95,6 +95,6 @@ def _had(row: Row, units: Sequence[Unit]) -> dict[Unit, int]:
     together: dict[str, int] = {}
     for node in row.nodes:
         for writer, share in node.by_writer.items():
-            ns = share.own_ns if row.kind == "unaccounted" else share.total_ns
+            ns = share.self_ns if row.kind == "unaccounted" else share.total_ns
             together[writer] = together.get(writer, 0) + ns
     return amounts(together, units)

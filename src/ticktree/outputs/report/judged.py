@@ -50,7 +50,7 @@ def _section(one: Bottleneck) -> dict[str, Any]:
         "path": one.step.path,
         "kind": kind_of(one),
         "category": one.step.category,
-        "own_ns": round(one.step.beside_ns if one.step.is_parallel else one.step.own_ns),
+        "self_ns": round(one.step.beside_ns if one.step.is_parallel else one.step.self_ns),
         "share": one.share,
         "call_ns": None if one.call_ns is None else round(one.call_ns),
         "calls": round(one.step.calls * one.frame.ticks),
@@ -77,7 +77,7 @@ def _categories(frame: Frame) -> dict[str, Any]:
     return {
         "loop": _loop(frame),
         "categories": [
-            {"name": one.name, "own_ns": round(one.ns), "share": one.share, "sections": one.sections}
+            {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
             for one in category_shares(frame)
         ],
     }

@@ -63,7 +63,7 @@ def tree_rows(profile: Profile, options: ViewOptions) -> list[Row]:
     root = profile.root if options.all else flattened(profile.root)
     # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
     top = _below(root, options, here)
-    if not root.own_ns:  # nobody measured what went on outside all sections
+    if not root.self_ns:  # nobody measured what went on outside all sections
         top = [(row, node) for row, node in top if row.kind != "unaccounted"]
     waiting = [*_itself(profile.root), *reversed(top)]
     while waiting:
@@ -107,7 +107,7 @@ def _is_small(node: Node, parent: Node) -> bool:
     if node.open is not None or node.total_ns >= SMALL_SHARE * parent.total_ns:
         return False
     # What merely starts a thread is short, and all that the thread does is below it.
-    spent_ns = sum(below.own_ns for _, _, below in node.walk())
+    spent_ns = sum(below.self_ns for _, _, below in node.walk())
     return spent_ns < SMALL_SHARE * parent.total_ns
 
 
@@ -158,7 +158,7 @@ def _folded(nodes: list[Node], parent: Node, options: ViewOptions) -> Row:
 
 
 def _unaccounted(node: Node) -> Row:
-    total_ns = node.own_ns - node.recorder_ns
+    total_ns = node.self_ns - node.recorder_ns
     return Row(
         kind="unaccounted",
         name="unaccounted",

@@ -53,7 +53,7 @@ def _of_nodes(profile: Profile) -> Iterator[tuple[str, str, float]]:
 def _of_node(node: Node) -> Iterator[tuple[str, float]]:
     yield "calls", float(node.count)
     yield "total_s", node.total_ns / _SECOND
-    yield "own_s", node.own_ns / _SECOND
+    yield "own_s", node.self_ns / _SECOND
     yield from _durations(node.steady)
 
 

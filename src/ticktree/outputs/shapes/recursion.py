@@ -144,8 +144,8 @@ class _Place:
         if not self.is_flat:
             return replace(self.called[0], children=children)
         every = [*self.called, *self.recursed]
-        own_ns = sum(node.own_ns for node in every)
-        total_ns = own_ns + sum(child.total_ns - child.concurrent_ns for child in children.values())
+        self_ns = sum(node.self_ns for node in every)
+        total_ns = self_ns + sum(child.total_ns - child.concurrent_ns for child in children.values())
         is_part = total_ns != sum(node.total_ns for node in self.called)
         outermost = reduce(add, (replace(node, children={}) for node in self.called))
         if is_part:  # how long its calls took is not what is left of them: of that only the sum is known
@@ -153,7 +153,7 @@ class _Place:
             outermost = replace(outermost, steady=left, warmup=None)
         return Recursion(
             **{name: getattr(outermost, name) for name in _OF_THE_OUTERMOST},
-            own_ns=own_ns,
+            self_ns=self_ns,
             recorder_ns=sum(node.recorder_ns for node in every),
             call_sites=reduce(sums, (node.call_sites for node in every)),
             work=reduce(present, (node.work for node in every)),

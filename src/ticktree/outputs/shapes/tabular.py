@@ -40,9 +40,7 @@ _MEMORY = ("samples", "change_bytes", "peak_bytes", "growth_bytes")
 
 _NODES: dict[str, Kind] = {
     **dict.fromkeys(("path", "name", "clock", "parent"), "text"),
-    **dict.fromkeys(
-        ("depth", "count", "total_ns", "unaccounted_ns", "concurrent_ns", "recorder_ns"), "integer"
-    ),
+    **dict.fromkeys(("depth", "count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns"), "integer"),
     **dict.fromkeys(_STATS, "integer"),
     **{f"steady_{key}": "integer" for key in ("count", "sum_ns", *_STATS)},
     **{f"warmup_{key}": "integer" for key in ("count", "sum_ns", *_STATS)},
@@ -87,7 +85,7 @@ _THREADS: dict[str, Kind] = {
 
 _SHARES: dict[str, Kind] = {
     **dict.fromkeys(("path", "thread", "process"), "text"),
-    **dict.fromkeys(("count", "total_ns", "own_ns"), "integer"),
+    **dict.fromkeys(("count", "total_ns", "self_ns"), "integer"),
 }
 
 
@@ -99,7 +97,7 @@ def _nodes(profile: Profile) -> Iterator[Row]:
             "clock": node.clock,
             "parent": paths.join(paths.split(path)[:-1]) if depth else None,
             "depth": depth,
-            **_fields(node, "", ("count", "total_ns", "unaccounted_ns", "concurrent_ns", "recorder_ns")),
+            **_fields(node, "", ("count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns")),
             **_fields(node.stats, "", _STATS),
             **_phase(node.steady, "steady_"),
             **_phase(node.warmup, "warmup_"),
@@ -195,7 +193,7 @@ def _shares(profile: Profile) -> Iterator[Row]:
         for key in sorted(node.by_writer):
             share = node.by_writer[key]
             of = {"path": path, "thread": key, "process": profile.writers[key].process}
-            yield {**of, **_fields(share, "", ("count", "total_ns", "own_ns"))}
+            yield {**of, **_fields(share, "", ("count", "total_ns", "self_ns"))}
 
 
 def _losses(profile: Profile) -> Iterator[Row]:

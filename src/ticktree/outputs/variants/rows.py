@@ -40,7 +40,7 @@ class Row:
         if node is None:
             return None
         if self.kind == "unaccounted":
-            return rounded_ratio(node.own_ns - node.recorder_ns, node.count) if node.count else None
+            return rounded_ratio(node.self_ns - node.recorder_ns, node.count) if node.count else None
         return node.steady.mean_ns if node.steady.count else None
 
     def share(self, place: int) -> float | None:
@@ -50,7 +50,7 @@ class Row:
             return None
         if self.kind == "section":
             return share_of(node, parent)
-        return (node.own_ns - node.recorder_ns) / parent.total_ns
+        return (node.self_ns - node.recorder_ns) / parent.total_ns
 
 
 def rows(profiles: Sequence[Profile]) -> list[Row]:

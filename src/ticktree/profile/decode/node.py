@@ -50,7 +50,7 @@ def _node(fields: Fields, children: dict[str, Node], writers: Sequence[str]) -> 
     node = Node(
         name=fields.text("name"),
         clock=_clock(fields),
-        own_ns=fields.whole("unaccounted_ns"),
+        self_ns=fields.whole("self_ns"),
         concurrent_ns=fields.whole("concurrent_ns"),
         steady=phases[0] or stats,
         warmup=phases[1],

@@ -60,14 +60,14 @@ def shares_from(fields: Fields, writers: Sequence[str]) -> dict[str, Share]:
         fields.fail("'by_writer' has the same writer twice")
     if rows and not 0 <= min(places) <= max(places) < len(writers):
         fields.fail("'by_writer' has a writer that there is not")
-    return {writers[place]: Share(count, total_ns, own_ns) for place, count, total_ns, own_ns in rows}
+    return {writers[place]: Share(count, total_ns, self_ns) for place, count, total_ns, self_ns in rows}
 
 
 def wakers_from(fields: Fields, writers: Sequence[str]) -> dict[Waker, Wakes]:
     """Return who let calls of the node in `fields` go on."""
     wakers: dict[Waker, Wakes] = {}
-    for value in fields.list("unblocked_by"):
-        entry = Fields(value, f"{fields.where}: 'unblocked_by'")
+    for value in fields.list("woken_by"):
+        entry = Fields(value, f"{fields.where}: 'woken_by'")
         waker = Waker(
             channel=entry.text("channel"),
             writer=entry.chosen("writer", writers),

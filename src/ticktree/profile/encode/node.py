@@ -36,7 +36,7 @@ def _node(node: Node, path: str, places: Mapping[str, int]) -> Object:
         "path": path,
         **({} if node.clock == HOST else {"clock": node.clock}),
         "total_ns": node.total_ns,
-        "unaccounted_ns": node.own_ns,
+        "self_ns": node.self_ns,
         "concurrent_ns": node.concurrent_ns,
         "recorder_ns": node.recorder_ns,
         **stats_object(node.stats),
@@ -57,7 +57,7 @@ def _node(node: Node, path: str, places: Mapping[str, int]) -> Object:
     if node.by_writer:
         result["by_writer"] = shares_rows(node.by_writer, places)
     if node.wakers:
-        result["unblocked_by"] = wakers_list(node.wakers, places)
+        result["woken_by"] = wakers_list(node.wakers, places)
     result.update(_measures(node))
     result["children"] = []
     return result

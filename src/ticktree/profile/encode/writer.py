@@ -34,7 +34,7 @@ def critical_list(critical: Mapping[CriticalPlace, int], places: Mapping[str, in
 
 def shares_rows(shares: Mapping[str, Share], places: Mapping[str, int]) -> list[list[int]]:
     """Return each writer's part of a node as [writer, calls, total, own]."""
-    rows = ([places[key], part.count, part.total_ns, part.own_ns] for key, part in shares.items())
+    rows = ([places[key], part.count, part.total_ns, part.self_ns] for key, part in shares.items())
     return sorted(rows)
 
 

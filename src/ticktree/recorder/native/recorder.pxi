@@ -155,7 +155,7 @@ cdef class Recorder:
         """
         return Loop(self, name, iterable, hz, pace, warmup)
 
-    def record(self, name, seconds, *, bytes=0, flops=0, items=0):
+    def record_duration(self, name, seconds, *, bytes=0, flops=0, items=0):
         """A duration measured elsewhere, in seconds: a call under the open section, never covering it.
 
         Args:
@@ -197,7 +197,7 @@ cdef class Recorder:
         if at is not None:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
-    def signal(self, name, key=None):
+    def wakes(self, name, key=None):
         """Leaves word that whoever waits for this may go on: say it right before what lets them.
 
         Args:
@@ -209,8 +209,8 @@ cdef class Recorder:
         """
         leave_signal(self, checked_channel(name, key), False)
 
-    def unblocked_by(self, name, key=None):
-        """Says what ended the wait that is open here: the last `signal` of this name and key, in any process.
+    def woken_by(self, name, key=None):
+        """Says what ended the wait that is open here: the last `wakes` of this name and key, in any process.
 
         Call it inside the section with `wait=True`, once the wait is over. It was blocked if the signal came after
         the section was entered; else it is counted as a wait of no time.
@@ -220,7 +220,7 @@ cdef class Recorder:
             key: As it was signalled.
 
         Raises:
-            TypeError: If the name is not a str, or the key none of those of `signal`.
+            TypeError: If the name is not a str, or the key none of those of `wakes`.
         """
         cdef uint64_t at = checked_channel(name, key)
         if not ready(self):

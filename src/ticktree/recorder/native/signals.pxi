@@ -140,7 +140,7 @@ cdef class Channel:
         except Exception:
             return 0
 
-    def signal(self, key):
+    def wakes(self, key):
         """Whoever waits for this may go on; not inside a wait that is recorded as a whole, and signals as one."""
         if self.recorder.core.recording and not tt_hushed(self.recorder.core):
             leave_signal(self.recorder, self.at(key), self.own)

@@ -36,4 +36,4 @@ def without_blanks(profile: Profile) -> Profile:
 
 
 def _is_blank(node: Node) -> bool:
-    return not (node.count or node.open or node.own_ns or node.concurrent_ns or node.wakers)
+    return not (node.count or node.open or node.self_ns or node.concurrent_ns or node.wakers)

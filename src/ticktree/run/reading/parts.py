@@ -59,7 +59,7 @@ class Part:
         depth: How many nodes are above it in this file.
         is_root: Whether it is a tree's root, which stands for the node that its thread was started under.
         name: Of the section; "" for a root.
-        own_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
+        self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady, warm: Completed calls, warm-up apart.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
@@ -73,7 +73,7 @@ class Part:
     depth: int
     is_root: bool
     name: str
-    own_ns: int
+    self_ns: int
     concurrent_ns: int
     recorder_ns: int
     open: Open | None
@@ -224,7 +224,7 @@ class PartsReader:
         steady, warm = self._phases(place, row, torn=torn)
         count = steady.completed + warm.completed
         own = row.own + self._accounts.own[ref] if ref in self._accounts.own else row.own
-        own_ns = max(0, self._ns(row, own))
+        self_ns = max(0, self._ns(row, own))
         counts, totals = self._windows(place, row)
         windows_known = sum([calls for _, calls in counts]) == count
         if torn and not windows_known:
@@ -236,9 +236,9 @@ class PartsReader:
             depth=self.parts[above].depth + (not is_root) if above >= 0 else 0,
             is_root=is_root,
             name="" if is_root else self._text(row.name),
-            own_ns=own_ns,
+            self_ns=self_ns,
             concurrent_ns=0,
-            recorder_ns=min(own_ns, self._recorder_ns(row, count, calls_below)),
+            recorder_ns=min(self_ns, self._recorder_ns(row, count, calls_below)),
             open=self._open(ref),
             call_sites=self._call_sites(row, count),
             steady=steady,
@@ -329,7 +329,7 @@ class PartsReader:
         concurrent = self._accounts.concurrent
         raw = [part.row.own + self._accounts.own.get(ref, 0) for ref, part in self._each()]
         for part in self.parts:
-            part.total_ns = part.own_ns
+            part.total_ns = part.self_ns
         for place in range(len(self.parts) - 1, -1, -1):
             part = self.parts[place]
             if part.is_root:

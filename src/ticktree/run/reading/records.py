@@ -100,7 +100,7 @@ class ImageReader:
         return dict(zip(self._nodes.index, places, strict=True))
 
     def _add(self, tally: NodeTally, part: Part, *, is_child: bool) -> None:
-        tally.own_ns += part.own_ns
+        tally.self_ns += part.self_ns
         tally.concurrent_ns += part.total_ns if is_child and self._is_on_top(part) else part.concurrent_ns
         tally.recorder_ns += part.recorder_ns
         tally.steady.add_calls(*part.steady[:4])
@@ -131,9 +131,9 @@ class ImageReader:
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
         """Tells each place what of it is whose."""
         for part, place, writer in zip(self._parts, places, self.writer_ids.values(), strict=True):
-            if part.is_root and (is_child or not (part.count or part.total_ns or part.own_ns)):
+            if part.is_root and (is_child or not (part.count or part.total_ns or part.self_ns)):
                 continue
-            place.tally.add_share(writer, part.count, part.total_ns, part.own_ns)
+            place.tally.add_share(writer, part.count, part.total_ns, part.self_ns)
             if part.is_root and part.total_ns:
                 self._pass_up(part, writer, places)
 

@@ -11,19 +11,19 @@ class Settled:
     """A node's own time and its children's concurrent times, such that its total is what it should be.
 
     Attributes:
-        own_ns: its own time.
+        self_ns: its own time.
         concurrent_ns: of the children that have any, by name.
         wrong: what is wrong with the own time that was given, as a loss is called; None where nothing is.
     """
 
-    own_ns: int
+    self_ns: int
     concurrent_ns: Mapping[str, int] = field(default_factory=dict)
     wrong: str | None = None
 
 
 def settle(
     total_ns: int,
-    own_ns: int | None,
+    self_ns: int | None,
     children_ns: Mapping[str, int],
     beside: Collection[str],
     *,
@@ -35,33 +35,33 @@ def settle(
 
     Args:
         total_ns: the node's total.
-        own_ns: what it says its own time is; None where it says nothing.
+        self_ns: what it says its own time is; None where it says nothing.
         children_ns: the children's totals.
         beside: the children that are known to have run beside the node.
         trusted: whether the own time was measured, and is not what is left of the total or of a negative number.
     """
     together_ns = sum(children_ns.values())
     rounding_ns = len(children_ns) + 2 + (max(total_ns, together_ns) >> 50)
-    if own_ns is None:
-        own_ns = max(0, total_ns - together_ns)
+    if self_ns is None:
+        self_ns = max(0, total_ns - together_ns)
     wrong = None
-    if own_ns < -rounding_ns:
+    if self_ns < -rounding_ns:
         wrong = "negative_self_times"
-    elif own_ns > total_ns + rounding_ns:
+    elif self_ns > total_ns + rounding_ns:
         wrong = "self_times_that_do_not_add_up"
-    own_ns = min(max(own_ns, 0), total_ns)
-    over_ns = own_ns + together_ns - total_ns
+    self_ns = min(max(self_ns, 0), total_ns)
+    over_ns = self_ns + together_ns - total_ns
     if over_ns < -rounding_ns:
         return Settled(total_ns - together_ns, wrong=wrong or "self_times_that_do_not_add_up")
     if over_ns <= rounding_ns:
         return Settled(max(0, total_ns - together_ns), wrong=wrong)
     covering_ns = sum(ns for name, ns in children_ns.items() if name not in beside)
-    if beside and own_ns <= rounding_ns and not trusted and covering_ns <= total_ns:
+    if beside and self_ns <= rounding_ns and not trusted and covering_ns <= total_ns:
         # Other processes and threads take nothing of the node's time; that they did is what made it 0.
         return Settled(total_ns - covering_ns, {name: children_ns[name] for name in beside}, wrong)
     if together_ns - covering_ns < over_ns and not trusted:  # more than what ran beside it explains
-        wrong = wrong or ("self_times_that_do_not_add_up" if own_ns > rounding_ns else "negative_self_times")
-    return Settled(own_ns, _shared(over_ns, children_ns, beside), wrong)
+        wrong = wrong or ("self_times_that_do_not_add_up" if self_ns > rounding_ns else "negative_self_times")
+    return Settled(self_ns, _shared(over_ns, children_ns, beside), wrong)
 
 
 def _shared(over_ns: int, children_ns: Mapping[str, int], beside: Collection[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Checkpoints: the habit of noting the time after each part of a step, with running means."""
+"""StepTimer: the habit of noting the time after each part of a step, with running means."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Self
 from ticktree.session.session import current
 
 
-class Checkpoints:
+class StepTimer:
     """Times the parts of a step, and keeps the mean of each over all steps but the first ones.
 
     It replaces a list of time stamps and the differences between them. Where ticktree records, the step is a section

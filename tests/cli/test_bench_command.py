@@ -1,9 +1,8 @@
-"""`ticktree ab`, as its users meet it."""
+"""`ticktree bench`, as its users meet it."""
 
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from commandline import assert_one_clear_line
@@ -22,7 +21,7 @@ for _ in ticktree.loop("train", range(3)):
 def test_two_programs_run_in_turn_until_they_are_told_apart(here):
     here.write("sleeps.py", SLEEPS)
     done = here.ticktree(
-        "ab", "sleeps.py 0.01", f"{sys.executable} sleeps.py 0.5", "--pairs", "12", "--format", "json"
+        "bench", "sleeps.py 0.01", "python sleeps.py 0.5", "--pairs", "12", "--format", "json"
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -37,12 +36,12 @@ def test_two_programs_run_in_turn_until_they_are_told_apart(here):
 
 def test_a_program_that_fails_ends_it_with_one_line(here):
     here.write("fails.py", "print('what went wrong'); raise SystemExit(3)")
-    done = here.ticktree("ab", "fails.py", "fails.py", "--pairs", "2")
+    done = here.ticktree("bench", "fails.py", "fails.py", "--pairs", "2")
     assert_one_clear_line(done, "status 3", "output.txt")
     (log,) = here.directory.glob("ticktree-runs/*-ab/a/output.txt")
     assert "what went wrong" in log.read_text()
 
 
 def test_what_is_no_command_is_refused(here):
-    assert_one_clear_line(here.ticktree("ab", "'", "x.py"), "no command")
-    assert_one_clear_line(here.ticktree("ab", "python", "x.py"), "ticktree run SCRIPT")
+    assert_one_clear_line(here.ticktree("bench", "'", "x.py"), "no command")
+    assert_one_clear_line(here.ticktree("bench", "python", "x.py"), "ticktree run SCRIPT")

@@ -1,4 +1,4 @@
-"""`ticktree ab`: runs two programs in turn, as often as it takes to tell them apart."""
+"""`ticktree bench`: runs two programs in turn, as often as it takes to tell them apart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ticktree.supervisor.program import Program
 _LOG = "output.txt"
 
 
-@click.command("ab", short_help="Run two programs in turn and compare them.")
+@click.command("bench", short_help="Run two programs in turn and compare them.")
 @click.argument("command_a", metavar="'CMD A'")
 @click.argument("command_b", metavar="'CMD B'")
 @click.option("--pairs", type=click.IntRange(min=2), default=10, show_default=True, help="At most so many.")
