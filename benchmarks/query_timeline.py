@@ -27,7 +27,7 @@ import numpy as np
 from ticktree import Profile
 from ticktree.cli.datasets import is_dataset
 from ticktree.outputs import dataset
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 _PROCESSES = 5
 _NAMES = ("train", "train/observe", "train/policy", "train/act", "train/learn", "train/learn/backward")
@@ -71,7 +71,7 @@ class Cost(NamedTuple):
 def parts(calls: int) -> Iterator[Timeline]:
     """The timeline of one process after the other."""
     dice = np.random.default_rng(7)
-    spots = tuple(Spot(path, tick=path == "train") for path in _NAMES)
+    spots = tuple(CalledNode(path, tick=path == "train") for path in _NAMES)
     for number in range(_PROCESSES):
         many = calls // _PROCESSES
         spot = np.arange(many, dtype=np.int64) % len(spots)

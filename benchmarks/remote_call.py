@@ -21,7 +21,7 @@ from harness.sections import own_code
 from ticktree import instrument
 from ticktree.remote import Report as Said
 from ticktree.remote import Row, written
-from ticktree.remote.wsgi import ServerTiming
+from ticktree.remote.wsgi import WsgiServerTiming
 
 SAID = written(
     Said(
@@ -169,7 +169,11 @@ def measure(rounds: int) -> Report:
         progress("serving")
         plain = Cost(served(application), bare=nothing)
         server = race(
-            [Contender("ticktree, serving", Cost(served(ServerTiming(application)), bare=nothing), plain)],
+            [
+                Contender(
+                    "ticktree, serving", Cost(served(WsgiServerTiming(application)), bare=nothing), plain
+                )
+            ],
             rounds,
         )["ticktree, serving"]
     lines = [

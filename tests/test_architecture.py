@@ -179,6 +179,22 @@ def test_importing_ticktree_imports_nothing_slow_and_starts_nothing() -> None:
     assert done.stdout.split() == ["[]", "1", "0"]
 
 
+# Redrawn next; the mirror of the memory file's records goes when the native module exports their layout.
+CLASS_NAMES_MAY_REPEAT = ("analysis", "outputs", "live", "run/reading/layout.py")
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """One noun per concept: where two rooms need the same one, one of them has the wrong one."""
+    found: dict[str, list[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        inside = path.relative_to(SOURCE).as_posix()
+        if not inside.startswith(CLASS_NAMES_MAY_REPEAT):
+            for node in ast.walk(parsed(path)):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(node.name, []).append(inside)
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
 def test_no_two_test_files_share_a_name() -> None:
     """Pytest imports them by their names alone."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]

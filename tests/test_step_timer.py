@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import ticktree
-from ticktree.session import step_timer as module
 from ticktree.session import current
+from ticktree.session import step_timer as module
 
 
 class Clock:

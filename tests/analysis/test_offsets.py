@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ticktree.analysis.offsets import LEAST_MEETINGS, offset
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 US = 1_000
 
@@ -45,7 +45,9 @@ def timeline(calls, name="all_reduce", wait=True):
     )
     start, duration, lane = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     lanes = tuple(rank_of(rank) for rank in calls)
-    return Timeline(lanes, (Spot(name, wait=wait),), start, duration, np.zeros(len(rows), np.int64), lane)
+    return Timeline(
+        lanes, (CalledNode(name, wait=wait),), start, duration, np.zeros(len(rows), np.int64), lane
+    )
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 10**6))
@@ -77,7 +79,7 @@ def test_clocks_that_drift_apart_further_than_the_bound_have_no_offset():
 
 @pytest.mark.parametrize("name", ["Work.wait", "DDP all_reduce", "broadcast", "all_reduce (2 of 4 ranks)"])
 def test_only_meetings_of_all_that_begin_when_a_rank_comes_tell_anything(name):
-    first, second = (replace(each, spots=(Spot(name, wait=True),)) for each in job(0))
+    first, second = (replace(each, spots=(CalledNode(name, wait=True),)) for each in job(0))
     assert offset(second, first) is None
 
 

@@ -14,7 +14,7 @@ from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import Spot
+from ticktree.profile.timeline import CalledNode
 
 # Far above what any machine takes for a frame: beyond it, something is done for every call in every frame.
 ABSURD_MS = 1500
@@ -128,7 +128,7 @@ def test_a_run_without_a_timeline_has_no_place_for_one(open_report):
 def test_hostile_names_are_text_here_too(open_report):
     profile, timeline = crowd(60)
     spots = tuple(
-        Spot(paths.join([name])) if name else spot
+        CalledNode(paths.join([name])) if name else spot
         for spot, name in zip(timeline.spots, [*HOSTILE, *[""] * len(timeline.spots)])
     )
     lanes = tuple(replace_lane(lane, HOSTILE[at]) for at, lane in enumerate(timeline.lanes))

@@ -18,7 +18,7 @@ from ticktree.fleet.courier import shelf
 from ticktree.fleet.courier.courier import Courier
 from ticktree.fleet.courier.process import CourierProcess
 from ticktree.fleet.courier.ranks import note_rank, ranks_of
-from ticktree.fleet.courier.shelf import Label, Place, fetch, labels
+from ticktree.fleet.courier.shelf import Label, StoreSlot, fetch, labels
 from ticktree.loading import load
 from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
@@ -82,7 +82,7 @@ def of_job(store, runs, *numbers, every=10):
 def test_what_is_put_there_in_pieces_is_fetched_whole(monkeypatch):
     monkeypatch.setattr(shelf, "PIECE_BYTES", 3)
     store = Store()
-    place = Place(store, label())
+    place = StoreSlot(store, label())
     assert [each.turn for _, each in labels(store).items()] == [0]
     for packed in (b"0123456789", b"abc", b"012345"):
         place.put(store, packed, 7)
@@ -94,7 +94,7 @@ def test_what_is_put_there_in_pieces_is_fetched_whole(monkeypatch):
 def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypatch):
     monkeypatch.setattr(shelf, "PIECE_BYTES", 3)
     store = Store()
-    place = Place(store, label())
+    place = StoreSlot(store, label())
     place.put(store, b"aaaaaa", 1)
     ((at, first),) = labels(store).items()
     place.put(store, b"bbbbbb", 2)
@@ -106,7 +106,7 @@ def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypa
 def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
     monkeypatch.setattr(shelf, "MOST_BYTES", 5)
     store = Store()
-    Place(store, label()).put(store, b"0123456789", 1)
+    StoreSlot(store, label()).put(store, b"0123456789", 1)
     assert b"0123456789" not in store.kept.values()
     ((at, found),) = labels(store).items()
     assert found.is_too_large()
@@ -116,7 +116,7 @@ def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
 @pytest.mark.parametrize("text", [b"{", b"{}", b"[]", b'{"run": 1, "host": "h", "ranks": [1]}', b"null"])
 def test_a_label_that_is_none_is_left_alone(text):
     store = Store()
-    Place(store, label())
+    StoreSlot(store, label())
     store.set("ticktree/shelf/0", text)
     assert labels(store) == {}
 

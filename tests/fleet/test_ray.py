@@ -8,7 +8,7 @@ import pytest
 
 import ticktree
 from ticktree.analysis import findings
-from ticktree.instrument.ray.executing import Work
+from ticktree.instrument.ray.executing import WorkerCalls
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -102,7 +102,7 @@ def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(rec
 
 
 def test_arguments_of_a_call_may_have_any_name():
-    class Alone(Work):
+    class Alone(WorkerCalls):
         """Who asks or tells a cluster that is not there, starts one."""
 
         def _title(self, descriptor):

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import pytest
 
 import ticktree
-from ticktree.instrument.methods import Family, Guard, Method, simply
+from ticktree.instrument.methods import ClassHierarchy, Guard, Method, simply
 from ticktree.instrument.patches import Patches
 
 
@@ -34,7 +34,7 @@ def robots():
     """The family of robots, with `observe` and `act` as sections of a recorder."""
     recorder, patches = ticktree.Recorder(), Patches()
     recorder.enable()
-    family = Family(patches, Robot)
+    family = ClassHierarchy(patches, Robot)
     family.wrap("observe", simply(recorder, "robot observe"))
     family.wrap("act", simply(recorder, "robot act", wait=True))
     yield recorder
@@ -113,7 +113,7 @@ def test_a_class_with_a_say_in_its_subclasses_keeps_it():
 
     patches, recorder = Patches(), ticktree.Recorder()
     own = vars(Base)["__init_subclass__"]
-    Family(patches, Base).wrap("taste", simply(recorder, "taste"))
+    ClassHierarchy(patches, Base).wrap("taste", simply(recorder, "taste"))
 
     class Sweet(Base, flavour="sweet"):
         def taste(self):
@@ -130,7 +130,7 @@ def test_a_class_with_a_say_in_its_subclasses_keeps_it():
 def test_once_it_is_taken_back_nothing_is_left():
     before = dict(vars(Robot)), dict(vars(Early))
     patches, recorder = Patches(), ticktree.Recorder()
-    Family(patches, Robot).wrap("observe", simply(recorder, "x"))
+    ClassHierarchy(patches, Robot).wrap("observe", simply(recorder, "x"))
     assert vars(Early)["observe"] is not before[1]["observe"]
     patches.undo()
     recorder.disable()
@@ -159,7 +159,7 @@ def test_methods_that_share_a_guard_are_recorded_one_at_a_time():
 
     recorder, patches = ticktree.Recorder(), Patches()
     recorder.enable()
-    family, guard = Family(patches, Policy), Guard()
+    family, guard = ClassHierarchy(patches, Policy), Guard()
     for name in ("predict", "evaluate"):
         family.wrap(name, simply(recorder, name), guard)
     assert (Policy().predict(), Policy().evaluate()) == (2, 1)

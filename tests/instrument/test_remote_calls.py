@@ -85,7 +85,7 @@ def test_a_client_and_its_server_in_one_stack_are_recorded_once(recorder):
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [b"done"]
 
-    server = wsgi.ServerTiming(app)
+    server = wsgi.WsgiServerTiming(app)
     server._requests.recorder = recorder
     instrument.install(recorder)
     try:

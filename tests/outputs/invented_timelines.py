@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ticktree.profile import Node, Profile, Stats
-from ticktree.profile.timeline import Lane, Spot, Timeline, in_order
+from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
 
 MS = 1_000_000
 # What a tick consists of, in the order it is done: path below the tick, and milliseconds.
@@ -21,9 +21,9 @@ def crowd(calls: int, workers: int = 4, seed: int = 3) -> tuple[Profile, Timelin
     """About so many calls of a learner and its workers, and a profile that has their nodes."""
     dice = np.random.default_rng(seed)
     each = max(1, calls // (6 + workers * 4))
-    spots = [Spot("train", tick=True), *(Spot(f"train/{path}") for path, _ in LEARNER)]
+    spots = [CalledNode("train", tick=True), *(CalledNode(f"train/{path}") for path, _ in LEARNER)]
     own = len(spots)
-    spots += [Spot("env step"), *(Spot(f"env step/{path}") for path, _ in WORKER)]
+    spots += [CalledNode("env step"), *(CalledNode(f"env step/{path}") for path, _ in WORKER)]
     parts = [_ticks(dice, each, 0, 0, LEARNER)]
     parts += [_ticks(dice, each, own, 1 + number, WORKER) for number in range(workers)]
     start, duration, spot, of_lane = (np.concatenate(column) for column in zip(*parts))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ticktree
 from ticktree.outputs.shapes.callers import NOBODY, callers_of
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
 
@@ -112,7 +112,7 @@ def test_what_another_thread_calls_is_nobodys_of_this_one():
 
 
 def test_a_path_that_two_processes_mark_differently_is_one_place():
-    spots = (Spot("a"), Spot("a/b"), Spot("a/b", wait=True))
+    spots = (CalledNode("a"), CalledNode("a/b"), CalledNode("a/b", wait=True))
     start, duration = np.array([0, 1, 5], np.int64), np.array([9, 2, 2], np.int64)
     spot, lane = np.array([0, 1, 2], np.int64), np.zeros(3, np.int64)
     assert callers_of(Timeline((LANE,), spots, start, duration, spot, lane)).tolist() == [NOBODY, 0, 0]

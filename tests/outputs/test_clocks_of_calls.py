@@ -12,7 +12,7 @@ from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.html.events import told
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Timeline
 
 MS = 1_000_000
 
@@ -66,5 +66,5 @@ def test_the_page_labels_a_devices_calls():
 
 
 def test_a_name_that_ends_like_a_marked_one_is_shown_as_it_is():
-    assert Spot(paths.join(["a@device@host"])).label == "a@device"
-    assert Spot("").label == "root"
+    assert CalledNode(paths.join(["a@device@host"])).label == "a@device"
+    assert CalledNode("").label == "root"

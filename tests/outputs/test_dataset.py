@@ -7,7 +7,7 @@ import pytest
 from invented_profiles import training
 
 from ticktree.outputs import dataset
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 pytest.importorskip("pyarrow", reason="no dataset was written: there is no pyarrow")
 
@@ -20,7 +20,7 @@ def timeline(process, calls=1000, name="update"):
         Lane(process, 7, "train", "", 70, "MainThread", 0),
         Lane(process, 7, "train", "", 71, "helper", 2),
     )
-    spots = (Spot("train", tick=True), Spot(f"train/{name}", wait=True))
+    spots = (CalledNode("train", tick=True), CalledNode(f"train/{name}", wait=True))
     numbers = np.arange(calls, dtype=np.int64)
     return Timeline(lanes, spots, numbers * 1000, numbers, numbers % 2, numbers % 2)
 

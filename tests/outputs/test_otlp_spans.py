@@ -19,7 +19,7 @@ from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.otlp.spans import SPANS_AT_ONCE
 from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 REASON = "OTLP files were not read by the opentelemetry-proto package"
 
@@ -153,7 +153,7 @@ def test_a_span_is_a_call_to_the_nanosecond_with_its_thread():
 
 
 def test_spans_begin_when_the_run_says_that_they_did():
-    lanes, spots = (Lane("1-1", 1, "", "", 7, "", 3),), (Spot("a"),)
+    lanes, spots = (Lane("1-1", 1, "", "", 7, "", 3),), (CalledNode("a"),)
     one, zero = np.array([5], np.int64), np.zeros(1, np.int64)
     timeline = Timeline(lanes, spots, one, one, zero, zero, began_wall_ns=1_000)
     ((only,),) = [[*one.scope_spans[0].spans] for one in resources(Profile.empty(), timeline)]
@@ -166,7 +166,9 @@ def test_a_process_is_a_resource_and_many_spans_are_several_requests():
     lanes = tuple(Lane(f"1-{pid}", pid, "robot", "actor", pid, "MainThread", 0) for pid in (7, 8))
     at = np.arange(count + 1)
     lane = (at == count).astype(np.int64)
-    timeline = Timeline(lanes, (Spot("a"),), at, np.ones_like(at), np.zeros_like(at), lane, overwritten=9)
+    timeline = Timeline(
+        lanes, (CalledNode("a"),), at, np.ones_like(at), np.zeros_like(at), lane, overwritten=9
+    )
     profile = Profile(losses={"unwound": 2}, metadata={"name": frozenset({"sac"})})
     found = list(resources(profile, timeline))
     assert [len(one.scope_spans[0].spans) for one in found] == [SPANS_AT_ONCE, SPANS_AT_ONCE, 1, 1]

@@ -20,7 +20,7 @@ from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.shapes.stacks import stacks
 from ticktree.outputs.shapes.tracks import tracks_of
 from ticktree.profile import Node, Profile
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 IMPORTER = Path(__file__).with_name("speedscope_importer.mjs")
 
@@ -123,7 +123,7 @@ def test_without_a_timeline_calls_are_refused():
 def test_processes_are_told_apart_by_their_names():
     lanes = tuple(Lane(f"1-{pid}", pid, "robot", "", pid, "MainThread", 0) for pid in (7, 8))
     start, zero = np.array([1, 2], np.int64), np.zeros(2, np.int64)
-    timeline = Timeline(lanes, (Spot("a"),), start, start, zero, np.array([0, 1], np.int64))
+    timeline = Timeline(lanes, (CalledNode("a"),), start, start, zero, np.array([0, 1], np.int64))
     document = json.loads(written(training(), timeline, only="calls"))
     assert [one["name"] for one in document["profiles"]] == [
         f"robot {pid}, MainThread: calls one by one" for pid in (7, 8)

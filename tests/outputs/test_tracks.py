@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ticktree.outputs.shapes.tracks import nesting_order, tracks_of
-from ticktree.profile.timeline import Lane, Spot, Timeline, in_order
+from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
 
-PLAIN = (Spot("a"),)
+PLAIN = (CalledNode("a"),)
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
 
 
@@ -31,7 +31,9 @@ def moments(timeline, track):
 
 
 def test_calls_that_nest_begin_and_end_like_brackets():
-    timeline = timeline_of([(1, 3, 1), (3, 5, 1), (0, 10, 0), (10, 12, 0)], (Spot("a"), Spot("a/b")))
+    timeline = timeline_of(
+        [(1, 3, 1), (3, 5, 1), (0, 10, 0), (10, 12, 0)], (CalledNode("a"), CalledNode("a/b"))
+    )
     (track,) = tracks_of(timeline)
     assert (track.lane, track.note, track.name) == (LANE, "", "MainThread")
     assert moments(timeline, track) == [1, 2, -2, 3, -3, -1, 4, -4]
@@ -52,7 +54,7 @@ def test_calls_that_overlap_get_tracks_of_their_own(calls, layers):
 
 
 def test_what_was_measured_elsewhere_is_beside_the_lane():
-    spots = (Spot("a"), Spot("net", recorded=True))
+    spots = (CalledNode("a"), CalledNode("net", recorded=True))
     tracks = list(tracks_of(timeline_of([(0, 5, 0), (2, 7, 1), (3, 8, 1)], spots)))
     assert [(track.name, len(track.calls)) for track in tracks] == [
         ("MainThread", 1),

@@ -6,7 +6,7 @@ import pytest
 
 import ticktree
 from ticktree.profile import Profile
-from ticktree.publishing.choice import Choice
+from ticktree.publishing.choice import PublishedSections
 from ticktree.publishing.looks import Looks
 
 
@@ -100,7 +100,7 @@ def test_of_too_many_sections_the_longest_are_told_of_and_those_that_once_were()
     run = Run()
     for number in range(5):
         run.call(f"s{number}", 1000 * (number + 1))
-    choice = Choice(3)
+    choice = PublishedSections(3)
     choice.extend(run.recorder.snapshot())
     assert choice.paths == {"s4", "s3", "s2"}
     run.call("s0", 10**9)

@@ -16,7 +16,7 @@ import pytest
 from ticktree.recorder import Channel, Recorder
 from ticktree.run.reading.critical import critical_path
 from ticktree.run.reading.edges import edges_of
-from ticktree.run.reading.image import Image, Writer
+from ticktree.run.reading.image import Image, ProcessKey
 
 # Of `tt_channels` and `tt_place`, in core/channel.h.
 FIRST_PLACE = 64 + 16 * 1024
@@ -91,7 +91,7 @@ def test_the_file_is_made_at_the_first_signal_whole_and_private(tmp_path):
 def test_a_signal_of_one_process_unblocks_another(pair):
     one, two = pair
     meet(one, two)
-    assert edges(two) == [(Writer(77, 1, 1), 1, 10)]
+    assert edges(two) == [(ProcessKey(77, 1, 1), 1, 10)]
     critical = critical_path(Image(two.image()))
     assert sum(critical.values()) == 10
     assert {place.process.pid for place in critical} == {77}
@@ -103,7 +103,7 @@ def test_a_file_that_was_put_there_by_somebody_else_is_not_used(tmp_path):
     (tmp_path / "channels.ttc").symlink_to(elsewhere)
     one = recorder_in(tmp_path)
     meet(one, one)
-    assert edges(one) == [(Writer(77, 1, 1), 1, 20)]
+    assert edges(one) == [(ProcessKey(77, 1, 1), 1, 20)]
     assert elsewhere.read_bytes() == b"precious" * 1000
     one.disable()
 
@@ -113,7 +113,7 @@ def test_a_file_that_is_no_table_is_not_used(tmp_path, content):
     (tmp_path / "channels.ttc").write_bytes(content)
     one = recorder_in(tmp_path)
     meet(one, one)
-    assert edges(one) == [(Writer(77, 1, 1), 1, 20)]
+    assert edges(one) == [(ProcessKey(77, 1, 1), 1, 20)]
     assert (tmp_path / "channels.ttc").read_bytes() == content
     one.disable()
 
@@ -121,7 +121,7 @@ def test_a_file_that_is_no_table_is_not_used(tmp_path, content):
 def test_where_there_is_no_room_signals_stay_in_the_process(tmp_path):
     one = recorder_in(tmp_path, file_limit=1024 * 1024)
     meet(one, one)
-    assert edges(one) == [(Writer(77, 1, 1), 1, 20)]
+    assert edges(one) == [(ProcessKey(77, 1, 1), 1, 20)]
     assert not (tmp_path / "channels.ttc").exists()
     one.disable()
 
@@ -133,7 +133,7 @@ def test_in_a_folder_that_is_gone_signals_stay_in_the_process(tmp_path):
     (folder / "77-1.tt").unlink()
     folder.rmdir()
     meet(one, one)
-    assert edges(one) == [(Writer(77, 1, 1), 1, 20)]
+    assert edges(one) == [(ProcessKey(77, 1, 1), 1, 20)]
     one.disable()
 
 
@@ -146,7 +146,7 @@ def test_a_place_held_by_a_process_that_died_is_taken_from_it(pair, tmp_path):
     write(tmp_path / "channels.ttc", at, struct.pack("<I", dead.pid))
     meet(one, two)
     assert losses(one) == losses(two) == 0
-    assert edges(two) == [(Writer(77, 1, 1), 2, 20)]
+    assert edges(two) == [(ProcessKey(77, 1, 1), 2, 20)]
 
 
 def test_a_place_held_by_a_living_process_is_given_up_in_bounded_time_and_counted(pair, tmp_path):
@@ -158,7 +158,7 @@ def test_a_place_held_by_a_living_process_is_given_up_in_bounded_time_and_counte
     meet(one, two)
     assert time.monotonic() - began < 20
     assert (losses(one), losses(two)) == (1, 1)
-    assert edges(two) == [(Writer(77, 1, 1), 1, 10)]
+    assert edges(two) == [(ProcessKey(77, 1, 1), 1, 10)]
 
 
 def test_a_place_held_for_too_long_is_taken(tmp_path):
@@ -189,7 +189,7 @@ def test_of_a_place_that_was_torn_only_who_signalled_is_believed(pair, tmp_path,
         write(tmp_path / "channels.ttc", at + 4, struct.pack("<I", count))
         write(tmp_path / "channels.ttc", at + 64, b"\xff" * 256)
         two.woken_by("batch")
-    assert edges(two) == [(Writer(77, 1, 1), 1, 10)]
+    assert edges(two) == [(ProcessKey(77, 1, 1), 1, 10)]
     assert {place.process.pid for place in critical_path(Image(two.image()))} <= {78}
 
 

@@ -13,10 +13,10 @@ import pytest
 import ticktree
 from ticktree.recorder import OWN
 from ticktree.remote import heard
-from ticktree.remote.asgi import ServerTiming as AsgiTiming
-from ticktree.remote.called import Call
+from ticktree.remote.asgi import AsgiServerTiming as AsgiTiming
+from ticktree.remote.called import RemoteCall
 from ticktree.remote.trace_context import outgoing
-from ticktree.remote.wsgi import ServerTiming as WsgiTiming
+from ticktree.remote.wsgi import AsgiServerTiming as WsgiTiming
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ def test_a_handler_on_a_thread_of_the_frameworks_is_in_the_report():
 def test_a_request_that_is_served_under_the_very_call_that_asks_is_not_reported():
     """A test client without a network: all is seen already."""
     with ticktree.section("call", wait=True):
-        call = Call(OWN)
+        call = RemoteCall(OWN)
         first, _ = asgi(AsgiTiming(application))
         call.answered([None])
     assert [name for name, _ in first["headers"]] == [b"server-timing", b"x"]
@@ -184,10 +184,10 @@ def test_a_wsgi_body_keeps_its_type():
 
 def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
     with ticktree.section("foreign call", wait=True):
-        call = Call(OWN)
+        call = RemoteCall(OWN)
         call.answered(["cdn;dur=0, db;dur=0.0001, total;dur=0.0002"])
     with ticktree.section("other", wait=True):
-        call = Call(OWN)
+        call = RemoteCall(OWN)
         call.answered(["db;dur=53, =, broken"])
     profile = ticktree.snapshot()
     profile.check()
@@ -203,7 +203,7 @@ def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
 
 def test_a_server_that_says_more_than_the_call_took_is_counted():
     with ticktree.section("short call", wait=True):
-        call = Call(OWN)
+        call = RemoteCall(OWN)
         call.answered(["total;dur=60000;ticktree=1, work;dur=50000;d=1"])
     profile = ticktree.snapshot()
     profile.check()

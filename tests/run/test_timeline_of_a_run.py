@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from memory_images import changed, place, recorder_on
 
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Lane, Spot, Timeline, together
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, together
 from ticktree.run import timeline as timelines
 from ticktree.run.columns import columns_of, read_columns
 from ticktree.run.directory import RunDirectory
@@ -283,7 +283,7 @@ def two_calls():
     column = np.array([0, 0], np.int64)
     return Timeline(
         (LANE,),
-        (Spot("a", tick=True),),
+        (CalledNode("a", tick=True),),
         np.array([1, 1 << 40], np.int64),
         np.array([5, 1 << 41], np.int64),
         column,
@@ -335,7 +335,7 @@ def test_columns_that_say_what_cannot_be_are_refused(tmp_path):
 def test_the_timelines_of_several_processes_are_one_in_order_of_time():
     one = two_calls()
     other = replace(
-        one, lanes=(LANE._replace(pid=2, process="2-1"),), spots=(Spot("b"), Spot("a", tick=True))
+        one, lanes=(LANE._replace(pid=2, process="2-1"),), spots=(CalledNode("b"), CalledNode("a", tick=True))
     )
     both = together([one, other])
     assert list(both.problems()) == []
@@ -346,4 +346,4 @@ def test_the_timelines_of_several_processes_are_one_in_order_of_time():
         (2, "b", 1 << 40, 1 << 41),
     ]
     assert both.overwritten == 6
-    assert both.spots == (Spot("a", tick=True), Spot("b"))
+    assert both.spots == (CalledNode("a", tick=True), CalledNode("b"))

@@ -96,7 +96,7 @@ def _program(words: Sequence[str]) -> Program:
 
 def _place(out: Path) -> Path:
     try:
-        return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-ab")
+        return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-bench")
     except OSError as error:
         raise TicktreeError(f"cannot keep runs in {out}: {error.strerror}") from None
 

@@ -47,10 +47,13 @@ _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.option("--slower", metavar="PERCENT", help="By how much anything may be slower; by default 5%.")
 @comparing.allow_different
 @click.option(
-    "--fail-on", type=options.Choice(["cannot tell"]), multiple=True, help="Exit status 1 for this as well."
+    "--fail-on",
+    type=options.WordChoice(["cannot tell"]),
+    multiple=True,
+    help="Exit status 1 for this as well.",
 )
 @click.option(
-    "--format", "format_name", type=options.Choice(list(CHECKS)), default="terminal", show_default=True
+    "--format", "format_name", type=options.WordChoice(list(CHECKS)), default="terminal", show_default=True
 )
 @options.output
 @click.option("--github", is_flag=True, help=f"Add the markdown to the file that ${_STEP_SUMMARY} names.")

@@ -37,7 +37,7 @@ _VERDICTS = ("slower", "faster", "cannot tell")
 @comparing.allow_different
 @click.option(
     "--fail-on",
-    type=options.Choice(_VERDICTS),
+    type=options.WordChoice(_VERDICTS),
     multiple=True,
     help="Exit status 1 if any verdict is this; may be given several times.",
 )

@@ -16,7 +16,7 @@ from ticktree.run.merging.program import program_of
 
 threshold = options.threshold(THRESHOLD)
 form = click.option(
-    "--format", "format_name", type=options.Choice(list(COMPARISONS)), help="By default terminal."
+    "--format", "format_name", type=options.WordChoice(list(COMPARISONS)), help="By default terminal."
 )
 everything = click.option("--all", "everything", is_flag=True, help="Show every section.")
 allow_different = click.option(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import ticktree
-from ticktree.cli.recording import Recording
+from ticktree.cli.recording import RecordingOptions
 from ticktree.cli.run import run_program
 from ticktree.cli.screen import note
 from ticktree.demo.requirements import require
@@ -26,13 +26,13 @@ class _Shown:
     # The first of these that its folder has.
     scripts: tuple[str, ...] = ("train.py", "eval.py", "eval_with_robot.py")
     arguments: tuple[str, ...] = ("--quick",)
-    recording: Recording = field(default_factory=Recording)
+    recording: RecordingOptions = field(default_factory=RecordingOptions)
 
 
 _SHOWN = {
     "rest_racing": _Shown(
         ("eval.py",),
-        recording=Recording(instrument="default,-torch", focus=("Driver.step",), warmup=100),
+        recording=RecordingOptions(instrument="default,-torch", focus=("Driver.step",), warmup=100),
     ),
     "rgb_convlstm": _Shown(arguments=("--obs-mode", "rgb_image", "--convlstm", "--quick")),
     "visual_sac": _Shown(arguments=("--fill", "300", "--updates", "23", "--declare-breakdown")),

@@ -28,18 +28,18 @@ _ALL = "all"
 @click.command("export", cls=CommandOfRuns, short_help="A run in another program's format.")
 @click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
-    "--to", "format_name", type=options.Choice(list(EXPORTS)), required=True, help="The format to write."
+    "--to", "format_name", type=options.WordChoice(list(EXPORTS)), required=True, help="The format to write."
 )
 @click.option(
     "--table",
-    type=options.Choice([*get_args(TableName), _ALL]),
+    type=options.WordChoice([*get_args(TableName), _ALL]),
     default="nodes",
     show_default=True,
     help="Which table, of formats whose files hold one; all of them, of parquet, into a directory.",
 )
 @click.option(
     "--only",
-    type=options.Choice(get_args(Only)),
+    type=options.WordChoice(get_args(Only)),
     help="Which half, of formats that hold totals and, where the run has a timeline, its single calls.",
 )
 @options.output

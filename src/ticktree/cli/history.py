@@ -43,7 +43,7 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
 @click.option(
     "--of",
     "statistic",
-    type=options.Choice(STATISTICS),
+    type=options.WordChoice(STATISTICS),
     default="mean",
     show_default=True,
     help="What of a section's calls in a run.",
@@ -54,7 +54,7 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
 @options.threshold(THRESHOLD)
 @click.option(
     "--fail-on",
-    type=options.Choice(["regression"]),
+    type=options.WordChoice(["regression"]),
     help="Exit status 1 if something became slower, still is, and nobody accepted it.",
 )
 @click.option(
@@ -65,7 +65,9 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
     callback=_commits,
     help="What this commit changed was meant; may be given several times.",
 )
-@click.option("--format", "format_name", type=options.Choice(list(HISTORIES)), help="By default terminal.")
+@click.option(
+    "--format", "format_name", type=options.WordChoice(list(HISTORIES)), help="By default terminal."
+)
 @options.output
 @click.option("--all", "everything", is_flag=True, help="Every section, and machines that were replaced.")
 @options.width

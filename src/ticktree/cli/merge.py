@@ -46,7 +46,7 @@ _IN_PART = "runs_gathered_in_part"
 @click.option(
     "--engine",
     "engine_name",
-    type=options.Choice(list(ENGINES)),
+    type=options.WordChoice(list(ENGINES)),
     default="process",
     show_default=True,
     help="Where the work is done.",

@@ -15,7 +15,7 @@ from ticktree.run.directory import DEFAULT_OUT
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Choice(click.Choice):  # type: ignore[type-arg]
+class WordChoice(click.Choice):  # type: ignore[type-arg]
     """One of some words; who mistypes one is told the one that is most like it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -25,7 +25,7 @@ from ticktree.outputs.extras import wanted
 @click.command("query", cls=CommandOfRuns, short_help="SQL over a run.")
 @click.argument("words", metavar="[RUN] SQL", nargs=-1, required=True)
 @click.option(
-    "--format", "format_name", type=options.Choice(list(FORMATS)), default="terminal", show_default=True
+    "--format", "format_name", type=options.WordChoice(list(FORMATS)), default="terminal", show_default=True
 )
 @options.output
 def command(words: tuple[str, ...], format_name: str, output: Path | None) -> None:

@@ -87,7 +87,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class RecordingOptions:
     """What is asked for; without arguments, what `ticktree run` records by default.
 
     Attributes:

@@ -26,7 +26,7 @@ from ticktree.outputs.variants import VARIANTS, variants
 @click.option(
     "--format",
     "format_name",
-    type=options.Choice(list(OUTPUTS)),
+    type=options.WordChoice(list(OUTPUTS)),
     help="By default what FILE's name says, else terminal.",
 )
 @options.output
@@ -34,7 +34,7 @@ from ticktree.outputs.variants import VARIANTS, variants
 @click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
 @click.option(
     "--by",
-    type=options.Choice(["process", "thread", "role"]),
+    type=options.WordChoice(["process", "thread", "role"]),
     help="Give each a column of its own, or where they are many min, median, max and the slowest.",
 )
 @click.option("--call-sites", is_flag=True, help="Show where each section is entered.")

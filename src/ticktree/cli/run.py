@@ -18,7 +18,7 @@ from ticktree.cli import options, publishing, recording
 from ticktree.cli.focus import complain_of_focus, note_focus
 from ticktree.cli.live_summary import LiveSummary
 from ticktree.cli.publishing import Publishing
-from ticktree.cli.recording import Recording
+from ticktree.cli.recording import RecordingOptions
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
 from ticktree.files.trust import NotOwnError
@@ -102,7 +102,7 @@ def command(
         out,
         quiet,
         summary_every,
-        Recording(**asked),
+        RecordingOptions(**asked),
         published,
         is_remembered,
     )
@@ -114,7 +114,7 @@ def run_program(
     out: Path,
     quiet: bool,
     summary_every_s: float | None = None,
-    asked: Recording = Recording(),  # noqa: B008 - it cannot be changed
+    asked: RecordingOptions = RecordingOptions(),  # noqa: B008 - it cannot be changed
     published: Publishing = Publishing(),  # noqa: B008 - likewise
     is_remembered: bool = True,
 ) -> NoReturn:
@@ -177,7 +177,7 @@ def run_program(
 def _tasks(
     run: RunDirectory,
     program: Program,
-    asked: Recording,
+    asked: RecordingOptions,
     publisher: Publisher | None,
     summary_every_s: float | None,
 ) -> PeriodicTasks:
@@ -207,7 +207,7 @@ def _close(
     run: RunDirectory,
     program: Program,
     quiet: bool,
-    asked: Recording,
+    asked: RecordingOptions,
     publisher: Publisher | None,
     is_remembered: bool,
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ticktree.instrument.methods import Family, Guard, simply
+from ticktree.instrument.methods import ClassHierarchy, Guard, simply
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def uninstall() -> None:
 
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:
-    accelerators, guard = Family(_patches, module.Accelerator), Guard()
+    accelerators, guard = ClassHierarchy(_patches, module.Accelerator), Guard()
     for name in _METHODS:
         accelerators.wrap(name, simply(recorder, f"Accelerator.{name}"), guard)
     waiting = simply(recorder, "Accelerator.wait_for_everyone", wait=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.remote_calls import said_in
-from ticktree.remote.called import Call, Calls
+from ticktree.remote.called import LibraryCalls, RemoteCall
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ def uninstall() -> None:
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:
     def make(request: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, request)
+        calls = LibraryCalls(recorder, request)
 
         async def wrapper(self: Any, method: str, str_or_url: Any, **kwargs: Any) -> Any:
             if not recorder.recording:
                 return await request(self, method, str_or_url, **kwargs)
             with _section(calls, self, method, str_or_url):
-                call = Call(recorder)
+                call = RemoteCall(recorder)
                 _carry(self, kwargs)
                 response = await request(self, method, str_or_url, **kwargs)
                 call.answered(said_in((*response.history, response)))
@@ -49,7 +49,7 @@ def _wrap(recorder: Recorder, module: ModuleType) -> None:
 
 def _wrap_reading(recorder: Recorder, module: ModuleType) -> None:
     def make(read: Callable[..., Any]) -> Callable[..., Any]:
-        section = Calls(recorder, read).named("ClientResponse.read")
+        section = LibraryCalls(recorder, read).named("ClientResponse.read")
 
         async def wrapper(self: Any) -> bytes:
             if self._body is not None:  # read already
@@ -62,7 +62,7 @@ def _wrap_reading(recorder: Recorder, module: ModuleType) -> None:
     _patches.wrap(module.ClientResponse, "read", make)
 
 
-def _section(calls: Calls, session: Any, method: str, str_or_url: Any) -> Section:
+def _section(calls: LibraryCalls, session: Any, method: str, str_or_url: Any) -> Section:
     try:
         url = session._build_url(str_or_url)
         host, port = url.host or "", url.port

@@ -57,11 +57,11 @@ def _in_section(
 
 def stand_in(function: Callable[..., Any], call: Callable[..., Any]) -> Any:
     """Return what calls `call`, and is otherwise as `function` is: also as an attribute of a class."""
-    kind = _Bound if hasattr(type(function), "__get__") else StandIn
+    kind = _Bound if hasattr(type(function), "__get__") else FunctionWrapper
     return functools.update_wrapper(kind(call), function)
 
 
-class StandIn:
+class FunctionWrapper:
     """In place of a function in C, which as an attribute of a class is no method: a Python function would be one."""
 
     __wrapped__: Any
@@ -88,14 +88,14 @@ class StandIn:
     def __reduce__(self) -> str:
         return str(self.__qualname__)
 
-    def __copy__(self) -> StandIn:
+    def __copy__(self) -> FunctionWrapper:
         return self
 
-    def __deepcopy__(self, _memo: Any) -> StandIn:
+    def __deepcopy__(self, _memo: Any) -> FunctionWrapper:
         return self
 
 
-class _Bound(StandIn):
+class _Bound(FunctionWrapper):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 

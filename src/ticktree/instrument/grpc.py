@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
-from ticktree.remote.called import Call, Calls
+from ticktree.remote.called import LibraryCalls, RemoteCall
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TRACEPARENT, Context, outgoing
 
@@ -39,14 +39,14 @@ def _wrap_waiting(recorder: Recorder, kind: Any) -> None:
     with_call = kind.with_call  # as `__call__`, and gives what knows of the metadata
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, function)
+        calls = LibraryCalls(recorder, function)
         wants_call = function is with_call
 
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not recorder.recording:
                 return function(self, *args, **kwargs)
             with _section(calls, self._method):
-                call = Call(recorder)
+                call = RemoteCall(recorder)
                 response, made = with_call(self, *args, **_carrying(args, kwargs))
                 call.answered([_said(made.trailing_metadata())])
                 return (response, made) if wants_call else response
@@ -59,7 +59,7 @@ def _wrap_waiting(recorder: Recorder, kind: Any) -> None:
 
 def _wrap_stream(recorder: Recorder, kind: Any) -> None:
     def make(following: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, following)
+        calls = LibraryCalls(recorder, following)
 
         def wrapper(self: Any) -> Any:
             if not recorder.recording:
@@ -84,14 +84,14 @@ def _wrap_aio(recorder: Recorder, module: ModuleType) -> None:
         return wrapper
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, wait)
+        calls = LibraryCalls(recorder, wait)
 
         def wrapper(self: Any) -> Any:
             method = getattr(self, "_ticktree_method", None)
             if method is None or not recorder.recording:
                 return (yield from wait(self))
             with _section(calls, method):
-                call = Call(recorder)
+                call = RemoteCall(recorder)
                 response = yield from wait(self)
                 call.answered([_said((yield from self.trailing_metadata().__await__()))])
                 return response
@@ -102,7 +102,7 @@ def _wrap_aio(recorder: Recorder, module: ModuleType) -> None:
     _patches.wrap(module._UnaryResponseMixin, "__await__", make_wait)
 
 
-def _section(calls: Calls, method: Any) -> Section:
+def _section(calls: LibraryCalls, method: Any) -> Section:
     """By the method: `/package.Service/Method`, of which a program has few."""
     text = method.decode("ascii", "replace") if isinstance(method, bytes) else str(method)
     return calls.named(text)

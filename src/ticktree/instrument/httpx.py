@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.remote_calls import carry, said_in, sent
-from ticktree.remote.called import Call, Calls
+from ticktree.remote.called import LibraryCalls, RemoteCall
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -28,13 +28,13 @@ def uninstall() -> None:
 
 def _wrap(recorder: Recorder, module: ModuleType) -> None:
     def make_async(send: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(recorder, send)
+        calls = LibraryCalls(recorder, send)
 
         async def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
             if not recorder.recording:
                 return await send(self, request, **kwargs)
             with _section(calls, request):
-                call = Call(recorder)
+                call = RemoteCall(recorder)
                 carry(request.headers)
                 response = await send(self, request, **kwargs)
                 call.answered(said_in(_answers(response)))
@@ -46,7 +46,7 @@ def _wrap(recorder: Recorder, module: ModuleType) -> None:
     _patches.wrap(module.AsyncClient, "send", make_async)
 
 
-def _section(calls: Calls, request: Any) -> Section:
+def _section(calls: LibraryCalls, request: Any) -> Section:
     url = request.url
     return calls.section(request.method, url.netloc.decode("ascii", "replace").rpartition("@")[2], url.path)
 

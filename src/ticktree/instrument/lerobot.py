@@ -8,7 +8,7 @@ from functools import partial
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.methods import Family, Guard, simply
+from ticktree.instrument.methods import ClassHierarchy, Guard, simply
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _wrap_family(
     kind = getattr(module, base, None)
     if not isinstance(kind, type):
         return
-    family = Family(_patches, kind)
+    family = ClassHierarchy(_patches, kind)
     for method, (name, waits) in methods.items():
         # A policy that selects an action may have to predict a chunk first: each has its own row.
         family.wrap(method, simply(recorder, name, wait=waits), Guard())

@@ -25,7 +25,7 @@ class Guard(threading.local):
     is_open = False
 
 
-class StandIn:
+class MethodWrapper:
     """What stands for a function in a class: it binds as the function does, and says of itself what that says."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -48,7 +48,7 @@ class StandIn:
         return getattr(self._function, name)  # `__code__`, `__defaults__` and the like
 
 
-class Method(StandIn):
+class Method(MethodWrapper):
     """A method that is a section when it is called, unless a call of it, or of what shares its guard, is open.
 
     An object and no function: classes that are pickled by value, as cloudpickle does with those of a script, take
@@ -93,7 +93,7 @@ def simply(recorder: Recorder, name: str, *, wait: bool = False) -> Sections:
     return lambda _: section
 
 
-class Family:
+class ClassHierarchy:
     """A class and all of its subclasses, those that are defined later too: each that has a method has it wrapped.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ticktree.remote import HEADER
-from ticktree.remote.called import Call, Calls
+from ticktree.remote.called import LibraryCalls, RemoteCall
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def sent(
     recorder: Recorder,
     send: Callable[..., Any],
-    section_of: Callable[[Calls, Any], Section],
+    section_of: Callable[[LibraryCalls, Any], Section],
     answers_in: Callable[[Any], Iterable[Any]],
 ) -> Callable[..., Any]:
     """Return what is called in place of a client's `send(self, request, **kwargs)`: the same, as a call of a server.
@@ -27,13 +27,13 @@ def sent(
         section_of: Of a request.
         answers_in: The answers that a response holds, whose servers say what they did.
     """
-    calls = Calls(recorder, send)
+    calls = LibraryCalls(recorder, send)
 
     def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
         if not recorder.recording:
             return send(self, request, **kwargs)
         with section_of(calls, request):
-            call = Call(recorder)
+            call = RemoteCall(recorder)
             carry(request.headers)
             response = send(self, request, **kwargs)
             call.answered(said_in(answers_in(response)))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ticktree.instrument.patches import Patches
 from ticktree.instrument.remote_calls import sent
-from ticktree.remote.called import Calls
+from ticktree.remote.called import LibraryCalls
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -30,7 +30,7 @@ def _wrap(recorder: Recorder, module: ModuleType) -> None:
     _patches.wrap(module.Session, "send", lambda send: sent(recorder, send, _section, _answers))
 
 
-def _section(calls: Calls, request: Any) -> Section:
+def _section(calls: LibraryCalls, request: Any) -> Section:
     url = urlsplit(str(request.url))
     return calls.section(str(request.method), url.netloc.rpartition("@")[2], url.path)
 

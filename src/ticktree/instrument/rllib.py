@@ -10,7 +10,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.methods import Family, Guard, simply
+from ticktree.instrument.methods import ClassHierarchy, Guard, simply
 from ticktree.instrument.patches import Patches
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def uninstall() -> None:
 
 
 def _wrap_algorithms(recorder: Recorder, module: ModuleType) -> None:
-    algorithms = Family(_patches, module.Algorithm)
+    algorithms = ClassHierarchy(_patches, module.Algorithm)
     for name in _ALGORITHMS_METHODS:
         algorithms.wrap(name, simply(recorder, name))
     section = recorder.section("train")
@@ -68,7 +68,7 @@ def _wrap_algorithms(recorder: Recorder, module: ModuleType) -> None:
 
 
 def _wrap_runners(recorder: Recorder, module: ModuleType) -> None:
-    runners = Family(_patches, module.EnvRunner)
+    runners = ClassHierarchy(_patches, module.EnvRunner)
     for name in _RUNNERS_METHODS:
         runners.wrap(name, simply(recorder, name))
     runners.wrap_by_owner(
@@ -82,7 +82,7 @@ def _wrap_runner_groups(recorder: Recorder, module: ModuleType) -> None:
 
 
 def _wrap_learners(recorder: Recorder, module: ModuleType) -> None:
-    learners = Family(_patches, module.Learner)
+    learners = ClassHierarchy(_patches, module.Learner)
     for name in _LEARNERS_METHODS:
         learners.wrap(name, simply(recorder, name))
     _patches.wrap_at(
@@ -103,7 +103,7 @@ def _wrap_learner_groups(recorder: Recorder, module: ModuleType) -> None:
 def _wrap_group(recorder: Recorder, module: ModuleType, owner: str, name: str, title: str) -> None:
     kind = getattr(module, owner, None)
     if isinstance(kind, type):
-        Family(_patches, kind).wrap(name, simply(recorder, title), Guard())
+        ClassHierarchy(_patches, kind).wrap(name, simply(recorder, title), Guard())
 
 
 def _named(

@@ -10,7 +10,7 @@ from functools import partial
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.methods import Family, Guard, Method, Sections, simply
+from ticktree.instrument.methods import ClassHierarchy, Guard, Method, Sections, simply
 from ticktree.instrument.patches import Patches
 from ticktree.recorder.site import site_of
 from ticktree.recorder.timed import in_section
@@ -62,7 +62,7 @@ def uninstall() -> None:
 
 
 def _wrap_algorithms(recorder: Recorder, module: ModuleType) -> None:
-    algorithms = Family(_patches, module.BaseAlgorithm)
+    algorithms = ClassHierarchy(_patches, module.BaseAlgorithm)
     learning = Guard()
     algorithms.wrap("learn", lambda _: _Learning(recorder), learning)
     for name in ("collect_rollouts", "_do_one_update"):  # the latter is ARS's iteration
@@ -101,13 +101,13 @@ def _beginning_ticks(recorder: Recorder, name: str, learning: Guard) -> Sections
 
 
 def _wrap_policies(recorder: Recorder, module: ModuleType) -> None:
-    policies, guard = Family(_patches, module.BaseModel), Guard()
+    policies, guard = ClassHierarchy(_patches, module.BaseModel), Guard()
     for name in ("predict", "evaluate_actions", "predict_values"):
         policies.wrap(name, simply(recorder, f"policy {name}"), guard)
 
 
 def _wrap_envs(recorder: Recorder, module: ModuleType) -> None:
-    envs, guard = Family(_patches, module.VecEnv), Guard()
+    envs, guard = ClassHierarchy(_patches, module.VecEnv), Guard()
     for name in ("reset", "step"):
         envs.wrap(name, simply(recorder, f"VecEnv {name}"), guard)
 
@@ -136,7 +136,7 @@ def _wrap_callbacks(recorder: Recorder, module: ModuleType) -> None:
 
 
 def _wrap_buffers(recorder: Recorder, module: ModuleType) -> None:
-    buffers = Family(_patches, module.BaseBuffer)
+    buffers = ClassHierarchy(_patches, module.BaseBuffer)
     for name in ("add", "sample"):
         buffers.wrap(name, simply(recorder, f"buffer {name}"))
     buffers.wrap("compute_returns_and_advantage", simply(recorder, "compute_returns_and_advantage"))

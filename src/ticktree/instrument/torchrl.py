@@ -7,7 +7,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instrument.methods import Family, Guard, simply
+from ticktree.instrument.methods import ClassHierarchy, Guard, simply
 from ticktree.instrument.patches import Patches
 from ticktree.recorder.site import NO_SITE
 from ticktree.recorder.timed import timed_generator
@@ -72,7 +72,7 @@ def _wrap_collectors(recorder: Recorder, name: str, module: ModuleType) -> None:
         return
     collecting = recorder.timed_section("collector next", NO_SITE)
     waiting = recorder.timed_section("collector wait", NO_SITE, wait=True)
-    collectors = Family(_patches, base)
+    collectors = ClassHierarchy(_patches, base)
 
     def make(method: Callable[..., Any], owner: type) -> Callable[..., Any]:
         # These have processes of their own that collect; the others collect here and now.
@@ -85,7 +85,7 @@ def _wrap_collectors(recorder: Recorder, name: str, module: ModuleType) -> None:
 
 
 def _wrap_envs(recorder: Recorder, module: ModuleType) -> None:
-    envs, guard = Family(_patches, module.EnvBase), Guard()
+    envs, guard = ClassHierarchy(_patches, module.EnvBase), Guard()
     for name in ("reset", "step"):
         envs.wrap(name, simply(recorder, f"env {name}"), guard)
 
@@ -94,6 +94,6 @@ def _wrap_buffers(recorder: Recorder, module: ModuleType) -> None:
     base = getattr(module, "ReplayBuffer", None)
     if not isinstance(base, type):
         return
-    buffers, guard = Family(_patches, base), Guard()
+    buffers, guard = ClassHierarchy(_patches, base), Guard()
     for name in ("add", "extend", "sample"):
         buffers.wrap(name, simply(recorder, f"buffer {name}"), guard)

@@ -57,7 +57,7 @@ class Lane(NamedTuple):
         return ", ".join(filter(None, (self.process_name or "python", self.role)))
 
 
-class Spot(NamedTuple):
+class CalledNode(NamedTuple):
     """What was called.
 
     Attributes:
@@ -106,7 +106,7 @@ class Timeline:
     """
 
     lanes: tuple[Lane, ...]
-    spots: tuple[Spot, ...]
+    spots: tuple[CalledNode, ...]
     start_ns: Column = field(repr=False)
     duration_ns: Column = field(repr=False)
     spot: Column = field(repr=False)
@@ -154,7 +154,7 @@ class Timeline:
 def together(parts: Sequence[Timeline]) -> Timeline:
     """The timeline of several processes of one run."""
     lanes: dict[Lane, int] = {}
-    spots: dict[Spot, int] = {}
+    spots: dict[CalledNode, int] = {}
     at_lane = [_places(part.lanes, lanes) for part in parts]
     at_spot = [_places(part.spots, spots) for part in parts]
     start = _joined([part.start_ns for part in parts])
@@ -174,7 +174,7 @@ def together(parts: Sequence[Timeline]) -> Timeline:
     )
 
 
-def in_order(start_ns: Column, spot: Column, spots: Sequence[Spot]) -> Column:
+def in_order(start_ns: Column, spot: Column, spots: Sequence[CalledNode]) -> Column:
     """The order that a timeline's calls are in, of calls in the order they ended."""
     depths = np.array([len(paths.split(one.path)) for one in spots], np.int64)
     if np.all(np.diff(start_ns) > 0):
@@ -183,8 +183,10 @@ def in_order(start_ns: Column, spot: Column, spots: Sequence[Spot]) -> Column:
     return np.lexsort((depths[spot] if len(spots) else spot, start_ns))
 
 
-def _places(values: tuple[Lane, ...] | tuple[Spot, ...], known: dict[Lane, int] | dict[Spot, int]) -> Column:
-    table: dict[Lane | Spot, int] = known  # type: ignore[assignment]
+def _places(
+    values: tuple[Lane, ...] | tuple[CalledNode, ...], known: dict[Lane, int] | dict[CalledNode, int]
+) -> Column:
+    table: dict[Lane | CalledNode, int] = known  # type: ignore[assignment]
     return np.array([table.setdefault(value, len(table)) for value in values], np.int64)
 
 

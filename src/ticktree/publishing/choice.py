@@ -9,7 +9,7 @@ from ticktree.profile import Profile
 SECTIONS_AT_MOST = 1000
 
 
-class Choice:
+class PublishedSections:
     """The sections that are told of, up to a number: once told of, always told of.
 
     Those that took the most time when there was still room came in first.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ticktree.profile import Profile
-from ticktree.publishing.choice import Choice
+from ticktree.publishing.choice import PublishedSections
 from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
 
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
@@ -67,7 +67,7 @@ class Looks:
         self._clock = clock
         self._wall_ns = wall_ns
         self._lock = threading.Lock()
-        self._choice = Choice()
+        self._choice = PublishedSections()
         self._look: Look | None = None
         self._rests_until_s = 0.0
         self._is_over = False

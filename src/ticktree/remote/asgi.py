@@ -1,4 +1,4 @@
-"""ASGI applications (Starlette, FastAPI, Django, Quart, ...): `app = ticktree.remote.asgi.ServerTiming(app)`."""
+"""ASGI applications (Starlette, FastAPI, Django, Quart, ...): `app = ticktree.remote.asgi.AsgiServerTiming(app)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Receive = Callable[[], Awaitable[Message]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class ServerTiming:
+class AsgiServerTiming:
     """An ASGI application that says in each response's `Server-Timing` what took how long.
 
     Each request is a section `POST /step`. What is said is what was known when the response began: a body that is

@@ -19,7 +19,7 @@ NETWORK = "network"
 _TOTAL = "total"
 
 
-class Calls:
+class LibraryCalls:
     """The calls of one library.
 
     Args:
@@ -46,7 +46,7 @@ class Calls:
         return section
 
 
-class Call:
+class RemoteCall:
     """A call that is being made: of the innermost open section."""
 
     __slots__ = ("_calling", "_fits", "_recorder", "_told")

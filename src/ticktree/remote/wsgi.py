@@ -1,4 +1,4 @@
-"""WSGI applications (Flask, Django, Bottle, ...): `app = ticktree.remote.wsgi.ServerTiming(app)`."""
+"""WSGI applications (Flask, Django, Bottle, ...): `app = ticktree.remote.wsgi.WsgiServerTiming(app)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Start = Callable[..., Any]
 Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
 
 
-class ServerTiming:
+class WsgiServerTiming:
     """A WSGI application that says in each response's `Server-Timing` what took how long.
 
     Each request is a section `POST /step`. What is said is what was known when the application began its response.

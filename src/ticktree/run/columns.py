@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.files.guarded import MOST_OF_DATA, FileError, json_in, opened, understood
-from ticktree.profile.timeline import Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 FORMAT = "ticktree-timeline/1"
 _COLUMNS = ("start_ns", "duration_ns", "spot", "lane")
@@ -130,5 +130,5 @@ def _lane(
     return Lane(str(process), int(pid), str(name), str(role), int(thread_id), str(thread_name), int(number))
 
 
-def _spot(path: Any, wait: Any, tick: Any, recorded: Any) -> Spot:
-    return Spot(str(path), bool(wait), bool(tick), bool(recorded))
+def _spot(path: Any, wait: Any, tick: Any, recorded: Any) -> CalledNode:
+    return CalledNode(str(path), bool(wait), bool(tick), bool(recorded))

@@ -23,9 +23,9 @@ from ticktree.files.guarded import MissingFileError, content_of, json_in, opened
 from ticktree.profile import Profile
 from ticktree.profile.codec import from_text
 from ticktree.run.naming import FOLDED
-from ticktree.run.reading.edges import Edge, Place
-from ticktree.run.reading.image import Writer
-from ticktree.run.reading.places import Places, Spot
+from ticktree.run.reading.edges import Edge, NodeAddress
+from ticktree.run.reading.image import ProcessKey
+from ticktree.run.reading.places import NodeLocation, NodeLocations
 from ticktree.run.reading.wakes import Longest, Loose
 
 FORMAT = "ticktree-folded/1"
@@ -49,8 +49,8 @@ class Folded:
     """
 
     profile: Profile = field(default_factory=Profile)
-    files: Mapping[str, Writer] = field(default_factory=dict)
-    places: Mapping[Writer, Mapping[int, Spot]] = field(default_factory=dict)
+    files: Mapping[str, ProcessKey] = field(default_factory=dict)
+    places: Mapping[ProcessKey, Mapping[int, NodeLocation]] = field(default_factory=dict)
     loose: tuple[Loose, ...] = ()
     longest: Longest = field(default_factory=Longest)
     version: Version | None = None
@@ -64,7 +64,7 @@ class Folded:
             longest=self.longest.or_longer(longest),
         )
 
-    def with_files(self, files: Mapping[str, Writer], places: Places) -> Folded:
+    def with_files(self, files: Mapping[str, ProcessKey], places: NodeLocations) -> Folded:
         """This, naming some files more."""
         more = {writer: places[writer] for writer in files.values()}
         return replace(self, files={**self.files, **files}, places={**self.places, **more})
@@ -110,7 +110,7 @@ class Folded:
             paths = [str(path) for path in fields["paths"]]
             layouts = [
                 {
-                    int(ref): Spot(paths[at], int(tree))
+                    int(ref): NodeLocation(paths[at], int(tree))
                     for ref, at, tree in zip(laid[0::3], laid[1::3], laid[2::3], strict=True)
                 }
                 for laid in fields["layouts"]
@@ -120,7 +120,8 @@ class Folded:
             loose = tuple(Loose(str(path), str(by), _edge(flat)) for path, by, *flat in fields["loose"])
             main, shares = fields["longest"]
             longest = Longest(
-                str(main), {Place(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares}
+                str(main),
+                {NodeAddress(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares},
             )
             return cls(from_text(fields["profile"]), files, places, loose, longest, version)
 
@@ -155,11 +156,11 @@ def _flat(edge: Edge) -> list[str | int]:
 
 def _edge(flat: list[Any]) -> Edge:
     node, channel, *numbers = flat
-    by = Place(_process(numbers[:3]), int(numbers[3]))
+    by = NodeAddress(_process(numbers[:3]), int(numbers[3]))
     waits, waited_ns, handover_ns = map(int, numbers[4:])
     return Edge(int(node), str(channel), by, waits, waited_ns, handover_ns)
 
 
-def _process(numbers: list[Any]) -> Writer:
+def _process(numbers: list[Any]) -> ProcessKey:
     pid, start, incarnation = numbers
-    return Writer(int(pid), int(start), int(incarnation))
+    return ProcessKey(int(pid), int(start), int(incarnation))

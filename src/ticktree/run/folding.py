@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ticktree.run.gathering import Gathered
     from ticktree.run.reading.image import Image
     from ticktree.run.reading.joining import Joining
-    from ticktree.run.reading.places import Places
+    from ticktree.run.reading.places import NodeLocations
 
 # Fewer are left to lie: reading them takes less than folding does.
 MANY_FILES = 64
@@ -97,12 +97,12 @@ def _fold(run: RunDirectory) -> int:
     return len(ready)
 
 
-def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], Places]:
+def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
     """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
     from ticktree.run.reading.image import DamagedError
-    from ticktree.run.reading.places import Places, parents_first
+    from ticktree.run.reading.places import NodeLocations, parents_first
 
-    places = Places(found.folded.places)
+    places = NodeLocations(found.folded.places)
     paths = {id(image): path for path, image in found.images.items()}
     ready = {}
     for image in parents_first(found.images.values()):
@@ -113,7 +113,7 @@ def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[
     return {path: image for path, image in ready.items() if path in ended}, places
 
 
-def _joined(run: RunDirectory, images: Iterable[Image], places: Places) -> tuple[Profile, Joining]:
+def _joined(run: RunDirectory, images: Iterable[Image], places: NodeLocations) -> tuple[Profile, Joining]:
     """The profile of some files, and what is left over of them or wrong with them."""
     from ticktree.run.reading.joining import Joining
 
@@ -123,7 +123,7 @@ def _joined(run: RunDirectory, images: Iterable[Image], places: Places) -> tuple
     return joining.profile(is_whole=False), joining
 
 
-def _has_its_place(run: RunDirectory, image: Image, places: Places) -> bool:
+def _has_its_place(run: RunDirectory, image: Image, places: NodeLocations) -> bool:
     """Whether it is settled where a process hangs: under a node that is known, or under none.
 
     A parent that is alive may yet leave its own file, if it records in private memory; one whose file is there and

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Lane, Spot, Timeline, in_order, together
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, in_order, together
 from ticktree.run.columns import columns_of, read_columns
 from ticktree.run.gathering import gather
 from ticktree.run.reading import layout
@@ -23,7 +23,7 @@ from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.events import Events, events_in, events_of_file
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.layout import NodeFlag
-from ticktree.run.reading.places import Places, parents_first
+from ticktree.run.reading.places import NodeLocations, parents_first
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -79,7 +79,7 @@ def keep_timeline(run: RunDirectory, only: set[Path] | None = None) -> dict[str,
 
 def timeline_of_image(data: bytes) -> Timeline | None:
     """The timeline in the bytes of one memory file; None where it has none."""
-    image, events, places = Image(data), events_in(data), Places()
+    image, events, places = Image(data), events_in(data), NodeLocations()
     places.add(image)
     return None if events is None else _timeline(image, events, places)
 
@@ -101,7 +101,7 @@ def _in_memory(run: RunDirectory, names: set[str] | None = None) -> dict[str, Ti
         return {}
     # Read after its events: the nodes and lanes that they name are in the image.
     gathered = gather(run)
-    places = Places(gathered.folded.places)
+    places = NodeLocations(gathered.folded.places)
     paths = {id(image): path for path, image in gathered.images.items()}
     found_parts = {}
     for image in parents_first(gathered.images.values()):
@@ -113,7 +113,7 @@ def _in_memory(run: RunDirectory, names: set[str] | None = None) -> dict[str, Ti
     return found_parts
 
 
-def _timeline(image: Image, events: Events, places: Places) -> Timeline:
+def _timeline(image: Image, events: Events, places: NodeLocations) -> Timeline:
     clock = Clock(image.header)
     lanes, at_lane = _lanes(image)
     spots, at_spot = _spots(image, places)
@@ -164,14 +164,14 @@ def _lanes(image: Image) -> tuple[tuple[Lane, ...], dict[int, int]]:
     return tuple(lanes), at
 
 
-def _spots(image: Image, places: Places) -> tuple[tuple[Spot, ...], dict[int, int]]:
-    spots: list[Spot] = []
+def _spots(image: Image, places: NodeLocations) -> tuple[tuple[CalledNode, ...], dict[int, int]]:
+    spots: list[CalledNode] = []
     at: dict[int, int] = {}
     for ref, node in image.nodes():
         at[ref] = len(spots)
         flags = node.flags
         kinds = (bool(flags & flag) for flag in (NodeFlag.WAIT, NodeFlag.LOOP, NodeFlag.NS))
-        spots.append(Spot(places.path(image.writer, ref), *kinds))
+        spots.append(CalledNode(places.path(image.writer, ref), *kinds))
     return tuple(spots), at
 
 

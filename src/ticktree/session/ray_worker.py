@@ -25,10 +25,10 @@ def begin(word: Mapping[str, Any]) -> bool:
     if OFF_FOR_GOOD:
         return False
     try:
-        from ticktree.instrument.ray.executing import Work
+        from ticktree.instrument.ray.executing import WorkerCalls
 
         worker = _Worker(word)
-        Work(current.recorder, worker.is_ready).wrap()
+        WorkerCalls(current.recorder, worker.is_ready).wrap()
     except Exception:
         return False
     return True

@@ -16,7 +16,7 @@ from ticktree.outputs.html.events import told
 from ticktree.outputs.shapes.tracks import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Timeline
 
 
 def read(facts: dict, data: bytes) -> list[np.ndarray]:
@@ -38,7 +38,7 @@ def read(facts: dict, data: bytes) -> list[np.ndarray]:
 def of(*calls: tuple[int, int]) -> Timeline:
     start, duration = (np.array(column, np.int64) for column in zip(*calls))
     nothing = np.zeros(len(calls), np.int64)
-    return Timeline((lane(0, "train"),), (Spot("a"),), start, duration, nothing, nothing)
+    return Timeline((lane(0, "train"),), (CalledNode("a"),), start, duration, nothing, nothing)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
 
 def test_what_was_measured_elsewhere_has_few_tracks_too():
     timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, _ = told(replace(timeline, spots=(Spot("a", recorded=True),)))
+    facts, _ = told(replace(timeline, spots=(CalledNode("a", recorded=True),)))
     assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
         "measured elsewhere",
         *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
@@ -97,7 +97,7 @@ def test_what_was_measured_elsewhere_has_few_tracks_too():
 
 def test_names_are_as_they_may_be_shown():
     name = "\u202e</script>"
-    timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(Spot(paths.join([name])),))
+    timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),))
     facts, _ = told(timeline)
     assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
     assert visible(name) in facts["tracks"][0]["title"]

@@ -93,11 +93,11 @@ class Given:
 
 
 def test_a_call_that_two_threads_look_at_is_booked_once():
-    lane, books, pool = pending.Lane(), Books(), Given()
+    lane, books, pool = pending.DeviceLane(), Books(), Given()
     place = SimpleNamespace(recorder=books)
     for name in ("first", "second"):
         events = (Reached(), Reached(lambda: lane.resolve(2)))
-        lane.add(pending.Call(place, name, events, pool))
+        lane.add(pending.DeviceCall(place, name, events, pool))
     lane.resolve(2)
     assert sorted(books.booked) == [(("first",), 1000, "device"), (("second",), 1000, "device")]
     assert len({id(pair) for pair in pool.pairs}) == 2
@@ -109,8 +109,8 @@ def test_a_call_whose_device_cannot_say_how_long_it_took_is_a_loss():
         def elapsed_time(self, _end):
             raise RuntimeError("the device is in a bad state")
 
-    lane, books = pending.Lane(), Books()
-    lane.add(pending.Call(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
+    lane, books = pending.DeviceLane(), Books()
+    lane.add(pending.DeviceCall(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
     with pytest.raises(RuntimeError):
         lane.resolve(1)
     lane.give_up()

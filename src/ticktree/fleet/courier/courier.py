@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ticktree.fleet.courier.ranks import Rank, ranks_of
-from ticktree.fleet.courier.shelf import Label, Place, fetch, labels
+from ticktree.fleet.courier.shelf import Label, StoreSlot, fetch, labels
 from ticktree.fleet.courier.store import connected
 from ticktree.fleet.courier.ticks import most_ticks
 from ticktree.profile import Profile
@@ -91,11 +91,11 @@ class _Carrying:
         self._ranks = ranks
         self._every = every
         self._carried = 0
-        self._place: Place | None = None
+        self._place: StoreSlot | None = None
 
     def go(self, store: Any) -> None:
         if self._place is None:
-            self._place = Place(store, Label(self._run.id, platform.node(), self._ranks))
+            self._place = StoreSlot(store, Label(self._run.id, platform.node(), self._ranks))
         # First, so that the profile has as many at least.
         ticks = most_ticks(self._run)
         if 0 <= ticks - self._carried < self._every:  # fewer than before: recording began anew

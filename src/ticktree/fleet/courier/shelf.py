@@ -68,7 +68,7 @@ class Label:
         return self.size > MOST_BYTES
 
 
-class Place:
+class StoreSlot:
     """A run's place, taken on a store and kept also where the connection to it is another.
 
     Args:

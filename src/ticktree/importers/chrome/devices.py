@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ticktree.importers.chrome.choosing import DEVICE_WORK
-from ticktree.importers.chrome.events import Column, Event, Lane, lane_of, nanoseconds, text_of
+from ticktree.importers.chrome.events import Column, Event, TraceLane, lane_of, nanoseconds, text_of
 from ticktree.importers.chrome.growing import Rows
 from ticktree.importers.chrome.nesting import Nested
-from ticktree.importers.chrome.places import Places
+from ticktree.importers.chrome.places import NumberedTree
 from ticktree.profile.clock import DEVICE
 
 
@@ -32,7 +32,7 @@ class Launches:
         events: Sequence[Event],
         calls: Nested,
         place: Column,
-        lanes: Sequence[Lane],
+        lanes: Sequence[TraceLane],
         main: Mapping[Any, int],
     ) -> None:
         self._calls = calls
@@ -70,7 +70,7 @@ class Launches:
 
 
 def device_rows(
-    work: Sequence[Event], launches: Launches, places: Places, began_ns: int, lanes: list[Lane]
+    work: Sequence[Event], launches: Launches, places: NumberedTree, began_ns: int, lanes: list[TraceLane]
 ) -> Rows:
     """Return what devices did, by their own clocks and beside everything else.
 

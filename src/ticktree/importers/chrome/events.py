@@ -23,7 +23,7 @@ NS_PER_US = 1000
 _LATEST_US = float(1 << 62) / NS_PER_US
 
 
-class Lane(NamedTuple):
+class TraceLane(NamedTuple):
     """Where calls were made: a thread, by its process's and its own number or name in the file."""
 
     pid: Hashable
@@ -31,7 +31,7 @@ class Lane(NamedTuple):
 
 
 @dataclass(eq=False)
-class Table:
+class CallTable:
     """Calls as columns, equally long.
 
     Attributes:
@@ -55,7 +55,7 @@ class Table:
 
 
 @dataclass(eq=False)
-class Calls(Table):
+class TraceCalls(CallTable):
     """Calls in no order.
 
     Attributes:
@@ -64,11 +64,11 @@ class Calls(Table):
     """
 
     names: list[str]
-    lanes: list[Lane]
+    lanes: list[TraceLane]
     losses: dict[str, int] = field(default_factory=dict)
 
 
-def calls_of(events: Sequence[Event]) -> Calls:
+def calls_of(events: Sequence[Event]) -> TraceCalls:
     """Return the calls that `events` tell of: complete ones, and begins with their ends."""
     phases = [event["ph"] for event in events]
     names, name = _indexed([event.get("name", "") for event in events], text_of)
@@ -89,7 +89,7 @@ def calls_of(events: Sequence[Event]) -> Calls:
     unended = ended < 0
     source = np.concatenate((whole, begun))
     end = np.concatenate((at[whole] + length[whole], np.where(unended, last_ns, at[ended])))
-    return Calls(
+    return TraceCalls(
         start_ns=at[source],
         end_ns=end,
         name=name[source],
@@ -102,7 +102,7 @@ def calls_of(events: Sequence[Event]) -> Calls:
     )
 
 
-def lane_of(event: Event) -> Lane:
+def lane_of(event: Event) -> TraceLane:
     """Return where an event belongs."""
     return _lane((event.get("pid"), event.get("tid")))
 
@@ -146,9 +146,9 @@ def text_of(value: Any) -> str:
     return f"({type(value).__name__})" if isinstance(value, (list, dict)) else str(value)
 
 
-def _lane(numbers: tuple[Any, Any]) -> Lane:
+def _lane(numbers: tuple[Any, Any]) -> TraceLane:
     pid, tid = (one if isinstance(one, (int, str)) else text_of(one) for one in numbers)
-    return Lane(pid, tid)
+    return TraceLane(pid, tid)
 
 
 def _matched(

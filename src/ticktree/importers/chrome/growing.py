@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ticktree.importers.chrome.events import Column, Flags
-from ticktree.importers.chrome.places import Places
+from ticktree.importers.chrome.places import NumberedTree
 from ticktree.profile import Histogram, Node, Open, Share, Stats, Windows
 from ticktree.profile.histogram import BUCKETS_PER_OCTAVE, THRESHOLDS
 from ticktree.profile.windows import BASE_WIDTH_NS
@@ -49,7 +49,7 @@ class Rows:
 
 
 def grown(
-    places: Places, rows: Rows, run_id: str, writers: Sequence[str], waits: Collection[int] = ()
+    places: NumberedTree, rows: Rows, run_id: str, writers: Sequence[str], waits: Collection[int] = ()
 ) -> Node:
     """Return the tree.
 
@@ -145,7 +145,7 @@ def _opened(rows: Rows) -> dict[int, Open]:
     return found
 
 
-def _shares(places: Places, rows: Rows, writers: Sequence[str]) -> list[dict[str, Share]]:
+def _shares(places: NumberedTree, rows: Rows, writers: Sequence[str]) -> list[dict[str, Share]]:
     """Return each writer's part of every place: like a place's total its own counts what ran beside it once."""
     parts: list[dict[int, list[int]]] = [{} for _ in range(len(places))]  # calls, total, own, concurrent
     for at, amounts in enumerate(((~rows.is_open).astype(np.int64), rows.self_ns, rows.concurrent_ns)):

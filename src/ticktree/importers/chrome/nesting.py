@@ -10,11 +10,11 @@ from operator import neg
 
 import numpy as np
 
-from ticktree.importers.chrome.events import NS_PER_US, Calls, Column, Flags, Table
+from ticktree.importers.chrome.events import NS_PER_US, CallTable, Column, Flags, TraceCalls
 
 
 @dataclass(eq=False)
-class Nested(Table):
+class Nested(CallTable):
     """Calls lane by lane, outer ones before what they hold; cut where by rounding they ended after what they are in.
 
     Attributes:
@@ -150,7 +150,7 @@ class _Further:
             latest[node] = max(latest[2 * node], latest[2 * node + 1])
 
 
-def nested(calls: Calls) -> Nested:
+def nested(calls: TraceCalls) -> Nested:
     """Return the calls with what each was made in."""
     # Of calls that began together the longest is around the others; of those alike, the first in the file.
     order = np.lexsort((calls.source, -calls.end_ns, calls.start_ns, calls.lane))
@@ -199,7 +199,7 @@ def nested(calls: Calls) -> Nested:
     )
 
 
-def _slack_ns(calls: Calls) -> int:
+def _slack_ns(calls: TraceCalls) -> int:
     """Return by how much calls that nest may seem not to, for their times were rounded one by one."""
     if not len(calls):
         return 0

@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"(.*\S)\s*#\d+", re.DOTALL)
 NOWHERE = -1
 
 
-class Places:
+class NumberedTree:
     """The nodes of a tree, numbered from the root, 0, such that each comes after the one it is below.
 
     Attributes:
@@ -67,7 +67,12 @@ class Places:
 
 
 def placed(
-    calls: Nested, names: Sequence[str], told: Mapping[int, Sequence[str]], places: Places, *, is_own: bool
+    calls: Nested,
+    names: Sequence[str],
+    told: Mapping[int, Sequence[str]],
+    places: NumberedTree,
+    *,
+    is_own: bool,
 ) -> Column:
     """Return the place of each call; nowhere for those that are too deep.
 

@@ -10,18 +10,18 @@ import numpy as np
 from ticktree.importers.chrome.choosing import Chosen, chosen
 from ticktree.importers.chrome.counters import gauges_of
 from ticktree.importers.chrome.devices import Launches, device_rows
-from ticktree.importers.chrome.events import Column, Flags, Lane, calls_of, nanoseconds
+from ticktree.importers.chrome.events import Column, Flags, TraceLane, calls_of, nanoseconds
 from ticktree.importers.chrome.growing import Rows, grown
 from ticktree.importers.chrome.nesting import Nested, nested
 from ticktree.importers.chrome.origin import Origin
-from ticktree.importers.chrome.places import NOWHERE, Places, placed
+from ticktree.importers.chrome.places import NOWHERE, NumberedTree, placed
 from ticktree.importers.chrome.ticks import Groups, loop_of, loop_places, ticks_around
 from ticktree.importers.chrome.writers import lanes_of, writers_of
 from ticktree.profile import Loop, Profile, ProfileError
 from ticktree.profile.merging import sums
 from ticktree.profile.metadata import Value
 from ticktree.profile.pausing import collector_paused
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Spot, Timeline, in_order
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Timeline, in_order
 
 _LONGEST_NS = 1 << 60  # all calls together: thirty-six years, and sums of it stay within 64 bits
 _LOOK_AT = 100  # events, to tell a trace from another list
@@ -74,7 +74,7 @@ class _Trace:
         calls = calls_of(events.calls)
         inside = nested(calls)
         overlaps = int(np.count_nonzero(inside.is_beside))
-        self._places, self._lanes, told = Places(), calls.lanes, _told(origin, events)
+        self._places, self._lanes, told = NumberedTree(), calls.lanes, _told(origin, events)
         place = placed(inside, calls.names, told, self._places, is_own=origin.is_own)
         inside.stand_apart(_elsewhere(inside, place, told, self._places))
         is_somewhere = place != NOWHERE
@@ -125,7 +125,7 @@ class _Trace:
         """Return its calls one by one, but for those that had not ended."""
         rows = self._rows[~self._rows.is_open]
         spots = tuple(
-            Spot(path, wait=path in self._origin.waits, tick=place in self._ticks)
+            CalledNode(path, wait=path in self._origin.waits, tick=place in self._ticks)
             for place, path in enumerate(self._paths)
         )
         order = in_order(rows.start_ns, rows.place, spots)
@@ -142,7 +142,7 @@ class _Trace:
         )
 
 
-def _elsewhere(calls: Nested, place: Column, told: Collection[int], places: Places) -> Flags:
+def _elsewhere(calls: Nested, place: Column, told: Collection[int], places: NumberedTree) -> Flags:
     """Return which calls the file says were made in another than the one they lie in."""
     is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
     over = np.array(places.above, np.int64)[place]
@@ -157,7 +157,7 @@ def _told(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
         raise ProfileError(f"a Chrome trace of ticktree's with a damaged event: {error}") from None
 
 
-def _chief_lanes(calls: Nested, lanes: Sequence[Lane]) -> dict[Any, int]:
+def _chief_lanes(calls: Nested, lanes: Sequence[TraceLane]) -> dict[Any, int]:
     """Return for each process the lane with the most time in calls, the one with the most of all first."""
     top = (calls.above < 0) & ~calls.is_beside
     total = np.zeros(len(lanes), np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ticktree.importers.chrome.events import Column
 from ticktree.importers.chrome.growing import Rows, buckets_of
-from ticktree.importers.chrome.places import NOWHERE, Places
+from ticktree.importers.chrome.places import NOWHERE, NumberedTree
 from ticktree.profile import FirstTicks, Histogram, Jitter, Loop, Node, WorstTick
 from ticktree.profile.ticks import WORST_TICKS_KEPT, worst_of
 
@@ -19,7 +19,7 @@ _ROUNDS = 3  # what comes less often is no loop
 _FIRST_TICKS = 64
 
 
-def loop_places(places: Places, rows: Rows, said: Sequence[int]) -> list[int]:
+def loop_places(places: NumberedTree, rows: Rows, said: Sequence[int]) -> list[int]:
     """Return the places whose calls are ticks.
 
     Those that the file says are; else torch.profiler's steps; else, of each lane, the one name at its top that comes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ticktree.importers.chrome.events import Event, Lane, lane_of
+from ticktree.importers.chrome.events import Event, TraceLane, lane_of
 from ticktree.importers.chrome.growing import Rows
 from ticktree.profile import Writer, timeline
 
@@ -16,7 +16,7 @@ _FIRST_NUMBER = 1 << 24  # above all that processes and threads have
 
 
 def writers_of(
-    lanes: Sequence[Lane], labels: Sequence[Event], rows: Rows, chief: Collection[int], run_id: str
+    lanes: Sequence[TraceLane], labels: Sequence[Event], rows: Rows, chief: Collection[int], run_id: str
 ) -> list[Writer]:
     """Return the writer of each lane.
 
@@ -51,7 +51,7 @@ def writers_of(
     ]
 
 
-def lanes_of(lanes: Sequence[Lane], writers: Sequence[Writer]) -> tuple[timeline.Lane, ...]:
+def lanes_of(lanes: Sequence[TraceLane], writers: Sequence[Writer]) -> tuple[timeline.Lane, ...]:
     """Return the lanes as timelines have them, each with its writer's names; words get numbers in place of theirs."""
     pids = {pid: at for at, pid in enumerate(dict.fromkeys(lane.pid for lane in lanes))}
     return tuple(

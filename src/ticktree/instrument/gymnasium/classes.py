@@ -19,7 +19,7 @@ METHODS = ("reset", "step", "render", "close")
 Make: TypeAlias = Callable[[Any, str], Any]
 
 
-class Family:
+class EnvClasses:
     """A class and its subclasses, some of whose methods are wrapped where they are defined.
 
     Several may wrap them. Whoever comes or goes, all is put back and wrapped again: so each finds its place, and
@@ -91,12 +91,12 @@ def _original_of(method: Any) -> Any:
     return original if identity == id(method) else None
 
 
-_families: dict[Any, Family] = {}
+_families: dict[Any, EnvClasses] = {}
 
 
 def wrap_methods(base: Any, rank: int, make: Make) -> None:
     """Wraps the methods of a class and its subclasses; see `Family.add`."""
-    _families.setdefault(base, Family(base)).add(rank, make)
+    _families.setdefault(base, EnvClasses(base)).add(rank, make)
 
 
 def unwrap_methods(rank: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.gymnasium.classes import METHODS, unwrap_methods, wrap_methods
-from ticktree.instrument.methods import StandIn
+from ticktree.instrument.methods import MethodWrapper
 from ticktree.instrument.patches import Patches
 from ticktree.recorder import drop_own_frames
 from ticktree.recorder.site import NO_SITE
@@ -48,7 +48,7 @@ class _Running(threading.local):
     env: Any = None
 
 
-class _Share(StandIn):
+class _Share(MethodWrapper):
     """A method in a section called after the class of its env; what a class inherits and calls is part of it."""
 
     def __init__(

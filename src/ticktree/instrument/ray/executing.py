@@ -25,7 +25,7 @@ _MOST_TITLES = 64
 _MOST_WORDS = 4096
 
 
-class Work:
+class WorkerCalls:
     """What one worker is called to do.
 
     Args:
@@ -130,7 +130,7 @@ class _Call:
 
     __slots__ = ("_above", "_names", "_work")
 
-    def __init__(self, work: Work, above: tuple[str, ...], names: tuple[str, ...]) -> None:
+    def __init__(self, work: WorkerCalls, above: tuple[str, ...], names: tuple[str, ...]) -> None:
         self._work = work
         self._above = above
         self._names = names

@@ -20,7 +20,7 @@ from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.clock import HOST
 from ticktree.profile.metadata import Value
-from ticktree.profile.timeline import Column, Lane, Spot, Timeline
+from ticktree.profile.timeline import CalledNode, Column, Lane, Timeline
 
 # Of one request: less than a collector takes at once by default, however long the names.
 SPANS_AT_ONCE = 10_000
@@ -94,11 +94,11 @@ def _identity(timeline: Timeline) -> str:
     return blake2b(json.dumps(seen).encode(), digest_size=8).hexdigest()
 
 
-def _head(spot: Spot) -> str:
+def _head(spot: CalledNode) -> str:
     return f'"name":{json.dumps(encodable(spot.name))},"kind":{_INTERNAL}'
 
 
-def _about(spot: Spot) -> Iterator[tuple[str, Value]]:
+def _about(spot: CalledNode) -> Iterator[tuple[str, Value]]:
     yield "path", spot.path
     if spot.clock != HOST:
         yield "clock", spot.clock

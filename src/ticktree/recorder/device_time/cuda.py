@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ticktree.recorder._native import Place
 from ticktree.recorder.device_time.attendant import Attendant
-from ticktree.recorder.device_time.pending import AT_ONCE, Call, capturing, lane_of
-from ticktree.recorder.device_time.pool import Event, Pool
+from ticktree.recorder.device_time.pending import AT_ONCE, DeviceCall, capturing, lane_of
+from ticktree.recorder.device_time.pool import DeviceEvent, Pool
 from ticktree.recorder.wrapping import wrap
 
 # By the device's number; made when it is first used, and by forked children anew.
@@ -88,7 +88,7 @@ class CudaClock(Attendant):
             events[1].record(stream)
         name = f"cuda:{stream.device_index}"
         lane = lane_of(name, stream.cuda_stream)
-        lane.add(Call(place, name, events, pool))
+        lane.add(DeviceCall(place, name, events, pool))
         lane.resolve(AT_ONCE)
         pool.refill()
         return "measured"
@@ -121,8 +121,8 @@ def is_built(torch: Any) -> bool:
     return bool(torch.version.cuda or torch.version.hip)
 
 
-def _recorded(cuda: Any, stream: Any) -> Event:
-    event: Event = cuda.Event(enable_timing=True)
+def _recorded(cuda: Any, stream: Any) -> DeviceEvent:
+    event: DeviceEvent = cuda.Event(enable_timing=True)
     event.record(cuda.current_stream(stream.device_index))  # type: ignore[attr-defined]
     return event
 

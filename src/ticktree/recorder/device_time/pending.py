@@ -13,18 +13,18 @@ from collections import deque
 from typing import NamedTuple
 
 from ticktree.recorder._native import Place
-from ticktree.recorder.device_time.pool import Event, Pool
+from ticktree.recorder.device_time.pool import DeviceEvent, Pool
 
 # At the end of each call: more than are added, so that what has piled up goes.
 AT_ONCE = 2
 
 
-class Call(NamedTuple):
+class DeviceCall(NamedTuple):
     """A call that has ended on the host."""
 
     place: Place
     name: str
-    events: tuple[Event, Event]
+    events: tuple[DeviceEvent, DeviceEvent]
     pool: Pool
 
     def ns(self) -> int | None:
@@ -36,13 +36,13 @@ class Call(NamedTuple):
         return max(0, round(start.elapsed_time(end) * 1e6))
 
 
-class Lane:
+class DeviceLane:
     """The calls of one thread on one stream, oldest first."""
 
     def __init__(self) -> None:
-        self._calls: deque[Call] = deque()
+        self._calls: deque[DeviceCall] = deque()
 
-    def add(self, call: Call) -> None:
+    def add(self, call: DeviceCall) -> None:
         """Take a call in."""
         self._calls.append(call)
 
@@ -83,17 +83,17 @@ class Capturing:
 
 
 capturing = Capturing()
-_lanes: dict[tuple[int, str, int], Lane] = {}
+_lanes: dict[tuple[int, str, int], DeviceLane] = {}
 _graveyard: list[object] = []
 
 
-def lane_of(name: str, stream: int) -> Lane:
+def lane_of(name: str, stream: int) -> DeviceLane:
     """Return the calling thread's lane for a stream of a device."""
     key = (threading.get_ident(), name, stream)
     lane = _lanes.get(key)
     if lane is None:
         poll()  # here, because it is rare, and what threads left that have ended is to go
-        lane = _lanes.setdefault(key, Lane())
+        lane = _lanes.setdefault(key, DeviceLane())
     return lane
 
 

@@ -14,13 +14,13 @@ MOST = 8192
 LOW = 8
 
 
-class Event(Protocol):
+class DeviceEvent(Protocol):
     """A mark in a device's queue of work."""
 
     def query(self) -> bool:
         """Tell whether the device has come to it."""
 
-    def elapsed_time(self, end: Event, /) -> float:
+    def elapsed_time(self, end: DeviceEvent, /) -> float:
         """Return the milliseconds from here to `end`; both are known to have been reached."""
 
 
@@ -31,20 +31,20 @@ class Pool:
         make: makes one that has been recorded.
     """
 
-    def __init__(self, make: Callable[[], Event]) -> None:
+    def __init__(self, make: Callable[[], DeviceEvent]) -> None:
         self._make = make
-        self._free: list[Event] = []
+        self._free: list[DeviceEvent] = []
         self.made = 0
         self._grow(FIRST)
 
-    def take(self) -> tuple[Event, Event] | None:
+    def take(self) -> tuple[DeviceEvent, DeviceEvent] | None:
         """Return two events; None where there are none left."""
         free = self._free
         if len(free) < 2:
             return None
         return free.pop(), free.pop()
 
-    def give(self, pair: tuple[Event, Event]) -> None:
+    def give(self, pair: tuple[DeviceEvent, DeviceEvent]) -> None:
         """Take two events back."""
         self._free.extend(pair)
 

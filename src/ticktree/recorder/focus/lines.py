@@ -13,7 +13,7 @@ from typing import NamedTuple
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-class Place(NamedTuple):
+class SourceRange(NamedTuple):
     """A stretch of source. Columns are bytes of UTF-8, -1 where they are not known."""
 
     line: int
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     end_column: int
 
 
-def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
+def places_of(code: CodeType, lines: Sequence[str]) -> list[SourceRange | None]:
     """One for each instruction, two bytes each."""
     places = [_place(*position) for position in code.co_positions()]
     heads = {place: _head(place, lines) for place in {*places} if place is not None}
@@ -33,15 +33,15 @@ def places_of(code: CodeType, lines: Sequence[str]) -> list[Place | None]:
 
 def _place(
     line: int | None, end_line: int | None, column: int | None, end_column: int | None
-) -> Place | None:
+) -> SourceRange | None:
     if line is None:
         return None
     if column is None or end_column is None:
-        return Place(line, line, 0, -1)
-    return Place(line, end_line or line, column, end_column)
+        return SourceRange(line, line, 0, -1)
+    return SourceRange(line, end_line or line, column, end_column)
 
 
-def _head(place: Place, lines: Sequence[str]) -> Place:
+def _head(place: SourceRange, lines: Sequence[str]) -> SourceRange:
     """Of a whole `for` or `with` statement, what its instructions are about.
 
     That is the expression that is iterated over, or all before the colon.
@@ -53,7 +53,7 @@ def _head(place: Place, lines: Sequence[str]) -> Place:
     try:
         statement = ast.parse(b"".join([raw[0][skipped:], *raw[1:]])).body[0]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Place(place.line, place.line, place.column, len(raw[0].rstrip().rstrip(b":")))
+        return SourceRange(place.line, place.line, place.column, len(raw[0].rstrip().rstrip(b":")))
     if isinstance(statement, ast.For):
         return _moved(statement.iter, statement.iter, place.line, skipped)
     if isinstance(statement, ast.With):
@@ -67,14 +67,14 @@ _LOOPS = ("FOR_ITER", "GET_ANEXT")
 
 
 def _with_iterables(
-    heads: list[Place | None], places: list[Place | None], code: CodeType, lines: Sequence[str]
-) -> list[Place | None]:
+    heads: list[SourceRange | None], places: list[SourceRange | None], code: CodeType, lines: Sequence[str]
+) -> list[SourceRange | None]:
     """With the instructions that iterate in a comprehension at what they iterate over, as Python 3.13 has them.
 
     Before, they are at the whole comprehension, its loops one after the other.
     """
-    begun: defaultdict[Place, int] = defaultdict(int)
-    iterables: dict[Place, list[Place]] = {}
+    begun: defaultdict[SourceRange, int] = defaultdict(int)
+    iterables: dict[SourceRange, list[SourceRange]] = {}
     for instruction in dis.get_instructions(code, show_caches=True):
         at = instruction.offset // 2
         place = places[at]
@@ -92,7 +92,7 @@ def _with_iterables(
     return heads
 
 
-def _iterables(place: Place, lines: Sequence[str]) -> list[Place]:
+def _iterables(place: SourceRange, lines: Sequence[str]) -> list[SourceRange]:
     """What a comprehension or generator expression iterates over; nothing where it is none."""
     raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
     if not raw or raw[0][place.column : place.column + 1] not in (b"[", b"{", b"("):
@@ -108,10 +108,10 @@ def _iterables(place: Place, lines: Sequence[str]) -> list[Place]:
     return [_moved(loop.iter, loop.iter, place.line, place.column) for loop in whole.value.generators]
 
 
-def _moved(first: ast.expr | ast.stmt, last: ast.expr, line: int, column: int) -> Place:
+def _moved(first: ast.expr | ast.stmt, last: ast.expr, line: int, column: int) -> SourceRange:
     """From the beginning of one node to the end of another, in a file where their source begins at a place."""
     end, end_column = last.end_lineno or last.lineno, last.end_col_offset or 0
-    return Place(
+    return SourceRange(
         line + first.lineno - 1,
         line + end - 1,
         first.col_offset + (column if first.lineno == 1 else 0),

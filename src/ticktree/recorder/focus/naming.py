@@ -15,7 +15,7 @@ from collections import defaultdict
 from types import CodeType
 from typing import Any
 
-from ticktree.recorder.focus.lines import Place, places_of
+from ticktree.recorder.focus.lines import SourceRange, places_of
 from ticktree.recorder.focus.parts import parts_of
 from ticktree.recorder.site import Site
 
@@ -42,7 +42,7 @@ class Function:
                 if place is not None:
                     self._sites[self.text(place)].add((place.line, place.column))
 
-    def text(self, place: Place) -> str:
+    def text(self, place: SourceRange) -> str:
         """What stands there; "" where nobody knows."""
         lines = self.lines[place.line - 1 : place.end_line]
         if not lines or place.end_column < 0:
@@ -52,7 +52,7 @@ class Function:
         raw[0] = raw[0][place.column :]
         return fitted(" ".join(b" ".join(raw).decode(errors="replace").split()), _EXPRESSION)
 
-    def mark(self, place: Place) -> str:
+    def mark(self, place: SourceRange) -> str:
         """What tells a place from others of the same text: nothing, its line, or its line and column."""
         lines = [line for line, _ in self._sites[self.text(place)]]
         if len(lines) < 2:

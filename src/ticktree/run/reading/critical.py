@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 from ticktree.run.reading import layout
 from ticktree.run.reading.clock import Clock
-from ticktree.run.reading.edges import Place, place
-from ticktree.run.reading.image import Image, Writer
+from ticktree.run.reading.edges import NodeAddress, place
+from ticktree.run.reading.image import Image, ProcessKey
 from ticktree.run.reading.layout import NodeFlag
 
 # What is left of places that were too small, or too many, to be kept apart.
-ELSEWHERE = Place(Writer(0, 0, 1), 0)
+ELSEWHERE = NodeAddress(ProcessKey(0, 0, 1), 0)
 
 
-def critical_path(image: Image) -> Mapping[Place, int]:
+def critical_path(image: Image) -> Mapping[NodeAddress, int]:
     """How the time since the run began was spent along the path to the last moment of a process's main thread.
 
     Returns:
@@ -34,17 +34,17 @@ def critical_path(image: Image) -> Mapping[Place, int]:
     writing = dict(trees).get(path.tree)
     if writing is None or path.count > layout.SHARES:
         raise image.damaged("a critical path leads out of it")
-    shares: dict[Place, int] = defaultdict(int)
+    shares: dict[NodeAddress, int] = defaultdict(int)
     for share in path.shares[: path.count]:
         shares[place(share, share.node) if share.node else ELSEWHERE] += share.ns
-    root = Place(image.writer, writing.root)
+    root = NodeAddress(image.writer, writing.root)
     _level(shares, root, path.mark_ns)
     for at, ns in _since(image, path, root).items():
         shares[at] += ns
     return {at: ns for at, ns in shares.items() if ns}
 
 
-def _since(image: Image, path: layout.Path, root: Place) -> dict[Place, int]:
+def _since(image: Image, path: layout.Path, root: NodeAddress) -> dict[NodeAddress, int]:
     """What has passed since the path was last brought up to date: a node's own growth, and the root's rest."""
     frames = [frame for _, frame in image.frames() if frame.serial and frame.node]
     clock, last = Clock(image.header), image.header.last
@@ -54,7 +54,7 @@ def _since(image: Image, path: layout.Path, root: Place) -> dict[Place, int]:
     growths = {ref: ticks for ref, ticks in _growths(image, path.tree, frames, now).items() if ticks > 0}
     ticks = max(now - path.mark_ticks, sum(growths.values()))
     shares = defaultdict(
-        int, {Place(image.writer, ref): growth * passed_ns // ticks for ref, growth in growths.items()}
+        int, {NodeAddress(image.writer, ref): growth * passed_ns // ticks for ref, growth in growths.items()}
     )
     _level(shares, root, passed_ns)
     return shares
@@ -75,7 +75,7 @@ def _growths(image: Image, tree: int, frames: list[layout.Frame], now: int) -> d
     return growths
 
 
-def _level(shares: dict[Place, int], root: Place, total_ns: int) -> None:
+def _level(shares: dict[NodeAddress, int], root: NodeAddress, total_ns: int) -> None:
     """Makes shares add up to a total: what they lack is the root's.
 
     They do, unless the process was stopped, or copied, in the middle of bringing them up to date.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ticktree.run.reading import layout
-from ticktree.run.reading.image import Image, Writer
+from ticktree.run.reading.image import Image, ProcessKey
 
 
-class Place(NamedTuple):
+class NodeAddress(NamedTuple):
     """A node of any process of the run.
 
     Attributes:
@@ -16,7 +16,7 @@ class Place(NamedTuple):
         node: Its reference there.
     """
 
-    process: Writer
+    process: ProcessKey
     node: int
 
 
@@ -34,7 +34,7 @@ class Edge(NamedTuple):
 
     node: int
     channel: str
-    by: Place
+    by: NodeAddress
     waits: int
     waited_ns: int
     handover_ns: int
@@ -62,6 +62,6 @@ def _edge(image: Image, record: layout.Edge) -> Edge:
     )
 
 
-def place(record: layout.Edge | layout.Share, node: int) -> Place:
+def place(record: layout.Edge | layout.Share, node: int) -> NodeAddress:
     """The node that a record names together with its process."""
-    return Place(Writer(record.pid, record.start, record.incarnation or 1), node)
+    return NodeAddress(ProcessKey(record.pid, record.start, record.incarnation or 1), node)

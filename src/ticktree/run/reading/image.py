@@ -49,7 +49,7 @@ class UnbegunError(DamagedError):
     """A memory file in which nothing has been written yet."""
 
 
-class Writer(NamedTuple):
+class ProcessKey(NamedTuple):
     """One program that one process runs: what a memory file is written by.
 
     Attributes:
@@ -126,16 +126,16 @@ class Image:
             return cls(copy.data, str(path), copy.unsettled)
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> ProcessKey:
         """Who writes it."""
         header = self.header
-        return Writer(header.pid, header.process_start, header.incarnation or 1)
+        return ProcessKey(header.pid, header.process_start, header.incarnation or 1)
 
     @property
-    def parent(self) -> Writer:
+    def parent(self) -> ProcessKey:
         """Who started its process; its pid is 0 where nobody did, or nobody knows."""
         header = self.header
-        return Writer(header.parent_pid, header.parent_start, header.parent_incarnation or 1)
+        return ProcessKey(header.parent_pid, header.parent_start, header.parent_incarnation or 1)
 
     def go_on_to(self, monotonic_ns: int) -> None:
         """Takes the image to be of this moment of CLOCK_MONOTONIC: its process lives, and just did not say so."""

@@ -12,8 +12,8 @@ from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.reading.branches import Branch
-from ticktree.run.reading.image import DamagedError, Image, Writer
-from ticktree.run.reading.places import Places
+from ticktree.run.reading.image import DamagedError, Image, ProcessKey
+from ticktree.run.reading.places import NodeLocations
 from ticktree.run.reading.records import ImageReader
 from ticktree.run.reading.wakes import Longest, Loose, WakesTally
 
@@ -32,14 +32,14 @@ class Joining:
         errors: What is wrong with those that were left out.
     """
 
-    def __init__(self, run_id: str, known: Places | None = None) -> None:
+    def __init__(self, run_id: str, known: NodeLocations | None = None) -> None:
         self.files = 0
         self.errors: list[DamagedError] = []
         self._run_id = run_id
-        self._known = known or Places()
+        self._known = known or NodeLocations()
         self._root = Branch("root", "")
-        self._places: dict[Writer, dict[int, Branch]] = {}
-        self._waiting: dict[Writer, list[Image]] = {}
+        self._places: dict[ProcessKey, dict[int, Branch]] = {}
+        self._waiting: dict[ProcessKey, list[Image]] = {}
         self._wakes = WakesTally(self._root, self._known)
         self._loops: dict[str, Loop] = {}
         self._long_enough: dict[str, int] = {}
@@ -91,7 +91,7 @@ class Joining:
             timeline_calls=self._timeline_calls,
         )
 
-    def _take_children_of(self, parent: Writer) -> None:
+    def _take_children_of(self, parent: ProcessKey) -> None:
         for image in self._waiting.pop(parent, ()):
             self._take(image)
 

@@ -24,7 +24,7 @@ _WIDEST_SHIFT = 48
 _OTHER_SITES = CallSite("", 0, "")
 
 
-class Calls(NamedTuple):
+class PhaseCalls(NamedTuple):
     """Completed calls of one phase, as `Stats` holds them; of its histogram, how many it holds."""
 
     completed: int
@@ -45,11 +45,11 @@ class Calls(NamedTuple):
 
 
 _NO_FOOTPRINT = Footprint()
-_NO_CALLS = Calls(0, 0, None, None, 0)
+_NO_CALLS = PhaseCalls(0, 0, None, None, 0)
 
 
 @dataclass(slots=True)
-class Part:
+class NodePart:
     """One node's record, as `Node` holds it.
 
     Attributes:
@@ -78,8 +78,8 @@ class Part:
     recorder_ns: int
     open: Open | None
     call_sites: dict[CallSite, int] | None
-    steady: Calls
-    warm: Calls
+    steady: PhaseCalls
+    warm: PhaseCalls
     window_counts: Pairs
     window_totals: Pairs
     windows_known: bool
@@ -190,7 +190,7 @@ class PartsReader:
         self.torn = 0
         self.index = {ref: place for place, ref in enumerate(table.refs)}
         self._footprints = footprints_of(image)
-        self.parts: list[Part] = []
+        self.parts: list[NodePart] = []
         calls_below = self._calls_below()
         for place, ref in enumerate(table.refs):
             self.parts.append(self._part(place, calls_below.get(ref, 0)))
@@ -216,7 +216,7 @@ class PartsReader:
                 calls[row.parent] = calls.get(row.parent, 0) + row.completed + row.warm_completed
         return calls
 
-    def _part(self, place: int, calls_below: int) -> Part:
+    def _part(self, place: int, calls_below: int) -> NodePart:
         row, ref = self._table.rows[place], self._table.refs[place]
         is_root = bool(row.flags & _ROOT)
         above = self._above(place, row, is_root=is_root)
@@ -229,7 +229,7 @@ class PartsReader:
         windows_known = sum([calls for _, calls in counts]) == count
         if torn and not windows_known:
             row, counts, totals = row._replace(window_shift=0), [], []
-        return Part(
+        return NodePart(
             row=row,
             above=above,
             tree=row.tree if is_root else self.parts[above].tree,
@@ -260,7 +260,7 @@ class PartsReader:
     def _ns(self, row: NodeRow, amount: int) -> int:
         return amount if row.flags & _NS or not amount else self._clock.ns(amount)
 
-    def _phases(self, place: int, row: NodeRow, *, torn: bool) -> tuple[Calls, Calls]:
+    def _phases(self, place: int, row: NodeRow, *, torn: bool) -> tuple[PhaseCalls, PhaseCalls]:
         filed = self._table.histograms.filed
         steady = (row.completed, row.sum, row.minimum, row.maximum, filed[2 * place])
         warm = (row.warm_completed, row.warm_sum, row.warm_minimum, row.warm_maximum, filed[2 * place + 1])
@@ -268,15 +268,19 @@ class PartsReader:
             return self._mended(row, *steady), self._mended(row, *warm)
         return self._calls(row, *steady), self._calls(row, *warm) if row.warm_completed else _NO_CALLS
 
-    def _calls(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
+    def _calls(
+        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int
+    ) -> PhaseCalls:
         if not count or minimum == _NEVER:
             return _NO_CALLS
         if row.flags & _NS:
-            return Calls(count, total, minimum, maximum, filed)
+            return PhaseCalls(count, total, minimum, maximum, filed)
         ns = self._clock.ns
-        return Calls(count, ns(total), ns(minimum), ns(maximum), filed)
+        return PhaseCalls(count, ns(total), ns(minimum), ns(maximum), filed)
 
-    def _mended(self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int) -> Calls:
+    def _mended(
+        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int
+    ) -> PhaseCalls:
         """A phase of a node caught in a write, put right by its histogram."""
         if filed != count and row.sequence & 1:
             self.torn += 1
@@ -340,5 +344,5 @@ class PartsReader:
             raw[part.above] += raw[place] - beside
             self.parts[part.above].total_ns += part.total_ns - part.concurrent_ns
 
-    def _each(self) -> zip[tuple[int, Part]]:
+    def _each(self) -> zip[tuple[int, NodePart]]:
         return zip(self._table.refs, self.parts, strict=True)

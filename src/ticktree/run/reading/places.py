@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ticktree.profile import path as paths
 from ticktree.profile.clock import key_of
-from ticktree.run.reading.image import Image, Writer
+from ticktree.run.reading.image import Image, ProcessKey
 from ticktree.run.reading.layout import NodeFlag, clock_of
 
 
-class Spot(NamedTuple):
+class NodeLocation(NamedTuple):
     """Where a node is.
 
     Attributes:
@@ -23,7 +23,7 @@ class Spot(NamedTuple):
     tree: int
 
 
-class Places:
+class NodeLocations:
     """The spots of nodes, by process and reference.
 
     A node's spot is settled when the node is made: it may be taken from a live process's file, and is still right
@@ -33,21 +33,21 @@ class Places:
         known: Those of processes whose files are there no more.
     """
 
-    def __init__(self, known: Mapping[Writer, Mapping[int, Spot]] | None = None) -> None:
+    def __init__(self, known: Mapping[ProcessKey, Mapping[int, NodeLocation]] | None = None) -> None:
         self._known = dict(known or {})
 
     def __contains__(self, process: object) -> bool:
         return process in self._known
 
-    def __getitem__(self, process: Writer) -> Mapping[int, Spot]:
+    def __getitem__(self, process: ProcessKey) -> Mapping[int, NodeLocation]:
         return self._known[process]
 
-    def path(self, process: Writer, node: int) -> str:
+    def path(self, process: ProcessKey, node: int) -> str:
         """A node's path; the root's where either is unknown."""
         spot = self._known.get(process, {}).get(node)
         return spot.path if spot else paths.ROOT
 
-    def spot(self, process: Writer, node: int) -> Spot | None:
+    def spot(self, process: ProcessKey, node: int) -> NodeLocation | None:
         """Where a node is, if it is known."""
         return self._known.get(process, {}).get(node) if node else None
 
@@ -57,17 +57,17 @@ class Places:
         Raises:
             DamagedError: The file says what cannot be.
         """
-        above = Spot(self.path(image.parent, image.header.parent_node), 0)
+        above = NodeLocation(self.path(image.parent, image.header.parent_node), 0)
         found = {0: above}  # the place of a child of which only the parent is known
         for ref, node in image.nodes():
             if node.parent not in found:
                 raise image.damaged("a node hangs under none")
             parent = found[node.parent]
             if node.flags & NodeFlag.ROOT:
-                found[ref] = Spot(parent.path, node.tree)
+                found[ref] = NodeLocation(parent.path, node.tree)
             else:
                 key = key_of(image.text(node.name), clock_of(node.flags))
-                found[ref] = Spot(paths.child(parent.path, key), parent.tree)
+                found[ref] = NodeLocation(paths.child(parent.path, key), parent.tree)
         self._known[image.writer] = found
 
 

@@ -17,7 +17,7 @@ from ticktree.run.reading.crowds import add_up_crowds
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
 from ticktree.run.reading.layout import HeaderFlag
-from ticktree.run.reading.places import Places
+from ticktree.run.reading.places import NodeLocations
 from ticktree.run.readings import kept
 from ticktree.run.without_room import LOSS, count_without_room
 
@@ -35,7 +35,7 @@ def read_run(run: RunDirectory) -> Profile:
     """
     found = gather(run, lambda path: _image_of(path, run))
     folded = found.folded
-    joining = Joining(run.id, Places(folded.places))
+    joining = Joining(run.id, NodeLocations(folded.places))
     joining.take(folded.loose, folded.longest)
     joining.errors.extend(found.errors.values())
     with collector_paused():

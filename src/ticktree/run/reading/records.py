@@ -17,12 +17,12 @@ from ticktree.run.reading.accounts import leave_virtually
 from ticktree.run.reading.branches import Branch
 from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.critical import critical_path
-from ticktree.run.reading.edges import Edge, Place, edges_of
+from ticktree.run.reading.edges import Edge, NodeAddress, edges_of
 from ticktree.run.reading.events import counts_in
 from ticktree.run.reading.gauges import gauges_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.loops import LoopsReader
-from ticktree.run.reading.parts import Part, PartsReader
+from ticktree.run.reading.parts import NodePart, PartsReader
 from ticktree.run.reading.writers import WritersReader, writer_id
 
 
@@ -74,7 +74,7 @@ class ImageReader:
         self.losses = _losses(image.header, self._nodes.torn, overwritten)
         # An edge may be younger than the copy of the chain of nodes.
         self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
-        self.critical: Mapping[Place, int] = {} if is_child else critical_path(image)
+        self.critical: Mapping[NodeAddress, int] = {} if is_child else critical_path(image)
         ids = {part.tree: writer_id(image, part.tree) for part in self._parts if part.is_root}
         self.writer_ids = {ref: ids[self._parts[at].tree] for ref, at in self._nodes.index.items()}
         self._check()
@@ -99,7 +99,7 @@ class ImageReader:
         self._share_out(places, is_child=is_child)
         return dict(zip(self._nodes.index, places, strict=True))
 
-    def _add(self, tally: NodeTally, part: Part, *, is_child: bool) -> None:
+    def _add(self, tally: NodeTally, part: NodePart, *, is_child: bool) -> None:
         tally.self_ns += part.self_ns
         tally.concurrent_ns += part.total_ns if is_child and self._is_on_top(part) else part.concurrent_ns
         tally.recorder_ns += part.recorder_ns
@@ -125,7 +125,7 @@ class ImageReader:
             slots.append(place.slot + 1 if counts and part.is_phased and part.warm.completed else -1)
         self._nodes.histograms.add_to(above.histograms, np.array(slots, np.int64))
 
-    def _is_on_top(self, part: Part) -> bool:
+    def _is_on_top(self, part: NodePart) -> bool:
         return self._parts[part.above].is_root
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
@@ -137,7 +137,7 @@ class ImageReader:
             if part.is_root and part.total_ns:
                 self._pass_up(part, writer, places)
 
-    def _pass_up(self, root: Part, writer: str, places: Sequence[Branch]) -> None:
+    def _pass_up(self, root: NodePart, writer: str, places: Sequence[Branch]) -> None:
         """Counts what a thread covered of the node that its tree hangs under as its own further up, too."""
         at = root.above
         while at >= 0 and self._parts[at].is_root:  # each stands for the node above it
@@ -165,7 +165,7 @@ class ImageReader:
         every: list[Loop | Gauge | Writer] = [*self.loops, *self.gauges, *self.writers]
         problems = (problem for one in every for problem in one.problems())
         problem = next(problems, None)
-        if problem is None and all(map(Part.may_be, self._parts)):
+        if problem is None and all(map(NodePart.may_be, self._parts)):
             return
         # Now that something is wrong, it may take its time to say what.
         alone = Branch(self._above.name, "")

@@ -36,7 +36,7 @@ class Tally(NamedTuple):
         )
 
 
-class Place(NamedTuple):
+class NodePosition(NamedTuple):
     """Where a node is.
 
     Attributes:
@@ -71,12 +71,12 @@ class Tallies:
     def __init__(self, data: bytes) -> None:
         image = Image(data)
         accounts = leave_virtually(image)
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, NodePosition] = {}
         self.at: dict[int, Tally] = {}
         for ref, node in image.nodes():
             is_root = bool(node.flags & _IS_ROOT)
             name = "" if is_root else image.text(node.name)
-            self.places[ref] = Place(name, node.parent, node.tree, is_root, bool(node.flags & _IN_NS))
+            self.places[ref] = NodePosition(name, node.parent, node.tree, is_root, bool(node.flags & _IN_NS))
             self.at[ref] = Tally(
                 node.stats.count + node.warmup.count,
                 node.own + accounts.own.get(ref, 0),

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ticktree.profile import CriticalPlace, Waker, Wakes
 from ticktree.run.reading.branches import Branch
-from ticktree.run.reading.edges import Edge, Place
-from ticktree.run.reading.image import Writer
-from ticktree.run.reading.places import Places
+from ticktree.run.reading.edges import Edge, NodeAddress
+from ticktree.run.reading.image import ProcessKey
+from ticktree.run.reading.places import NodeLocations
 from ticktree.run.reading.records import ImageReader
 
 UNKNOWN_WAKERS = "wakes_by_unknown_processes"
@@ -38,7 +38,7 @@ class Longest(NamedTuple):
     """
 
     writer: str = ""
-    shares: Mapping[Place, int] = {}
+    shares: Mapping[NodeAddress, int] = {}
 
     def or_longer(self, other: Longest) -> Longest:
         """Of several first processes, as of repeats, the one that ended last set the length."""
@@ -64,15 +64,15 @@ class WakesTally:
         longest: The critical path.
     """
 
-    def __init__(self, root: Branch, known: Places) -> None:
+    def __init__(self, root: Branch, known: NodeLocations) -> None:
         self.loose: list[Loose] = []
         self.longest = Longest()
         self._root = root
         self._known = known
-        self._spots: dict[Writer, dict[int, _Spot]] = {}
+        self._spots: dict[ProcessKey, dict[int, _Spot]] = {}
         self._edges: list[tuple[_Spot, Edge]] = []
 
-    def add(self, process: Writer, reader: ImageReader, branches: Mapping[int, Branch]) -> None:
+    def add(self, process: ProcessKey, reader: ImageReader, branches: Mapping[int, Branch]) -> None:
         """Takes what one file says.
 
         Args:
@@ -125,7 +125,7 @@ class WakesTally:
             path[at] = path.get(at, 0) + ns
         return {at: ns for at, ns in path.items() if ns > 0}
 
-    def _spot(self, place: Place) -> _Spot | None:
+    def _spot(self, place: NodeAddress) -> _Spot | None:
         if place.process in self._spots:
             return self._spots[place.process].get(place.node)
         known = self._known.spot(place.process, place.node)
