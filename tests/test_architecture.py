@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -138,6 +139,26 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
                 graph[module].add(inner if inner in files else str(origin))
     # Raises a CycleError that names the circle.
     assert set(TopologicalSorter(graph).static_order()) >= files.keys()
+
+
+# A section that is unpickled is the section of that name in the program's own recorder.
+OWN_NAME_OF = {"section.pxi": {""}}
+
+
+def test_the_native_module_imports_what_the_recorder_may() -> None:
+    imported = re.compile(r"^\s*(?:from|import|cimport)\s+ticktree(?:\.(\w+))?", re.MULTILINE)
+    for path in (SOURCE / "recorder").rglob("*.p[yx][xid]"):
+        rooms = {match[1] or "" for match in imported.finditer(path.read_text(encoding="utf-8"))}
+        assert rooms <= MAY_IMPORT["recorder"] | {"recorder", "errors"} | OWN_NAME_OF.get(path.name, set()), path
+
+
+def test_no_header_includes_itself_by_way_of_others() -> None:
+    folder = SOURCE / "recorder" / "core"
+    included = re.compile(r'^#include "([^"/]+)"', re.MULTILINE)  # CPython's own are in folders
+    graph = {path.name: set(included.findall(path.read_text(encoding="utf-8"))) for path in folder.glob("*.h")}
+    assert set().union(*graph.values()) <= graph.keys()
+    # Raises a CycleError that names the circle.
+    assert set(TopologicalSorter(graph).static_order()) == graph.keys()
 
 
 def functions_of(path: Path) -> Iterator[tuple[str, int]]:
