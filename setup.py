@@ -30,7 +30,7 @@ class BuildWithPth(build_py):
 native = Extension(
     "ticktree.recorder._native",
     [str(NATIVE / "_native.pyx")],
-    depends=[str(path) for folder in ("core", "native") for path in (NATIVE / folder).iterdir()],
+    depends=[str(path) for ending in ("h", "pxi", "pxd") for path in NATIVE.rglob(f"*.{ending}")],
     include_dirs=[str(NATIVE)],
     # The accounts may not depend on who compiles: no -march, no -ffast-math.
     extra_compile_args=[

@@ -13,6 +13,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "ticktree"
 ROOT = SOURCE.parents[1]
+NATIVE = SOURCE / "recorder"
 LINES_AT_MOST = 500
 A_SCREEN = 50
 
@@ -149,13 +150,17 @@ def test_the_native_module_imports_what_the_recorder_may() -> None:
     imported = re.compile(r"^\s*(?:from|import|cimport)\s+ticktree(?:\.(\w+))?", re.MULTILINE)
     for path in (SOURCE / "recorder").rglob("*.p[yx][xid]"):
         rooms = {match[1] or "" for match in imported.finditer(path.read_text(encoding="utf-8"))}
-        assert rooms <= MAY_IMPORT["recorder"] | {"recorder", "errors"} | OWN_NAME_OF.get(path.name, set()), path
+        assert rooms <= MAY_IMPORT["recorder"] | {"recorder", "errors"} | OWN_NAME_OF.get(path.name, set()), (
+            path
+        )
 
 
 def test_no_header_includes_itself_by_way_of_others() -> None:
-    folder = SOURCE / "recorder" / "core"
-    included = re.compile(r'^#include "([^"/]+)"', re.MULTILINE)  # CPython's own are in folders
-    graph = {path.name: set(included.findall(path.read_text(encoding="utf-8"))) for path in folder.glob("*.h")}
+    included = re.compile(r'^#include "(?!internal/)([^"]+)"', re.MULTILINE)  # those are CPython's
+    graph: dict[Path, set[Path]] = {}
+    for path in NATIVE.rglob("*.h"):
+        names = included.findall(path.read_text(encoding="utf-8"))
+        graph[path] = {NATIVE / name if "/" in name else path.with_name(name) for name in names}
     assert set().union(*graph.values()) <= graph.keys()
     # Raises a CycleError that names the circle.
     assert set(TopologicalSorter(graph).static_order()) == graph.keys()

@@ -18,7 +18,7 @@ from ticktree.run.reading.critical import critical_path
 from ticktree.run.reading.edges import edges_of
 from ticktree.run.reading.image import Image, ProcessKey
 
-# Of `tt_channels` and `tt_place`, in core/channel.h.
+# Of `tt_channels` and `tt_place`, in critical_path/channel.h.
 FIRST_PLACE = 64 + 16 * 1024
 PLACE_BYTES = 49 * 64
 PLACES = 512

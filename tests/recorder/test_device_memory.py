@@ -13,7 +13,7 @@ from telling import node
 
 import ticktree
 from ticktree.recorder import _native as native
-from ticktree.recorder.devices import Meter, watch
+from ticktree.recorder.memory_sampling.devices import Meter, watch
 
 
 class Cuda:

@@ -240,7 +240,7 @@ cdef extern from "core/pace.h" nogil:
 cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
-cdef extern from "core/whence.h":
+cdef extern from "wrapping/whence.h":
     ctypedef struct tt_whence:
         tt_recorder* recorder
         unsigned calls
@@ -249,14 +249,14 @@ cdef extern from "core/whence.h":
     void tt_whence_forget(tt_whence*, uint64_t)
     void tt_whence_forget_all(tt_whence*)
 
-cdef extern from "core/idle.h":
+cdef extern from "wrapping/idle.h":
     ctypedef struct tt_idle:
         PyObject* kinds
         PyObject* facts
         PyObject* unless
         PyObject* known
 
-cdef extern from "core/outermost.h":
+cdef extern from "wrapping/outermost.h":
     ctypedef struct tt_detour:
         PyObject* way
         uint32_t after
@@ -285,7 +285,7 @@ cdef extern from "core/outermost.h":
     uint64_t tt_inside
     PyObject** tt_within(uint64_t)
 
-cdef extern from "core/piping.h":
+cdef extern from "wrapping/piping.h":
     ctypedef struct tt_piping:
         tt_section* section
         uint32_t channel
@@ -296,7 +296,7 @@ cdef extern from "core/piping.h":
     tt_channels* (*tt_channels_of_run)(tt_recorder*) noexcept
     PyObject* tt_piping_call(PyObject*, tt_args, size_t, PyObject*)
 
-cdef extern from "core/lone.h":
+cdef extern from "wrapping/lone.h":
     bint tt_lone_tick(tt_section*)
     void tt_lone_end(tt_section*)
     bint tt_is_inside(tt_recorder*)
@@ -304,7 +304,7 @@ cdef extern from "core/lone.h":
 cdef extern from "core/age.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
 
-cdef extern from "core/watch.h":
+cdef extern from "remote_parent/watch.h":
     enum: TT_FRAME_CALLING
     ctypedef struct tt_watch_row:
         tt_ref node
@@ -318,7 +318,7 @@ cdef extern from "core/watch.h":
     tt_frame* tt_watch_above(tt_recorder*, tt_frame*)
     void tt_watch_free(tt_recorder*, tt_watch*)
 
-cdef extern from "core/graft.h":
+cdef extern from "remote_parent/graft.h":
     ctypedef struct tt_calling:
         tt_frame* frame
     tt_frame* tt_frame_here(tt_recorder*, tt_thread**)
@@ -332,7 +332,7 @@ cdef extern from "core/graft.h":
     tt_ref tt_node_find(tt_section*, tt_ref)
     tt_watch* (*tt_watch_of_object)(PyObject*) noexcept
 
-cdef extern from "core/place.h":
+cdef extern from "device_time/place.h":
     ctypedef struct tt_spot:
         tt_ref node
         uint32_t generation
@@ -342,7 +342,7 @@ cdef extern from "core/place.h":
     uint64_t tt_call_open_here(tt_section*, tt_spot*)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
-cdef extern from "core/abroad.h":
+cdef extern from "remote_parent/abroad.h":
     ctypedef struct tt_abroad:
         tt_thread* thread
     ctypedef struct tt_place:
@@ -357,7 +357,7 @@ cdef extern from "core/copying.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
 
 # These run Python code too: what a code object or a call site is, is known there.
-cdef extern from "core/focus_events.h":
+cdef extern from "focus/focus_events.h":
     ctypedef struct tt_code_info:
         uint32_t state
     ctypedef struct tt_focus_state:

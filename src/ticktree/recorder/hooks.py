@@ -14,9 +14,10 @@ from types import ModuleType
 from typing import Any
 from weakref import ref
 
-from ticktree.recorder import devices, later
+from ticktree.recorder import later
 from ticktree.recorder._native import Errand, Origin, Recorder, origins
 from ticktree.recorder.imports import when_imported
+from ticktree.recorder.memory_sampling import devices
 from ticktree.recorder.wrapping import wrap
 
 # Weak: a recorder that nobody else holds is gone, and with the last of them the hooks are.

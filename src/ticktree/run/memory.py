@@ -8,7 +8,7 @@
         rank-NUMBER.json         of which job a process is (courier/ranks.py)
         machine.json             what the machine did, as its supervisor reads it (machine/kept.py)
         PID-STARTED.tt           one file a process, written by the recorder
-        channels.ttc             signals between processes, left where all of them find them (core/channel.h)
+        channels.ttc             signals between processes, left where all of them find them (critical_path/channel.h)
 
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
 next store to such a page stalls the program that is being measured. tmpfs is memory: what lies here must be

@@ -76,7 +76,7 @@ class _Share(MethodWrapper):
             running.env = around
 
     def __reduce__(self) -> Any:
-        # As recorder/native/outermost.pxi has it: the function as it is, where the class travels by its value.
+        # As recorder/wrapping/outermost.pxi has it: the function as it is, where the class travels by its value.
         qualname = getattr(self, "__qualname__", "<locals>")
         if self.__module__ == "__main__" or "<locals>" in qualname:
             return copy.copy, (self._function,)

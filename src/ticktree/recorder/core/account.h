@@ -11,9 +11,9 @@
 #define TICKTREE_ACCOUNT_H
 
 #include "booking.h"
-#include "sample.h"
+#include "memory_sampling/sample.h"
 #include "timeline.h"
-#include "watch.h"
+#include "remote_parent/watch.h"
 
 enum tt_ending {
     TT_COMPLETE, /* counted */

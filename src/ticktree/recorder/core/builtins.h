@@ -7,7 +7,7 @@
 #ifndef TICKTREE_BUILTINS_H
 #define TICKTREE_BUILTINS_H
 
-#include "graft.h"
+#include "remote_parent/graft.h"
 
 /* How the Cython classes begin; checked when the module is imported. */
 typedef struct {

@@ -195,7 +195,7 @@ enum tt_frame_flag {
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
     TT_FRAME_HELD = 512,    /* a tick of a loop object, which ends it: asleep, it waits for that */
     TT_FRAME_WAIT = 256,    /* an outermost wait of a tick: counted there */
-    TT_FRAME_WATCH = 1 << 16,   /* a request's: its own sections are summed up apart (core/watch.h) */
+    TT_FRAME_WATCH = 1 << 16,   /* a request's: its own sections are summed up apart (remote_parent/watch.h) */
     TT_FRAME_WATCHED = 1 << 17, /* this or a frame around it is */
     TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
     TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */

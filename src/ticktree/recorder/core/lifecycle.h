@@ -2,7 +2,7 @@
 #ifndef TICKTREE_LIFECYCLE_H
 #define TICKTREE_LIFECYCLE_H
 
-#include "edge.h"
+#include "critical_path/edge.h"
 #include "tick.h"
 #include "value.h"
 

@@ -2,7 +2,7 @@
 #ifndef TICKTREE_THREAD_H
 #define TICKTREE_THREAD_H
 
-#include "critical.h"
+#include "critical_path/critical.h"
 #include "timeline.h"
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-"""Attendant: what a section tells of its calls, natively (native/attended.pxi)."""
+"""Attendant: what a section tells of its calls, natively (device_time/attended.pxi)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The critical path that led to a thread's last moment, as its memory file has it: `recorder/core/critical.h`."""
+"""The critical path that led to a thread's last moment, as its memory file has it: `recorder/critical_path/critical.h`."""
 
 from __future__ import annotations
 

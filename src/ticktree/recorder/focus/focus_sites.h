@@ -6,7 +6,7 @@
 #ifndef TICKTREE_FOCUS_SITES_H
 #define TICKTREE_FOCUS_SITES_H
 
-#include "lifecycle.h"
+#include "core/lifecycle.h"
 
 #define TT_FRAME_FOCUS (1u << 20)   /* a call under focus, in the frame's own Python call */
 #define TT_FRAME_FOCUS_C (1u << 21) /* of a C function, by the frame's Python call */

@@ -3,7 +3,7 @@
 #define TICKTREE_EDGE_H
 
 #include "channel.h"
-#include "section.h"
+#include "core/section.h"
 
 #define TT_EDGE_SLOTS (2 * TT_EDGE_CAP)
 

@@ -2,7 +2,7 @@
 #ifndef TICKTREE_FOCUS_EVENTS_H
 #define TICKTREE_FOCUS_EVENTS_H
 
-#include "builtins.h"
+#include "core/builtins.h"
 #include "focus.h"
 
 static PyObject *tt_monitoring_disable; /* what a callback returns where it need not be called again */

@@ -2,7 +2,7 @@
 #ifndef TICKTREE_FOOTPRINT_H
 #define TICKTREE_FOOTPRINT_H
 
-#include "memory.h"
+#include "core/memory.h"
 #include "peaks.h"
 
 #define TT_FOOTPRINT_SLOTS (2u * TT_FOOTPRINT_CAP)

@@ -2,7 +2,7 @@
 #ifndef TICKTREE_PIPING_H
 #define TICKTREE_PIPING_H
 
-#include "edge.h"
+#include "critical_path/edge.h"
 #include "outermost.h"
 
 typedef struct {

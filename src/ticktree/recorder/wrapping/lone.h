@@ -3,8 +3,8 @@
 #ifndef TICKTREE_LONE_H
 #define TICKTREE_LONE_H
 
-#include "edge.h"
-#include "tick.h"
+#include "critical_path/edge.h"
+#include "core/tick.h"
 
 static int tt_is_lone(const tt_frame *frame, const tt_section *section)
 {

@@ -2,7 +2,7 @@
 #ifndef TICKTREE_WHENCE_H
 #define TICKTREE_WHENCE_H
 
-#include "lifecycle.h"
+#include "core/lifecycle.h"
 
 typedef struct {
     uint64_t number;

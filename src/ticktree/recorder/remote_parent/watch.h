@@ -8,7 +8,7 @@
 #ifndef TICKTREE_WATCH_H
 #define TICKTREE_WATCH_H
 
-#include "recorder.h"
+#include "core/recorder.h"
 #include <stdlib.h>
 
 typedef struct { /* one node's calls in one request */

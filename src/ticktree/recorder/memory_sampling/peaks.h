@@ -10,7 +10,7 @@
 #ifndef TICKTREE_PEAKS_H
 #define TICKTREE_PEAKS_H
 
-#include "recorder.h"
+#include "core/recorder.h"
 #include "resident.h"
 
 #define TT_DEVICES 16u /* more of one process are not measured */

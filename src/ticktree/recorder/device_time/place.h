@@ -2,8 +2,8 @@
 #ifndef TICKTREE_PLACE_H
 #define TICKTREE_PLACE_H
 
-#include "origin.h"
-#include "value.h"
+#include "core/origin.h"
+#include "core/value.h"
 
 /* A node, and the memory it is in. It outlives the call that was open when it was taken. */
 typedef struct {

@@ -14,8 +14,8 @@
 #ifndef TICKTREE_CRITICAL_H
 #define TICKTREE_CRITICAL_H
 
-#include "account.h"
-#include "tree.h"
+#include "core/account.h"
+#include "core/tree.h"
 
 #define TT_FOLD (TT_SHARES / 4) /* places given up at a time: a new one gets time to grow before the next are */
 

@@ -6,7 +6,7 @@
 #ifndef TICKTREE_GRAFT_H
 #define TICKTREE_GRAFT_H
 
-#include "origin.h"
+#include "core/origin.h"
 
 /* A call that waits for another program. */
 typedef struct {

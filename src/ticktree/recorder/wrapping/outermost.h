@@ -4,7 +4,7 @@
 
 #include "acquaintance.h"
 #include "idle.h"
-#include "traceback.h"
+#include "core/traceback.h"
 #include "whence.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */

@@ -2,8 +2,8 @@
 #ifndef TICKTREE_ABROAD_H
 #define TICKTREE_ABROAD_H
 
-#include "edge.h"
-#include "origin.h"
+#include "critical_path/edge.h"
+#include "core/origin.h"
 
 /* Where a thread's sections hung before it began to work for somebody else. */
 typedef struct {

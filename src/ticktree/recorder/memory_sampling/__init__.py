@@ -1,0 +1,1 @@
+"""Memory that calls need, of the process and of devices: on demand, and sampled."""
