@@ -38,7 +38,7 @@ READERS_LOSSES = (
     "timers_without_a_call",
     "wakes_by_unknown_processes",
     "calls_before_the_timeline",
-    "parts_from_elsewhere_damaged",
+    "parts_damaged",
     "ray_nodes_not_read_to_their_end",
     "ray_nodes_died",
     "ray_milliseconds_not_collected",

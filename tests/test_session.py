@@ -180,7 +180,7 @@ def test_a_run_that_is_deleted_under_the_program_does_not_stop_it(run_python):
 def test_a_program_that_changes_directory_is_saved_where_it_began(run_session, tmp_path):
     profile, _ = run_session(ONE + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
     assert counts(profile) == {"x": 1}
-    assert not (tmp_path / "elsewhere" / "ticktree-runs").exists()
+    assert not (tmp_path / "parts" / "ticktree-runs").exists()
 
 
 def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(

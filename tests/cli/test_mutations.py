@@ -172,7 +172,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     )
     keep_readings(RunDirectory.open(runs / "live").memory_dir, {name: load})
     (runs / "live" / "elsewhere").mkdir()
-    (runs / "live" / "elsewhere" / "a.json").write_bytes(profile.replace(run.id.encode(), b"a"))
+    (runs / "live" / "parts" / "a.json").write_bytes(profile.replace(run.id.encode(), b"a"))
     (here.directory / "saved.json.gz").write_bytes(gzip.compress(profile))
     (here.directory / "trace.json").write_text(
         json.dumps({"traceEvents": TRACE, "baseTimeNanoseconds": 10**18})

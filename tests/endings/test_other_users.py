@@ -48,7 +48,7 @@ def theirs(tmp_path):
 def precious(tmp_path):
     """Files of ours that are called like a run's, in which nobody else may even look."""
     folder = tmp_path / "precious"
-    for inner in (folder, folder / "elsewhere", folder / "timeline", folder / "job"):
+    for inner in (folder, folder / "parts", folder / "timeline", folder / "job"):
         inner.mkdir(mode=0o700)
         for name in PRECIOUS:
             (inner / name).write_text("precious")
@@ -145,7 +145,7 @@ def test_a_run_that_is_swapped_for_another_of_ours_does_not_overwrite_it(theirs,
     assert sorted(contents(run_in(theirs)).values()) == sorted(before.values())
 
 
-@pytest.mark.parametrize("folder", ["elsewhere", "timeline", "job"])
+@pytest.mark.parametrize("folder", ["parts", "timeline", "job"])
 def test_a_link_in_the_place_of_a_folder_of_the_run_is_not_followed(theirs, precious, folder):
     """Whoever may write to the run itself, as a group may where the umask lets it."""
     before = contents(precious)

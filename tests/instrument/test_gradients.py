@@ -72,10 +72,12 @@ class Training:
             self.watching.meet(optimizer)
             return section
 
-        detour = self.watching.detour(settle, sections)
+        redirection = self.watching.redirection(settle, sections)
         unless = {"unless": lambda: self.is_compiling}
         layer = layer or Layer(of_each=True)
-        return OutermostFunction(function, section, layer, sections=sections, detour=detour, **unless)
+        return OutermostFunction(
+            function, section, layer, sections=sections, redirection=redirection, **unless
+        )
 
     def _write(self, *optimizers):
         for optimizer in optimizers:

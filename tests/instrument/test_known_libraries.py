@@ -230,7 +230,7 @@ def test_it_is_found_however_it_is_kept(brings, tmp_path, monkeypatch, place):
 
 
 def test_it_is_found_where_only_another_finder_knows_of_it(brings, tmp_path, monkeypatch):
-    facts = tmp_path / "elsewhere" / "Kept-1.0.dist-info"
+    facts = tmp_path / "parts" / "Kept-1.0.dist-info"
     facts.mkdir(parents=True)
     for name, text in FACTS.items():
         (facts / name).write_text(text)

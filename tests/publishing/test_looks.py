@@ -108,8 +108,8 @@ def test_of_too_many_sections_the_longest_are_told_of_and_those_that_once_were()
     choice.extend(profile)
     assert choice.paths == {"s4", "s3", "s2"}
     self_ns = sum(profile.root.at(path).self_ns for path in choice.paths)
-    left_out, left_out_own_ns = choice.left_out(profile)
-    assert (left_out, self_ns + left_out_own_ns) == (2, profile.root.total_ns - profile.root.self_ns)
+    left_out, left_out_self_ns = choice.left_out(profile)
+    assert (left_out, self_ns + left_out_self_ns) == (2, profile.root.total_ns - profile.root.self_ns)
 
 
 @pytest.mark.parametrize("count", [0, 3])
@@ -118,4 +118,4 @@ def test_where_there_is_room_nothing_is_left_out(count: int) -> None:
     for number in range(count):
         run.call(str(number))
     look = run.looks().latest()
-    assert (len(look.paths), look.left_out, look.left_out_own_ns) == (count, 0, 0)
+    assert (len(look.paths), look.left_out, look.left_out_self_ns) == (count, 0, 0)

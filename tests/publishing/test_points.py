@@ -24,7 +24,7 @@ def look(profile: Profile, after_s: int, era: int = 0, **more: object) -> Look:
         era=era,
         paths=paths,
         left_out=0,
-        left_out_own_ns=0,
+        left_out_self_ns=0,
     )
     return replace(made, **more)
 
@@ -147,7 +147,7 @@ def test_sections_that_are_left_out_are_counted() -> None:
     for name in "ab":
         with recorder.section(name):
             recorder.advance(1000)
-    found = Sent()(recorder.snapshot(), 10, paths={"a"}, left_out=1, left_out_own_ns=1000)
+    found = Sent()(recorder.snapshot(), 10, paths={"a"}, left_out=1, left_out_self_ns=1000)
     assert ("section.calls", "a") in found
     assert ("section.calls", "b") not in found
     assert found["sections.left_out", ""]["asInt"] == "1"

@@ -13,13 +13,13 @@ import pytest
 
 import ticktree
 from ticktree.recorder import (
-    Detour,
+    CallSites,
     Flag,
     IdleCalls,
     Layer,
     OutermostFunction,
+    Redirection,
     UnmarkedLoop,
-    Whence,
     end_unmarked,
     is_inside,
     tick_unmarked,
@@ -220,13 +220,17 @@ def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
     watched = []
     idle = IdleCalls((Thing,), ("place", "shape"), (str, int), lambda: watched)
     seen = []
-    detour = Detour()
-    detour.way = lambda function, *args, **kwargs: seen.append((args, kwargs)) or function(*args, **kwargs)
+    redirection = Redirection()
+    redirection.way = lambda function, *args, **kwargs: (
+        seen.append((args, kwargs)) or function(*args, **kwargs)
+    )
 
     def move(thing, *args, **kwargs):
         return thing
 
-    call = OutermostFunction(move, recorder.timed_section("own", NO_SITE), Layer(), idle=idle, detour=detour)
+    call = OutermostFunction(
+        move, recorder.timed_section("own", NO_SITE), Layer(), idle=idle, redirection=redirection
+    )
     thing, other = Thing(), Thing()
     thing.place, thing.shape, other.place, other.shape = "here", 1, "there", 1
     asked = [((thing, "here"), {}), ((thing,), {"to": "here"}), ((thing, "here", 2), {"to": 3, "by": "x"})]
@@ -264,63 +268,67 @@ def test_a_module_says_so_by_a_variable(recorder):
 
 
 def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
-    detour, taken = Detour(), []
+    redirection, taken = Redirection(), []
     own = recorder.timed_section("own", NO_SITE)
 
     def way(function, *args, **kwargs):
         taken.append((args, kwargs))
         return function(*args, **kwargs)
 
-    call = OutermostFunction(lambda first, last=0: first - last, own, Layer(), detour=detour)
+    call = OutermostFunction(lambda first, last=0: first - last, own, Layer(), redirection=redirection)
     assert call(3) == 3
-    detour.way, detour.after = way, 2
+    redirection.way, redirection.after = way, 2
     assert [call(3, last=number) for number in range(4)] == [3, 2, 1, 0]
     assert taken == [((3,), {"last": 2}), ((3,), {"last": 3})]
-    detour.way = None
+    redirection.way = None
     assert call(last=1, first=3) == 2
-    assert detour.after == 0
+    assert redirection.after == 0
     assert paths(recorder) == {"own": 4}
 
 
 def test_a_way_that_is_given_up_is_not_taken_by_what_goes_with_it(recorder):
-    detour, said = Detour(), []
-    call = OutermostFunction(lambda: "plain", recorder.timed_section("own", NO_SITE), Layer(), detour=detour)
+    redirection, said = Redirection(), []
+    call = OutermostFunction(
+        lambda: "plain", recorder.timed_section("own", NO_SITE), Layer(), redirection=redirection
+    )
 
     class Way:
         def take(self, function):
-            return "detour"
+            return "redirection"
 
         def __del__(self):
             said.append(call())
 
-    detour.way = Way().take
-    assert call() == "detour"
-    detour.way = None
+    redirection.way = Way().take
+    assert call() == "redirection"
+    redirection.way = None
     assert said == ["plain"]
 
 
 def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
-    detour = Detour()
-    detour.way = lambda function: 1 / 0
-    call = OutermostFunction(lambda: 1, recorder.timed_section("own", NO_SITE), Layer(), detour=detour)
+    redirection = Redirection()
+    redirection.way = lambda function: 1 / 0
+    call = OutermostFunction(
+        lambda: 1, recorder.timed_section("own", NO_SITE), Layer(), redirection=redirection
+    )
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             call()
-    detour.way = None
+    redirection.way = None
     assert call() == 1
     assert paths(recorder) == {"own": 1}
 
 
 def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
     own, named, other = (recorder.timed_section(name, NO_SITE) for name in ("own", "named", "other"))
-    whence, detour, numbers = Whence(recorder, 1), Detour(), []
+    call_sites, redirection, numbers = CallSites(recorder, 1), Redirection(), []
 
     def way(function):
-        numbers.append(whence.number())
+        numbers.append(call_sites.number())
         return function()
 
-    call = OutermostFunction(lambda: 5, own, Layer(), whence=whence, detour=detour)
-    detour.way = way
+    call = OutermostFunction(lambda: 5, own, Layer(), call_sites=call_sites, redirection=redirection)
+    redirection.way = way
 
     def here():
         return call()
@@ -333,24 +341,24 @@ def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
         here()
     assert numbers[0] == numbers[1]
     assert len(set(numbers)) == 3
-    detour.way = None
+    redirection.way = None
     for number in range(100):
-        whence.name(number, other)
-    whence.name(numbers[0], named)
+        call_sites.name(number, other)
+    call_sites.name(numbers[0], named)
     assert here() == there() == 5
-    whence.name(numbers[0], other)
+    call_sites.name(numbers[0], other)
     here()
-    whence.name(numbers[0], None)
-    whence.name(numbers[0], None)
+    call_sites.name(numbers[0], None)
+    call_sites.name(numbers[0], None)
     here()
     assert paths(recorder) == {"elsewhere": 1, "named": 1, "other": 1, "own": 2}
 
 
 def test_nowhere_is_a_place_while_nothing_is_recorded(recorder):
-    whence = Whence(recorder, 1)
-    assert whence.number()
+    call_sites = CallSites(recorder, 1)
+    assert call_sites.number()
     recorder.disable()
-    assert whence.number() == 0
+    assert call_sites.number() == 0
 
 
 def test_others_are_told_of_calls_that_they_attend_whatever_becomes_of_them(recorder):

@@ -51,6 +51,6 @@ def numbers(look: Look) -> list[Number]:
             "sum",
             "Own time of sections that are not told of.",
             "",
-            {"": look.left_out_own_ns},
+            {"": look.left_out_self_ns},
         ),
     ]

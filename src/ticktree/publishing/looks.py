@@ -34,7 +34,7 @@ class Look:
         era: counts up when recording has begun anew since the look before: sums start again from 0.
         paths: the sections that are told of.
         left_out: how many are not.
-        left_out_own_ns: the own time of those together.
+        left_out_self_ns: the own time of those together.
     """
 
     profile: Profile
@@ -42,7 +42,7 @@ class Look:
     era: int
     paths: Container[str]
     left_out: int
-    left_out_own_ns: int
+    left_out_self_ns: int
 
 
 class Looks:
@@ -101,14 +101,14 @@ class Looks:
     def _take(self, profile: Profile, at_ns: int) -> Look:
         began_anew = self._look is not None and _began_anew(self._look.profile, profile)
         self._choice.extend(profile)
-        left_out, left_out_own_ns = self._choice.left_out(profile)
+        left_out, left_out_self_ns = self._choice.left_out(profile)
         self._look = Look(
             profile=profile,
             at_ns=at_ns if self._look is None else max(at_ns, self._look.at_ns),
             era=(self._look.era if self._look else 0) + began_anew,
             paths=self._choice.paths,
             left_out=left_out,
-            left_out_own_ns=left_out_own_ns,
+            left_out_self_ns=left_out_self_ns,
         )
         return self._look
 

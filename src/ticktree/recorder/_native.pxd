@@ -240,14 +240,14 @@ cdef extern from "core/pace.h" nogil:
 cdef extern from "core/number.h":
     object tt_number_make(PyTypeObject*, uint64_t)
 
-cdef extern from "wrapping/whence.h":
-    ctypedef struct tt_whence:
+cdef extern from "wrapping/call_sites.h":
+    ctypedef struct tt_call_sites:
         tt_recorder* recorder
         unsigned calls
-    uint64_t tt_whence_of_caller(const tt_whence*)
-    int tt_whence_name(tt_whence*, uint64_t, PyObject*)
-    void tt_whence_forget(tt_whence*, uint64_t)
-    void tt_whence_forget_all(tt_whence*)
+    uint64_t tt_call_sites_of_caller(const tt_call_sites*)
+    int tt_call_sites_name(tt_call_sites*, uint64_t, PyObject*)
+    void tt_call_sites_forget(tt_call_sites*, uint64_t)
+    void tt_call_sites_forget_all(tt_call_sites*)
 
 cdef extern from "wrapping/idle.h":
     ctypedef struct tt_idle:
@@ -257,10 +257,10 @@ cdef extern from "wrapping/idle.h":
         PyObject* known
 
 cdef extern from "wrapping/outermost.h":
-    ctypedef struct tt_detour:
+    ctypedef struct tt_redirection:
         PyObject* way
         uint32_t after
-    ctypedef struct tt_acquaintances:
+    ctypedef struct tt_section_cache:
         pass
     ctypedef struct tt_flag:
         PyObject* variables
@@ -272,13 +272,13 @@ cdef extern from "wrapping/outermost.h":
         PyObject* unless
         tt_flag* flag
         PyObject* sections
-        tt_whence* whence
+        tt_call_sites* call_sites
         tt_idle* idle
-        tt_detour* detour
-        tt_acquaintances known
+        tt_redirection* redirection
+        tt_section_cache known
     PyTypeObject* tt_section_type
     PyTypeObject* tt_attended_type
-    void tt_forget_acquaintances(tt_acquaintances*)
+    void tt_section_cache_clear(tt_section_cache*)
     Py_ssize_t tt_outermost_offset
     PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
     void tt_outside() noexcept

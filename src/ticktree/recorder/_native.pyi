@@ -79,11 +79,11 @@ class Flag:
     def __init__(self, module: ModuleType, name: str) -> None: ...
     def __call__(self) -> bool: ...
 
-class Detour:
+class Redirection:
     way: Callable[..., Any] | None
     after: int
 
-class Whence:
+class CallSites:
     def __init__(self, recorder: Recorder, calls: int) -> None: ...
     def number(self) -> int: ...
     def name(self, number: int, section: Section | None) -> None: ...
@@ -108,9 +108,9 @@ class OutermostFunction(TimedFunction[_F]):
         *,
         unless: Callable[[], object] | None = None,
         sections: Callable[[Any], Section] | None = None,
-        whence: Whence | None = None,
+        call_sites: CallSites | None = None,
         idle: IdleCalls | None = None,
-        detour: Detour | None = None,
+        redirection: Redirection | None = None,
     ) -> None: ...
 
 class PipeFunction(TimedFunction[_F]):

@@ -5,7 +5,7 @@
         profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
         timeline/       the calls one by one, where that was asked for (timeline.py)
         folded.json     until then: what was recorded by processes that have ended (folding.py)
-        elsewhere/      until then: what other machines have handed over (elsewhere.py)
+        parts/      until then: what other machines have handed over (parts.py)
 
 While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
 state as well: a run that has one is unfinished, one that has none is finished, and the two cannot disagree.
@@ -38,10 +38,10 @@ from ticktree.files.trust import (
     own_folder,
     require_own,
 )
-from ticktree.run.elsewhere import forget_elsewhere
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED, clean_name, make_unique
+from ticktree.run.parts import forget_parts
 from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class RunDirectory:
                 # Two may finish a run at the same time, and the other be still writing.
                 if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
                     _unlink(name, at)
-        forget_elsewhere(self)
+        forget_parts(self)
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
         """Add facts about machine and program; they become the profile's metadata.

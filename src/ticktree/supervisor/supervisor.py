@@ -29,7 +29,7 @@ _PR_SET_PDEATHSIG = 1
 def supervise(
     command: Sequence[str],
     environment: Mapping[str, str],
-    chore: Callable[[], float] = lambda: 3600.0,
+    tasks: Callable[[], float] = lambda: 3600.0,
     ended: Callable[[resource.struct_rusage], None] = lambda _: None,
 ) -> int:
     """Run a program to its end.
@@ -39,7 +39,7 @@ def supervise(
     Args:
         command: The program and its arguments.
         environment: All of its environment.
-        chore: Called once the program has started, and again after as many seconds as it returns.
+        tasks: Called once the program has started, and again after as many seconds as it returns.
         ended: Called once the program has ended, with what it and the children it waited for have used.
 
     Returns:
@@ -61,7 +61,7 @@ def supervise(
         job = _Job(pid, inbox, terminal, at_once)
         _step_back()
         try:
-            return job.until_end(chore, ended)
+            return job.until_end(tasks, ended)
         finally:
             job.hand_back_terminal()
 
@@ -154,11 +154,11 @@ class _Job:
         self._terminal = terminal
         self._wants_terminal = wants_terminal
 
-    def until_end(self, chore: Callable[[], float], ended: Callable[[resource.struct_rusage], None]) -> int:
+    def until_end(self, tasks: Callable[[], float], ended: Callable[[resource.struct_rusage], None]) -> int:
         due = 0.0
         while True:
             if time.monotonic() >= due:
-                due = chore() + time.monotonic()
+                due = tasks() + time.monotonic()
             for number in self._inbox.wait(max(0.0, due - time.monotonic())):
                 self._pass_on(number)
             pid, status, used = os.wait4(self._pid, os.WNOHANG | os.WUNTRACED)

@@ -15,7 +15,7 @@ from typing import Any
 from ticktree.fleet.cluster.collector import NOTHING_YET, Collected, Collector
 from ticktree.profile import Profile
 from ticktree.run.directory import RunDirectory
-from ticktree.run.elsewhere import keep_elsewhere
+from ticktree.run.parts import keep_part
 
 EVERY_S = 2.0
 # Reading takes time from the programs on the node: at most a twentieth of one core.
@@ -154,14 +154,14 @@ class Gatherer:
         node.is_done = last or found.is_here
         if found.profile is not None:
             node.profile = found.profile
-            keep_elsewhere(self._run, name[:_DIGITS], zlib.decompress(found.profile))
+            keep_part(self._run, name[:_DIGITS], zlib.decompress(found.profile))
 
     def _give_up(self, name: str, node: _Node, why: Mapping[str, int] = MappingProxyType({})) -> None:
         """Nothing more will come from a node: what it had not handed over is lost, and that is said."""
         node.is_done, node.asked = True, None
         kept = Profile.from_json(zlib.decompress(node.profile)) if node.profile else NOTHING_YET
         lost = {**why, _NOT_COLLECTED: round(1e3 * (time.monotonic() - node.handed_over_s))}
-        keep_elsewhere(self._run, name[:_DIGITS], kept.merge(Profile(losses=lost)).to_json().encode())
+        keep_part(self._run, name[:_DIGITS], kept.merge(Profile(losses=lost)).to_json().encode())
 
 
 def gatherer_name(word: Mapping[str, Any]) -> str:

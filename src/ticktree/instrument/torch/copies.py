@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ticktree.recorder import Detour, IdleCalls, Layer, OutermostFunction
+from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Redirection
 from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
     modes = getattr(torch._C, "_len_torch_function_stack", int)
     own, layer = recorder.timed_section("copy", NO_SITE), Layer()
     for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
-        idle, detour = IdleCalls(kinds, ("device", "dtype"), values, modes), Detour()
-        detour.way = _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
+        idle, redirection = IdleCalls(kinds, ("device", "dtype"), values, modes), Redirection()
+        redirection.way = _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
         method = getattr(torch.Tensor, name)
-        ours: Any = OutermostFunction(method, own, layer, idle=idle, detour=detour)
+        ours: Any = OutermostFunction(method, own, layer, idle=idle, redirection=redirection)
         ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
         patches.put(torch.Tensor, name, ours)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import Instances
-from ticktree.recorder import Detour, Layer, OutermostFunction
+from ticktree.recorder import Layer, OutermostFunction, Redirection
 from ticktree.recorder.site import NO_SITE, Site
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
     """Returns what makes of `nn.Module.__call__` one that is a section."""
     modules = Instances(lambda name, module: recorder.timed_section(f"forward {name}", site(module)))
-    detour = Detour()
+    redirection = Redirection()
 
     def counted(call: Any, module: Any, /, *args: Any, **kwargs: Any) -> Any:
         with modules.of(module) as section:
@@ -34,12 +34,12 @@ def recorded(recorder: Recorder, is_compiling: Callable[[], bool]) -> Callable[[
             Layer(),
             unless=is_compiling,
             sections=modules.of,
-            detour=detour,
+            redirection=redirection,
         )
         wrapper.__code__ = call.__code__  # torch's profiler knows calls of modules by it
         return wrapper
 
-    flops.tell(lambda: setattr(detour, "way", counted if flops.count else None))
+    flops.tell(lambda: setattr(redirection, "way", counted if flops.count else None))
     return make
 
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ticktree.instrument.torch import flops
 from ticktree.instrument.torch.instances import itself
-from ticktree.recorder import Detour, Layer, OutermostFunction, Whence
+from ticktree.recorder import CallSites, Layer, OutermostFunction, Redirection
 from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
@@ -102,17 +102,22 @@ class Gradients:
         self._layer = Layer()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
         self._sites: dict[int, _Site] = {}
-        self._whence = Whence(recorder, FRAMES)
+        self._call_sites = CallSites(recorder, FRAMES)
         self._has_failed = False
-        self._passes = Detour()
-        self._acts: list[tuple[Detour, Callable[..., Any]]] = []
+        self._passes = Redirection()
+        self._acts: list[tuple[Redirection, Callable[..., Any]]] = []
         self._pauses = 0
         flops.tell(self._look_at_next)
 
     def around_backward(self, function: Callable[..., Any], unless: Callable[[], bool] | None = None) -> Any:
         """Return `function`, a backward pass, as a section, with a look at whose gradients it writes."""
         return OutermostFunction(
-            function, self._plain, self._layer, unless=unless, whence=self._whence, detour=self._passes
+            function,
+            self._plain,
+            self._layer,
+            unless=unless,
+            call_sites=self._call_sites,
+            redirection=self._passes,
         )
 
     def meet(self, optimizer: Any) -> None:
@@ -126,7 +131,7 @@ class Gradients:
         except Exception:
             self._fail()
 
-    def detour(self, settle: Settle, sections: Callable[[Any], Section]) -> Detour:
+    def redirection(self, settle: Settle, sections: Callable[[Any], Section]) -> Redirection:
         """Return the one that a method of optimizers takes while it is awaited what they do with gradients.
 
         Args:
@@ -140,7 +145,7 @@ class Gradients:
             self._settle(optimizer, settle)
             return result
 
-        self._acts.append((Detour(), way))
+        self._acts.append((Redirection(), way))
         return self._acts[-1][0]
 
     def use(self, this: _Pass, watched: _Watched) -> None:
@@ -162,18 +167,18 @@ class Gradients:
             self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
 
     def _backward(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        site, before = self._begin(self._whence.number())
+        site, before = self._begin(self._call_sites.number())
         with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
             result = flops.counted(section, function, *args, **kwargs)
         if site is not None and before is not None:
             self._end(site, before)
         return result
 
-    def _begin(self, whence: int) -> tuple[_Site | None, _Before | None]:
+    def _begin(self, call_sites: int) -> tuple[_Site | None, _Before | None]:
         if self._has_failed:
             return None, None
         try:
-            site = self._sites.get(whence) or self._new_site(whence, sys._getframe(2))
+            site = self._sites.get(call_sites) or self._new_site(call_sites, sys._getframe(2))
             site.turns += 1
             if flops.count is not None and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
                 return site, None
@@ -218,7 +223,7 @@ class Gradients:
             self._fail()
 
     def _name(self, site: _Site) -> None:
-        self._whence.name(site.number, self._wasteful if site.is_wasteful() else None)
+        self._call_sites.name(site.number, self._wasteful if site.is_wasteful() else None)
 
     def _look_at_next(self) -> None:
         self._passes.way = None if self._has_failed and not flops.count else self._backward
@@ -231,15 +236,15 @@ class Gradients:
 
     def _await(self) -> None:
         is_awaited = any(watched.written_by for watched in self._watched.values())
-        for detour, way in self._acts:
-            detour.way = way if is_awaited else None
+        for redirection, way in self._acts:
+            redirection.way = way if is_awaited else None
 
     def _fail(self) -> None:
         self._has_failed = True
         for number in self._sites:
-            self._whence.name(number, None)
-        for detour, _ in self._acts:
-            detour.way = None
+            self._call_sites.name(number, None)
+        for redirection, _ in self._acts:
+            redirection.way = None
         self._look_at_next()
 
     def _up_to_date(self) -> list[tuple[Any, _Watched]]:
@@ -249,14 +254,14 @@ class Gradients:
                 self._watched[optimizer] = _watch(optimizer)
         return list(self._watched.items())
 
-    def _new_site(self, whence: int, frame: FrameType | None) -> _Site:
+    def _new_site(self, call_sites: int, frame: FrameType | None) -> _Site:
         if len(self._sites) >= MOST_SITES:
             raise OverflowError("a program that calls backward from everywhere")
         codes: list[CodeType] = []
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)
             frame = frame.f_back
-        site = self._sites[whence] = _Site(whence, tuple(codes))
+        site = self._sites[call_sites] = _Site(call_sites, tuple(codes))
         return site
 
 

@@ -74,7 +74,7 @@ class _Optimizers:
                 made[name] = self._recorder.timed_section(f"optimizer {verb} {name}", NO_SITE)
             return made[name]
 
-        detour = self._gradients.detour(settle, sections)
+        redirection = self._gradients.redirection(settle, sections)
         return lambda method: OutermostFunction(
-            method, anyones, layer, unless=self._is_compiling, sections=sections, detour=detour
+            method, anyones, layer, unless=self._is_compiling, sections=sections, redirection=redirection
         )

@@ -2,10 +2,10 @@
 #ifndef TICKTREE_OUTERMOST_H
 #define TICKTREE_OUTERMOST_H
 
-#include "acquaintance.h"
+#include "section_cache.h"
 #include "idle.h"
 #include "core/traceback.h"
-#include "whence.h"
+#include "call_sites.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
 
@@ -13,7 +13,7 @@
 typedef struct {
     PyObject *way; /* NULL: nowhere */
     uint32_t after;
-} tt_detour;
+} tt_redirection;
 
 /* A variable of a module: what it says costs a look into a dictionary, where a function's call costs as much as a row. */
 typedef struct {
@@ -27,10 +27,10 @@ typedef struct {
     PyObject *unless;    /* says whether a call is to go unrecorded; or NULL */
     tt_flag *flag;       /* the same, where that is one; or NULL */
     PyObject *sections;  /* gives the section of a first argument; NULL: it is always the function's own */
-    tt_whence *whence;   /* gives it by where the call comes from; or NULL */
+    tt_call_sites *call_sites;   /* gives it by where the call comes from; or NULL */
     tt_idle *idle;       /* calls that do nothing; or NULL */
-    tt_detour *detour;   /* or NULL */
-    tt_acquaintances known; /* the sections of first arguments */
+    tt_redirection *redirection;   /* or NULL */
+    tt_section_cache known; /* the sections of first arguments */
 } tt_outermost;
 
 /* Where the Cython class keeps its tt_outermost, measured once. */
@@ -70,14 +70,14 @@ static inline int tt_goes_unrecorded(const tt_outermost *outermost)
     return answer || tt_forget_mistake() ? answer == Py_True : -1;
 }
 
-/* Whether this call takes the detour; one that need not yet is counted. */
-static inline int tt_is_detoured(tt_detour *detour)
+/* Whether this call takes the redirection; one that need not yet is counted. */
+static inline int tt_is_redirected(tt_redirection *redirection)
 {
-    if (!detour || !detour->way) return 0;
-    return !detour->after || !detour->after--;
+    if (!redirection || !redirection->way) return 0;
+    return !redirection->after || !redirection->after--;
 }
 
-static PyObject *tt_detoured_call(PyObject *way, const tt_timed *timed, PyObject *const *args, size_t count,
+static PyObject *tt_redirected_call(PyObject *way, const tt_timed *timed, PyObject *const *args, size_t count,
                                   PyObject *names)
 {
     size_t positional = (size_t)PyVectorcall_NARGS(count), all = positional + (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
@@ -128,7 +128,7 @@ static PyObject *tt_section_of_call(tt_outermost *outermost, const tt_timed *tim
     PyObject *section = NULL;
     if (outermost->sections && object) section = tt_section_of(&outermost->known, outermost->sections, object);
     if (section || PyErr_Occurred()) return section;
-    section = tt_whence_section(outermost->whence);
+    section = tt_call_sites_section(outermost->call_sites);
     if (!section) section = timed->section->object;
     Py_INCREF(section);
     return section;
@@ -138,7 +138,7 @@ static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed
                                   size_t count, PyObject *names)
 {
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    if (tt_is_detoured(outermost->detour)) return tt_detoured_call(outermost->detour->way, timed, args, count, names);
+    if (tt_is_redirected(outermost->redirection)) return tt_redirected_call(outermost->redirection->way, timed, args, count, names);
     if (!tt_before_outermost(outermost, object)) return NULL;
     PyObject *section = tt_section_of_call(outermost, timed, object), *result;
     if (TT_UNLIKELY(!section)) return NULL;

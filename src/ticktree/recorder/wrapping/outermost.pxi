@@ -34,17 +34,17 @@ cdef class Layer:
 
 
 @cython.no_gc_clear
-cdef class Detour:
+cdef class Redirection:
     """Where calls go instead of to their function and its section: at once, after some more calls, or not at all.
 
     So what must look at some calls in Python costs nothing at the others.
 
     Attributes:
-        way: Called with the function and the arguments; None while there is no detour.
+        way: Called with the function and the arguments; None while there is no redirection.
         after: So many calls more go the plain way first.
     """
 
-    cdef tt_detour core
+    cdef tt_redirection core
     cdef object kept
 
     @property
@@ -99,31 +99,31 @@ cdef class OutermostFunction(TimedFunction):
         before: Called with the first argument, right before an outermost call.
         unless: Where it says True, an outermost call is not recorded, nor what is within. A `Flag` costs least.
         sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
-        whence: Gives the section of calls from places named there, in place of `section`.
+        call_sites: Gives the section of calls from places named there, in place of `section`.
         idle: Calls that do nothing: they are not recorded either.
-        detour: Takes outermost calls now and then.
+        redirection: Takes outermost calls now and then.
     """
 
     cdef tt_outermost outermost
-    cdef object layer, before, unless, sections, whence, idle, detour
+    cdef object layer, before, unless, sections, call_sites, idle, redirection
 
     def __cinit__(self, function, Section section, Layer layer, before=None, *, unless=None, sections=None,
-                  Whence whence=None, IdleCalls idle=None, Detour detour=None):
+                  CallSites call_sites=None, IdleCalls idle=None, Redirection redirection=None):
         self.core.vectorcall = <void*>tt_outermost_call
         self.layer, self.before, self.unless = layer, before, unless
-        self.sections, self.whence, self.idle, self.detour = sections, whence, idle, detour
+        self.sections, self.call_sites, self.idle, self.redirection = sections, call_sites, idle, redirection
         self.outermost.layer = layer.bit
         self.outermost.of_each = layer.of_each
         self.outermost.before = or_null(before)
         self.outermost.unless = or_null(unless)
         self.outermost.flag = &(<Flag>unless).core if isinstance(unless, Flag) else NULL
         self.outermost.sections = or_null(sections)
-        self.outermost.whence = &whence.core if whence is not None else NULL
+        self.outermost.call_sites = &call_sites.core if call_sites is not None else NULL
         self.outermost.idle = &idle.core if idle is not None else NULL
-        self.outermost.detour = &detour.core if detour is not None else NULL
+        self.outermost.redirection = &redirection.core if redirection is not None else NULL
 
     def __dealloc__(self):
-        tt_forget_acquaintances(&self.outermost.known)
+        tt_section_cache_clear(&self.outermost.known)
 
     def __eq__(self, other):
         return self._function == (other._function if isinstance(other, OutermostFunction) else other)

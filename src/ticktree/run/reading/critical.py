@@ -1,4 +1,4 @@
-"""The critical path that led to a thread's last moment, as its memory file has it: `recorder/critical_path/critical.h`."""
+"""The critical path that led to a thread's last moment, as `recorder/critical_path/critical.h` keeps it."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
-from ticktree.run.elsewhere import read_elsewhere
 from ticktree.run.gathering import gather
+from ticktree.run.parts import read_parts
 from ticktree.run.reading.blanks import without_blanks
 from ticktree.run.reading.crowds import add_up_crowds
 from ticktree.run.reading.image import DamagedError, Image
@@ -47,7 +47,7 @@ def read_run(run: RunDirectory) -> Profile:
     known = {*(path.name for path in (*found.images, *found.errors)), *folded.files}
     without_room = count_without_room(run, known)
     lost = Profile(losses={LOSS: without_room} if without_room else {})
-    merged = whole.merge(folded.profile, _machine(run), read_elsewhere(run), lost)
+    merged = whole.merge(folded.profile, _machine(run), read_parts(run), lost)
     return add_up_crowds(without_blanks(merged))
 
 

@@ -9,7 +9,7 @@ from ticktree.fleet.cluster.word import reached, word_of
 from ticktree.profile import Node, Profile, Stats, Writer
 from ticktree.profile.share import Share
 from ticktree.run.directory import RunDirectory
-from ticktree.run.elsewhere import FOLDER, keep_elsewhere, read_elsewhere
+from ticktree.run.parts import FOLDER, keep_part, read_parts
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +44,9 @@ def part(count, run="part-of-a-node"):
 
 
 def test_what_was_handed_over_last_is_all_that_counts(run):
-    keep_elsewhere(run, "a", part(2).to_json().encode())
-    keep_elsewhere(run, "a", part(5).to_json().encode())
-    keep_elsewhere(run, "b", part(10, run="of-another-node").to_json().encode())
+    keep_part(run, "a", part(2).to_json().encode())
+    keep_part(run, "a", part(5).to_json().encode())
+    keep_part(run, "b", part(10, run="of-another-node").to_json().encode())
     profile = run.profile()
     profile.check()
     assert profile.root.children["step"].count == 15
@@ -55,19 +55,19 @@ def test_what_was_handed_over_last_is_all_that_counts(run):
 
 
 def test_a_finished_run_has_it_in_its_profile_and_takes_no_more(run):
-    keep_elsewhere(run, "a", part(2).to_json().encode())
+    keep_part(run, "a", part(2).to_json().encode())
     assert run.finish().root.children["step"].count == 2
     assert not (run.path / FOLDER).exists()
-    keep_elsewhere(run, "a", part(9).to_json().encode())
+    keep_part(run, "a", part(9).to_json().encode())
     assert run.profile().root.children["step"].count == 2
 
 
 def test_a_part_that_cannot_be_read_is_a_loss(run):
-    keep_elsewhere(run, "a", part(2).to_json().encode())
-    keep_elsewhere(run, "b", b'{"schema": ')
-    found = read_elsewhere(run)
+    keep_part(run, "a", part(2).to_json().encode())
+    keep_part(run, "b", b'{"schema": ')
+    found = read_parts(run)
     assert found.root.children["step"].count == 2
-    assert found.losses == {"parts_from_elsewhere_damaged": 1}
+    assert found.losses == {"parts_damaged": 1}
 
 
 def test_a_run_is_reached_only_where_its_memory_is(run, tmp_path, monkeypatch):

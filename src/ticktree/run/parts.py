@@ -1,6 +1,6 @@
-"""Elsewhere: parts of a run that other machines recorded, handed over while it goes on.
+"""Parts of a run that other machines recorded, handed over while it goes on.
 
-    ticktree-runs/RUN/elsewhere/NAME.json     a profile, of all that NAME has handed over so far
+    ticktree-runs/RUN/parts/NAME.json     a profile, of all that NAME has handed over so far
 
 Each is replaced as a whole, so that nothing counts twice, and deleted once it is in the run's profile.
 """
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.directory import RunDirectory
 
-FOLDER = "elsewhere"
+FOLDER = "parts"
 
 
-def keep_elsewhere(run: RunDirectory, name: str, profile: bytes) -> None:
+def keep_part(run: RunDirectory, name: str, profile: bytes) -> None:
     """Makes `profile` all that is known of one part; nothing once the run is finished.
 
     Args:
@@ -36,7 +36,7 @@ def keep_elsewhere(run: RunDirectory, name: str, profile: bytes) -> None:
     run.write(f"{name}.json", profile, folder=FOLDER)
 
 
-def read_elsewhere(run: RunDirectory) -> Profile:
+def read_parts(run: RunDirectory) -> Profile:
     """All parts together, as parts of the run; one that cannot be read is a loss."""
     from ticktree.profile import Profile
 
@@ -48,11 +48,11 @@ def read_elsewhere(run: RunDirectory) -> Profile:
     from ticktree.run.saved import read_saved
 
     part = joined(part_of(path, Job(run.id), read_saved) for path in paths)
-    lost = {"parts_from_elsewhere_damaged": len(part.failed)} if part.failed else {}
+    lost = {"parts_damaged": len(part.failed)} if part.failed else {}
     return part.profile.merge(Profile(losses=lost))
 
 
-def forget_elsewhere(run: RunDirectory) -> None:
+def forget_parts(run: RunDirectory) -> None:
     """Deletes the parts."""
     with suppress(OSError), run.opened() as at:  # another may finish the run at the same time
         with run.opened(FOLDER) as folder:

@@ -2,7 +2,7 @@
 
 
 @cython.no_gc_clear
-cdef class Whence:
+cdef class CallSites:
     """Where calls come from: the section open there, and some calls around. Told apart by numbers.
 
     A number is another place's once the code of those calls is gone: who keeps the number keeps that.
@@ -12,7 +12,7 @@ cdef class Whence:
         calls: How many calls around.
     """
 
-    cdef tt_whence core
+    cdef tt_call_sites core
     cdef Recorder recorder
 
     def __cinit__(self, Recorder recorder, unsigned calls):
@@ -24,14 +24,14 @@ cdef class Whence:
         """That of where the calling function was called from; 0 where nothing is being recorded."""
         if self.recorder.core.forked or not self.recorder.core.recording:
             return 0
-        return tt_whence_of_caller(&self.core)
+        return tt_call_sites_of_caller(&self.core)
 
     def name(self, uint64_t number, Section section):
         """Has an `OutermostFunction` that is called from there be in that section; None: in its own."""
         if section is None:
-            tt_whence_forget(&self.core, number)
-        elif tt_whence_name(&self.core, number, <PyObject*>section) < 0:
+            tt_call_sites_forget(&self.core, number)
+        elif tt_call_sites_name(&self.core, number, <PyObject*>section) < 0:
             raise MemoryError
 
     def __dealloc__(self):
-        tt_whence_forget_all(&self.core)
+        tt_call_sites_forget_all(&self.core)
