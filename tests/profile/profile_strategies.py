@@ -154,6 +154,7 @@ def nodes(draw, name, depth=3, clock="host"):
         device=draw(maybe_device),
         open=draw(maybe_open),
         recorder_ns=draw(st.integers(0, self_ns)),
+        raised=draw(st.integers(0, len(booked))),
         per_run={draw(runs): (len(booked), sum(duration for duration, _ in booked))} if booked else {},
         wakers=draw(woken),
         children={child.key: child for child in children},

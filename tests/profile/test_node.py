@@ -171,6 +171,8 @@ def test_a_node_is_unlike_anything_else():
         {"self_ns": -1},
         {"recorder_ns": 11},
         {"recorder_ns": -1},
+        {"raised": -1},
+        {"raised": 10**6},
         {"windows": Windows(BASE_WIDTH_NS, {0: 1}, {0: 5})},
         {"call_sites": {CallSite("f", 1, "g"): 0}},
         {"per_run": {"a": (3, 5)}},

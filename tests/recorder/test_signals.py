@@ -191,7 +191,7 @@ def deep():
 
 @pytest.mark.parametrize("key", [1.5, Ellipsis, [1], {1: 2}, (1, [2]), deep(), float("nan")], ids=str)
 def test_what_is_no_key_is_a_wrong_call(recorder, key):
-    for call in (recorder.signal, recorder.woken_by):
+    for call in (recorder.wakes, recorder.woken_by):
         with pytest.raises(TypeError, match="a key is None, an int, a str, bytes or a tuple of these, not"):
             call("batch", key)
     assert losses(recorder) == {}
@@ -199,7 +199,7 @@ def test_what_is_no_key_is_a_wrong_call(recorder, key):
 
 
 def test_keys_and_names_with_a_will_of_their_own_raise_nothing(recorder):
-    for call, key in ((recorder.signal, Hostile(3)), (recorder.woken_by, Hostile(2**70))):
+    for call, key in ((recorder.wakes, Hostile(3)), (recorder.woken_by, Hostile(2**70))):
         with suppress(TypeError):
             call("batch", key)
     for name in ("\ud800", "", "x" * 1000):

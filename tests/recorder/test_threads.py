@@ -205,7 +205,7 @@ def test_an_executor_with_an_initialiser_that_has_a_section_open_does_not_mix(re
     section = recorder.section("whole life")
 
     with ThreadPoolExecutor(1, initializer=section.__enter__) as executor, recorder.section("main"):
-        executor.submit(recorder.record, "measured", 1e-9).result()
+        executor.submit(recorder.record_duration, "measured", 1e-9).result()
     recorder.snapshot().check()
     assert set(counts(recorder)) >= {"main"}
 

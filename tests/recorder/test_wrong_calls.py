@@ -43,7 +43,7 @@ def test_a_name_is_a_str(any_recorder, name):
         (any_recorder.tick, "a section's"),
         (any_recorder.loop, "a loop's"),
         (any_recorder.role, "a role's"),
-        (any_recorder.signal, "a signal's"),
+        (any_recorder.wakes, "a signal's"),
         (any_recorder.woken_by, "a signal's"),
         (lambda name: any_recorder.gauge(name, 1), "a gauge's"),
         (lambda name: any_recorder.record_duration(name, 1), "a duration's"),

@@ -51,7 +51,7 @@ def busy_image() -> bytes:
 def woken_and_open(recorder: Any) -> None:
     """Adds a wait that a thread ended, and leaves a section, a tick and a stage open."""
     with recorder.section("woken", wait=True):
-        signaller = threading.Thread(target=recorder.signal, args=("batch",))
+        signaller = threading.Thread(target=recorder.wakes, args=("batch",))
         signaller.start()
         signaller.join()
         recorder.woken_by("batch")

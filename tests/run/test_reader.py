@@ -6,14 +6,12 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 from memory_images import busy_image, changed, place, profile_of, recorder_on
 
-from ticktree.profile import Profile, Stats
+from ticktree.profile import Stats
 from ticktree.run.reading import layout
-from ticktree.run.reading.events import events_in
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_file, read_images
 
@@ -100,39 +98,10 @@ def test_a_child_of_an_unknown_node_hangs_where_its_parent_hangs():
     assert profile.root.at("spawn").self_ns == 10
 
 
-FIXTURES = Path(__file__).parent / "fixtures"
-
-
-def as_of_format_1(image):
-    """What a writer of format 1 would have written where it knew of no processes' names."""
-    old = changed(image, place(layout.Header, "format"), 1, 4)
-    return changed(old, place(layout.Header, "incarnation"), 0, 4)
-
-
-def test_a_file_of_format_2_is_read_as_it_was_then():
-    """`make_format_2.py` says what is in it."""
-    image = FIXTURES.joinpath("format-2.tt").read_bytes()
-    assert Image(image).header.format == 2
-    profile = profile_of(image)
-    assert profile == Profile.from_json(FIXTURES.joinpath("format-2.json").read_text())
-    loop = profile.loops["main/control"]
-    assert (loop.missed, loop.lateness.histogram.count) == (4, 0)
-    assert (loop.waited_ns, loop.causes, loop.missed_ns, loop.missed_breakdown) == (None, None, None, {})
-
-
-def test_a_file_of_format_3_is_read_as_it_was_then_and_has_no_timeline():
-    """`make_format_3.py` says what is in it."""
-    image = FIXTURES.joinpath("format-3.tt").read_bytes()
-    assert Image(image).header.format == 3
-    assert profile_of(image) == Profile.from_json(FIXTURES.joinpath("format-3.json").read_text())
-    assert events_in(image) is None
-
-
-def test_a_file_of_the_first_format_is_read():
-    image = FIXTURES.joinpath("format-2.tt").read_bytes()
-    old = as_of_format_1(image)
-    assert profile_of(old) == profile_of(image)
-    assert str(Image(old).writer) == "77-1234"
+def test_a_file_of_another_format_is_refused():
+    image = changed(busy_image(), place(layout.Header, "format"), 2, 4)
+    with pytest.raises(DamagedError, match="its format is 2, not 1"):
+        Image(image)
 
 
 def missing_image():

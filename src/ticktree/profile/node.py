@@ -48,6 +48,8 @@ class Node:
             of the device's clock. Merges by the alphabetically first reason.
         open: calls not yet ended, None if there are none. Merges by adding.
         recorder_ns: what of `self_ns` ticktree itself is estimated to have cost. Merges by adding.
+        raised: how many of its completed calls an exception ended. An iterator's end and a generator's closing are
+            none. Merges by adding.
         per_run: calls and nanoseconds of each run, by run id. Merges by adding.
         by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
             part that has calls or time does not know whose they are.
@@ -73,6 +75,7 @@ class Node:
     device: str | None = None
     open: Open | None = None
     recorder_ns: int = 0
+    raised: int = 0
     per_run: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     by_writer: Mapping[str, Share] = field(default_factory=dict)
     wakers: Mapping[Waker, Wakes] = field(default_factory=dict)
@@ -201,6 +204,7 @@ class Node:
             device=smallest(self.device, other.device),
             open=present(self.open, other.open),
             recorder_ns=self.recorder_ns + other.recorder_ns,
+            raised=self.raised + other.raised,
             per_run=_runs(self.per_run, other.per_run),
             by_writer=union(self.by_writer, other.by_writer) if writers_known else {},
             wakers=union(self.wakers, other.wakers),
@@ -221,6 +225,8 @@ class Node:
             yield f"ticktree's own cost, {self.recorder_ns} ns, is not within its own time, {self.self_ns} ns"
         if self.windows.counts and self.windows.count != self.count:
             yield f"the windows hold {self.windows.count} calls where {self.count} were counted"
+        if not 0 <= self.raised <= self.count:
+            yield f"exceptions ended {self.raised} of its {self.count} calls"
         if any(count < 1 for count in self.call_sites.values()):
             yield "a call site was never called"
         yield from self._problems_of_runs()

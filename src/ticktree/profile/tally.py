@@ -95,8 +95,8 @@ class NodeTally:
     Attributes:
         name: of the node.
         clock: of the node.
-        self_ns, concurrent_ns, wait, work, cpu, memory, device_memory, device, open, recorder_ns: so far, as in
-            `Node`.
+        self_ns, concurrent_ns, wait, work, cpu, memory, device_memory, device, open, recorder_ns, raised: so
+            far, as in `Node`.
         steady: completed calls after warm-up.
         warmup: completed calls before that; None where no part has a warm-up.
         windows: calls over the run's time, of the parts whose windows are known.
@@ -117,6 +117,7 @@ class NodeTally:
         "memory",
         "name",
         "open",
+        "raised",
         "recorder_ns",
         "self_ns",
         "steady",
@@ -131,7 +132,7 @@ class NodeTally:
     def __init__(self, name: str, clock: Clock = HOST) -> None:
         self.name = name
         self.clock = clock
-        self.self_ns = self.concurrent_ns = self.recorder_ns = 0
+        self.self_ns = self.concurrent_ns = self.recorder_ns = self.raised = 0
         self.steady = StatsTally()
         self.warmup: StatsTally | None = None
         self.windows = WindowsTally()
@@ -153,6 +154,7 @@ class NodeTally:
         self.self_ns += node.self_ns
         self.concurrent_ns += node.concurrent_ns
         self.recorder_ns += node.recorder_ns
+        self.raised += node.raised
         self.steady.add(node.steady)
         if node.warmup is not None:
             self.with_warmup().add(node.warmup)
@@ -236,6 +238,7 @@ class NodeTally:
             device=self.device,
             open=self.open,
             recorder_ns=self.recorder_ns,
+            raised=self.raised,
             per_run={run: (count, sum_ns) for run, (count, sum_ns) in self._per_run.items()},
             by_writer={key: Share(*part) for key, part in self._shares.items()} if self.writers_known else {},
             wakers=dict(self._wakers),

@@ -177,6 +177,8 @@ cdef extern from "core/builtins.h":
     void tt_reset(tt_recorder*)
     void tt_enter(tt_section*)
     void tt_leave(tt_section*)
+    void tt_leave_by(tt_section*, uint32_t raised)
+    uint32_t tt_raised(PyObject*)
     void tt_tick(tt_section*, double, uint64_t)
     ctypedef struct tt_amounts:
         uint64_t bytes, flops, items

@@ -22,7 +22,7 @@ ROOM = Room(4000, (4, 96, 96), 2)
 def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Profile]:
     recorder = ticktree.Recorder(virtual_clock=True)
     monkeypatch.setattr(ticktree, "section", recorder.section)
-    monkeypatch.setattr(ticktree, "record", recorder.record)
+    monkeypatch.setattr(ticktree, "record_duration", recorder.record_duration)
     declare_breakdown(Encoder(4, 96), ROOM)
     yield recorder.snapshot()
     recorder.disable()

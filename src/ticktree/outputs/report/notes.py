@@ -29,6 +29,8 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
     if node.open is not None:
         yield _open(node.open)
     yield from notes_on_calls(node, options)
+    if node.raised:
+        yield f"{formatting.count(node.raised)} of {formatting.counted(node.count, 'call')} raised an exception"
     if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:

@@ -64,6 +64,7 @@ def _node(fields: Fields, children: dict[str, Node], writers: Sequence[str]) -> 
         device=_device(fields),
         open=_open(fields.sub("open")) if "open" in fields else None,
         recorder_ns=fields.whole("recorder_ns", 0),
+        raised=fields.whole("raised", 0),
         per_run=_per_run(fields.sub("per_run")),
         by_writer=shares_from(fields, writers),
         wakers=wakers_from(fields, writers),

@@ -49,6 +49,8 @@ def _node(node: Node, path: str, places: Mapping[str, int]) -> Object:
         result["warmup"] = stats_object(node.warmup)
     if node.windows != Windows():
         result["windows"] = windows_object(node.windows)
+    if node.raised:
+        result["raised"] = node.raised
     if node.call_sites:
         sites = sorted(node.call_sites.items())
         result["call_sites"] = [{**_call_site(site), "count": count} for site, count in sites]

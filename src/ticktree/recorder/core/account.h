@@ -143,7 +143,10 @@ static __attribute__((noinline)) void tt_close(tt_recorder *recorder, tt_frame *
     } else {
         tt_account(node, frame, duration, stood_for);
     }
-    if (TT_LIKELY(ending == TT_COMPLETE)) tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
+    if (TT_LIKELY(ending == TT_COMPLETE)) {
+        int counted = tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
+        if (TT_UNLIKELY(flags & TT_FRAME_RAISED)) node->raised += (uint64_t)counted;
+    }
     if (TT_UNLIKELY(sample != NULL)) tt_sample_book(recorder, frame, node, sample, duration);
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(recorder->ring != NULL) && ending == TT_COMPLETE)

@@ -56,15 +56,15 @@ static inline void tt_book_prefetch(const tt_recorder *recorder, const tt_node *
 }
 
 /* The caller holds the node's sequence odd. `duration` is in the node's own unit. A call that the histogram has no
- * memory for is not counted at all: every count of a node is of the same calls. */
-static inline void tt_book(tt_recorder *recorder, tt_node *node, uint64_t duration, uint64_t ns, uint64_t now)
+ * memory for is not counted at all: every count of a node is of the same calls. 0: it is not counted. */
+static inline int tt_book(tt_recorder *recorder, tt_node *node, uint64_t duration, uint64_t ns, uint64_t now)
 {
     unsigned octave, sub;
     tt_bucket_of(ns, &octave, &sub);
     uint64_t *counts = tt_octave_counts(recorder, &node->octaves[octave]);
     if (TT_UNLIKELY(!counts)) {
         tt_lose(recorder, TT_LOSS_MEMORY);
-        return;
+        return 0;
     }
     counts[sub]++;
     node->stats.count++;
@@ -77,6 +77,7 @@ static inline void tt_book(tt_recorder *recorder, tt_node *node, uint64_t durati
     tt_window *window = &node->windows[recorder->window_index];
     window->count++;
     window->sum += duration;
+    return 1;
 }
 
 /* A tick's breakdown: one sum a node, begun anew by the first call of each tick. */

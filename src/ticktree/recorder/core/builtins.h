@@ -42,9 +42,9 @@ static PyObject *tt_py_block_enter(PyObject *self, PyObject *const *Py_UNUSED(ar
     return tt_block_enter(self);
 }
 
-static PyObject *tt_py_exit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+static PyObject *tt_py_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    tt_leave(&((tt_section_object *)self)->core);
+    tt_leave_by(&((tt_section_object *)self)->core, count > 0 ? tt_raised(args[0]) : 0);
     Py_RETURN_NONE;
 }
 
@@ -138,7 +138,7 @@ static PyObject *tt_timed_call(PyObject *self, PyObject *const *args, size_t cou
     tt_call timing = tt_call_begin(timed->section);
     PyObject *result = TT_LIKELY(timed->call != NULL) ? timed->call(timed->function, args, count, names)
                                                       : PyObject_Vectorcall(timed->function, args, count, names);
-    tt_call_end(timed->section, &timing);
+    tt_call_end(timed->section, &timing, TT_LIKELY(result != NULL) ? 0 : tt_raised(PyErr_Occurred()));
     return result;
 }
 

@@ -2,12 +2,6 @@
  *
  * History of the format
  *   1  first layout
- *   2  who a process is and who started it: incarnations, its name and role, roles of trees. All new fields lie where
- *      a file of format 1 has zeros, which mean that nothing is known. Likewise: edges (who unblocked whom), and paths
- *      (what the time until now was spent on, along the chain of events that led to it) with their marks in nodes
- *   3  what the steady ticks of a loop add up to, and footprints (what calls needed of memory): records of their own,
- *      named where a file of format 1 or 2 has zeros
- *   4  the timeline: a ring of completed calls one by one, and their lanes; named where older files have zeros
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
@@ -26,7 +20,7 @@
 #include <stddef.h>
 
 #define TT_MAGIC 0x454552544B434954ULL /* "TICKTREE", little-endian */
-#define TT_FORMAT 4u
+#define TT_FORMAT 1u
 #define TT_LINE 64u
 
 #define TT_OCTAVES 48u     /* durations of 2^0 to 2^48 ns (3.2 days); longer ones are counted in the last */
@@ -181,7 +175,9 @@ typedef struct {
     uint32_t path_hint;  /* private: where the path of its thread has its share */
     int64_t marked_own;  /* own time, that of open calls included, when its thread's path was last brought up to date */
     uint64_t marked_count;
+    uint64_t raised;     /* completed calls that an exception ended */
     uint64_t running;    /* private: ticks of open calls plus one, while the path is being brought up to date; else 0 */
+    uint64_t reserved[7];
     tt_ref octaves[TT_OCTAVES], warmup_octaves[TT_OCTAVES];
     tt_window windows[TT_WINDOWS];
 } tt_node;
@@ -199,9 +195,10 @@ enum tt_frame_flag {
     TT_FRAME_WATCHED = 1 << 17, /* this or a frame around it is */
     TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
     TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */
+    TT_FRAME_RAISED = 1 << 20,  /* an exception ends it */
     TT_FRAME_INHERITED = TT_FRAME_WAITING | TT_FRAME_WATCHED | TT_FRAME_CALLING,
     /* closing it takes more than its account */
-    TT_FRAME_RARE = TT_FRAME_CPU | TT_FRAME_MEMORY | TT_FRAME_WAIT | TT_FRAME_TICK | TT_FRAME_WATCHED,
+    TT_FRAME_RARE = TT_FRAME_CPU | TT_FRAME_MEMORY | TT_FRAME_WAIT | TT_FRAME_TICK | TT_FRAME_WATCHED | TT_FRAME_RAISED,
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 
@@ -356,7 +353,7 @@ typedef struct {
 typedef struct {
     uint32_t sequence;
     tt_ref node, next;
-    tt_ref sums;     /* 0 in files of format 1 and 2 */
+    tt_ref sums;
     double hz;       /* 0: none */
     double other_hz; /* another rate that was asked for: then there is no budget */
     uint64_t budget_ticks;
@@ -400,7 +397,7 @@ typedef struct { /* one octave of a histogram: the smallest unit that is allocat
 _Static_assert(sizeof(tt_header) <= 1024, "the header fits its 1,024 bytes");
 _Static_assert(offsetof(tt_node, tick_epoch) == 64, "what every call writes is one cache line");
 _Static_assert(offsetof(tt_node, memory_samples) == 128, "what most calls write is two");
-_Static_assert(sizeof(tt_node) == 26 * TT_LINE, "a node is 26 lines");
+_Static_assert(sizeof(tt_node) == 27 * TT_LINE, "a node is 27 lines");
 _Static_assert(sizeof(tt_frame) == 3 * TT_LINE, "a frame is three lines");
 _Static_assert(sizeof(tt_event) == 24, "an event is 24 bytes");
 _Static_assert(sizeof(tt_ring) == TT_LINE && sizeof(tt_lane) == TT_LINE, "a ring's head and a lane are one line");
@@ -411,7 +408,6 @@ _Static_assert(sizeof(tt_share) == 32 && sizeof(tt_path) == 49 * TT_LINE, "a pat
 _Static_assert(sizeof(tt_worst_tick) == 544, "a worst tick is 544 bytes");
 _Static_assert(sizeof(tt_missed_rows) == 16 * TT_LINE, "a table of missed rows is 16 lines");
 _Static_assert(sizeof(tt_loop_sums) == 17 * TT_LINE, "a loop's sums are 17 lines");
-_Static_assert(offsetof(tt_loop, hz) == 16, "a loop lies as it did in format 1");
 _Static_assert(sizeof(tt_octave) == 256, "an octave is four lines");
 
 #define TT_HEADER_BYTES 1024u

@@ -130,7 +130,7 @@ static void tt_node_reset(tt_recorder *recorder, tt_node *node)
     node->cpu_samples = node->memory_samples = 0;
     node->cpu_ns = node->cpu_wall = node->memory_peak = 0;
     node->memory_change = 0;
-    node->work_bytes = node->work_flops = node->work_items = 0;
+    node->work_bytes = node->work_flops = node->work_items = node->raised = 0;
     node->flags &= ~(uint32_t)TT_NODE_PHASED;
     memset(node->windows, 0, sizeof node->windows);
     for (unsigned octave = 0; octave < TT_OCTAVES; octave++) {

@@ -274,7 +274,7 @@ static int tt_is_inherited(tt_open_at_fork *open, const tt_section *section)
 }
 
 static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_stack *stack, tt_section *section,
-                                                      tt_pyframe *pyframe, uint64_t now)
+                                                      tt_pyframe *pyframe, uint64_t now, uint32_t raised)
 {
     if (stack->too_deep) {
         if (--stack->too_deep == 0) stack->suspended--;
@@ -288,6 +288,7 @@ static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_
         else if (!tt_is_inherited(&recorder->open_at_fork, section)) tt_lose(recorder, TT_LOSS_UNMATCHED);
     }
     if (frame) {
+        frame->flags |= raised;
         tt_unwind_to(recorder, holder, frame, pyframe, now, TT_COMPLETE);
         tt_pop(recorder, holder, frame, now, TT_COMPLETE);
     }
@@ -295,7 +296,18 @@ static __attribute__((noinline)) void tt_leave_slowly(tt_recorder *recorder, tt_
     tt_stack_rest(stack);
 }
 
-static inline __attribute__((always_inline)) void tt_leave_at(tt_recorder *recorder, tt_section *section, uint64_t now)
+/* What a frame is marked with when an exception of this type ends its call: not where an iterator is exhausted or a
+ * generator closed, which is how these end. */
+static inline uint32_t tt_raised(const PyObject *type)
+{
+    if (TT_LIKELY(!type || type == Py_None)) return 0;
+    int ends = type == PyExc_StopIteration || type == PyExc_StopAsyncIteration || type == PyExc_GeneratorExit;
+    return ends ? 0 : TT_FRAME_RAISED;
+}
+
+/* `raised`: as `tt_raised` says. */
+static inline __attribute__((always_inline)) void tt_leave_at(tt_recorder *recorder, tt_section *section, uint64_t now,
+                                                              uint32_t raised)
 {
     PyThreadState *state = tt_thread_state();
     tt_stack *stack = tt_stack_now(recorder, state);
@@ -303,24 +315,27 @@ static inline __attribute__((always_inline)) void tt_leave_at(tt_recorder *recor
     tt_frame *frame = stack->top;
     if (TT_UNLIKELY(!frame || frame->section != (uint64_t)(uintptr_t)section ||
                     (stack->suspended && (stack->too_deep || !tt_entered_in(frame, tt_pyframe_now(state)))))) {
-        tt_leave_slowly(recorder, stack, section, tt_pyframe_now(state), now);
+        tt_leave_slowly(recorder, stack, section, tt_pyframe_now(state), now, raised);
         return;
     }
     stack->top = tt_below(frame);
     if (TT_UNLIKELY(frame->flags & TT_FRAME_GENERATOR)) stack->suspended--;
+    frame->flags |= raised;
     tt_complete(recorder, frame, now);
     tt_stack_rest(stack);
 }
 
-static inline void tt_leave(tt_section *section)
+static inline void tt_leave_by(tt_section *section, uint32_t raised)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
     uint64_t now = tt_now(recorder);
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
-    tt_leave_at(recorder, section, now);
+    tt_leave_at(recorder, section, now, raised);
     if (tt_is_measured(section)) tt_sample_done();
 }
+
+static inline void tt_leave(tt_section *section) { tt_leave_by(section, 0); }
 
 /* A call of @timed: left on the stack it was entered on, without looking for it again. */
 typedef struct {
@@ -354,10 +369,14 @@ static inline __attribute__((always_inline)) tt_call tt_call_begin(tt_section *s
     return call;
 }
 
-static __attribute__((noinline)) void tt_call_end_elsewhere(tt_section *section) { tt_leave(section); }
+static __attribute__((noinline)) void tt_call_end_elsewhere(tt_section *section, uint32_t raised)
+{
+    tt_leave_by(section, raised);
+}
 
 /* The frame may be gone by now: recording was stopped, or this is a forked child with a memory of its own. */
-static inline __attribute__((always_inline)) void tt_call_end(tt_section *section, const tt_call *call)
+static inline __attribute__((always_inline)) void tt_call_end(tt_section *section, const tt_call *call,
+                                                              uint32_t raised)
 {
     tt_recorder *recorder = section->recorder;
     if (!recorder->recording) return;
@@ -365,10 +384,11 @@ static inline __attribute__((always_inline)) void tt_call_end(tt_section *sectio
     if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
     if (TT_UNLIKELY(!call->frame || recorder->forked || call->generation != recorder->generation ||
                     call->frame->serial != call->serial || call->stack->top != call->frame)) {
-        tt_call_end_elsewhere(section);
+        tt_call_end_elsewhere(section, raised);
         return;
     }
     call->stack->top = tt_below(call->frame);
+    call->frame->flags |= raised;
     tt_complete(recorder, call->frame, now);
     if (tt_is_measured(section)) tt_sample_done();
     tt_stack_rest(call->stack);

@@ -32,15 +32,16 @@ cdef class AttendedSection(Section):
     def __exit__(self, kind, error, trace):
         cdef tt_spot spot
         cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.told else 0
+        cdef uint32_t raised = tt_raised(<PyObject*>kind)
         given = self.told.pop(serial, None)
         if given is None:
-            tt_leave(&self.core)
+            tt_leave_by(&self.core, raised)
             return
         try:
             if self.waits:
                 self._wait(given)
         finally:
-            tt_leave(&self.core)
+            tt_leave_by(&self.core, raised)
         self._end(given, &spot)
 
     def results(self, value):

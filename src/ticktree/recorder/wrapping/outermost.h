@@ -138,7 +138,8 @@ static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed
                                   size_t count, PyObject *names)
 {
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    if (tt_is_redirected(outermost->redirection)) return tt_redirected_call(outermost->redirection->way, timed, args, count, names);
+    if (tt_is_redirected(outermost->redirection))
+        return tt_redirected_call(outermost->redirection->way, timed, args, count, names);
     if (!tt_before_outermost(outermost, object)) return NULL;
     PyObject *section = tt_section_of_call(outermost, timed, object), *result;
     if (TT_UNLIKELY(!section)) return NULL;
@@ -147,7 +148,7 @@ static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed
         tt_section *core = &((tt_section_object *)section)->core;
         tt_call timing = tt_call_begin(core);
         result = tt_plain_call(timed, args, count, names);
-        tt_call_end(core, &timing);
+        tt_call_end(core, &timing, TT_LIKELY(result != NULL) ? 0 : tt_raised(PyErr_Occurred()));
     }
     Py_DECREF(section);
     return result;

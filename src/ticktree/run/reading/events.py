@@ -102,5 +102,5 @@ def _ring(memory: bytes | bytearray | mmap.mmap, at: int) -> layout.Ring:
 
 def _ring_of(head: bytes | bytearray) -> int:
     header = layout.Header.from_buffer_copy(head)
-    known = header.magic == layout.MAGIC and header.format in layout.FORMATS
+    known = header.magic == layout.MAGIC and header.format == layout.FORMAT
     return int(header.ring) * layout.LINE if known else 0

@@ -93,8 +93,8 @@ class Image:
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
             raise self._not_one()
-        if self.header.format not in layout.FORMATS:
-            raise self.damaged(f"its format {self.header.format} is none of {layout.FORMATS}")
+        if self.header.format != layout.FORMAT:
+            raise self.damaged(f"its format is {self.header.format}, not {layout.FORMAT}")
         if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
             raise self.damaged("its records have other sizes")
         if self.header.used_bytes > len(data):
@@ -146,7 +146,7 @@ class Image:
 
     def _not_one(self) -> DamagedError:
         """The error for a file without the mark that is written last when one is begun."""
-        if self.header.magic == 0 and self.header.format in layout.FORMATS and not self.header.nodes:
+        if self.header.magic == 0 and self.header.format == layout.FORMAT and not self.header.nodes:
             return UnbegunError(self.origin, "it has only just been begun")
         return self.damaged("it is not one")
 

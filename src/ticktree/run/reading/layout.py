@@ -9,8 +9,7 @@ from enum import IntFlag
 from ticktree.profile.clock import DEVICE, HOST, REMOTE, Clock
 
 MAGIC = int.from_bytes(b"TICKTREE", "little")
-FORMAT = 4
-FORMATS = (1, 2, 3, FORMAT)  # what can be read
+FORMAT = 1
 LINE = 64
 OCTAVES = 48
 SUB_BUCKETS = 32
@@ -205,7 +204,9 @@ class Node(ctypes.LittleEndianStructure):
         ("path_hint", c_uint32),
         ("marked_own", c_int64),
         ("marked_count", c_uint64),
+        ("raised", c_uint64),
         ("running", c_uint64),
+        ("reserved", c_uint64 * 7),
         ("octaves", c_uint32 * OCTAVES),
         ("warmup_octaves", c_uint32 * OCTAVES),
         ("windows", c_uint64 * (2 * WINDOWS)),

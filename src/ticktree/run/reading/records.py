@@ -103,6 +103,7 @@ class ImageReader:
         tally.self_ns += part.self_ns
         tally.concurrent_ns += part.total_ns if is_child and self._is_on_top(part) else part.concurrent_ns
         tally.recorder_ns += part.recorder_ns
+        tally.raised += min(part.row.raised, part.count)
         tally.steady.add_calls(*part.steady[:4])
         if part.is_phased:
             tally.with_warmup().add_calls(*part.warm[:4])

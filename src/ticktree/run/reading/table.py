@@ -43,6 +43,7 @@ class NodeRow(NamedTuple):
     work_bytes: int
     work_flops: int
     work_items: int
+    raised: int
     warm_completed: int
     warm_sum: int
     warm_minimum: int
