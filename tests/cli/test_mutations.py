@@ -37,7 +37,7 @@ for _ in ticktree.loop("train", range(5), warmup=0, hz=100):
 ticktree.gauge("depth", 3)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-TIMERS = Path(__file__).parents[1] / "run" / "foreign" / "toolkit_timers.json"
+TIMERS = Path(__file__).parents[1] / "importers" / "toolkit_timers.json"
 TRACE = [
     {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}},
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "t"}},
@@ -115,7 +115,7 @@ KINDS: dict[str, tuple[str, list[tuple[str, ...]], int]] = {
     "what was folded": ("runs/folded/folded.json", [("report", "runs/folded", "--format", "json")], 900),
     "what the machine did": ("live/machine.json", [("report", "runs/live", "--format", "json")], 400),
     "a part of another machine": (
-        "runs/live/elsewhere/a.json",
+        "runs/live/parts/a.json",
         [("report", "runs/live", "--format", "json")],
         600,
     ),
@@ -171,7 +171,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         positive=Histogram.of([2.0]),
     )
     keep_readings(RunDirectory.open(runs / "live").memory_dir, {name: load})
-    (runs / "live" / "elsewhere").mkdir()
+    (runs / "live" / "parts").mkdir()
     (runs / "live" / "parts" / "a.json").write_bytes(profile.replace(run.id.encode(), b"a"))
     (here.directory / "saved.json.gz").write_bytes(gzip.compress(profile))
     (here.directory / "trace.json").write_text(

@@ -46,7 +46,7 @@ def test_a_run_is_named_by_its_name_the_beginning_of_it_last_or_its_number_from_
     by_path = {name: shown(three, "report", f"ticktree-runs/{name}", "--format", "json") for name in listed}
     names = {
         listed[0]: [listed[0], "20200101", "-3", "old"],
-        listed[1]: [listed[1], "20200102-0", "-2"],
+        listed[1]: [listed[1], "20200102-0", "-2", "mid"],
         listed[2]: [listed[2], "20200102-1", "-1", "last", "train"],
     }
     for name, words in names.items():
@@ -80,6 +80,7 @@ def test_a_file_of_that_name_comes_before_a_run(three: CommandLine) -> None:
     [
         ("20200102", "20200102 begins the names of 2 runs: 20200102-000000-middle, 20200102-111111-train"),
         ("-9", "-9: ticktree-runs holds 3 runs"),
+        ("midle", "midle: there is no such file or run; did you mean 'middle'?"),
         ("lst", "lst: there is no such file or run; did you mean 'last'?"),
         ("20200102-111111-trian", "did you mean '20200102-111111-train'?"),
         ("train.py", "train.py is a program, not a run: `ticktree run train.py` makes a run of it"),
@@ -139,7 +140,9 @@ def test_another_environments_python_is_not_taken_for_ours(here: CommandLine) ->
     other.symlink_to(sys.executable)
     here.env["PATH"] = f"{other.parent}:{here.env['PATH']}"
     assert_one_clear_line(
-        here.ticktree("run", "python3", "train.py"), f"{sys.executable}, ", "ticktree run train.py"
+        here.ticktree("run", "python3", "train.py"),
+        f"with {sys.executable}; leave out ",
+        "ticktree run train.py",
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ticktree.fleet.merging import one_process
 from ticktree.fleet.merging.engines import ENGINES, engine
+from ticktree.loading import load
 from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Writer
 from ticktree.run.merging.job import Job
 from ticktree.run.merging.part import Part, joined, part_of
@@ -41,7 +42,7 @@ def sources(tmp_path):
 
 def test_parts_combine_in_any_order_and_grouping(sources):
     job = Job("job-1")
-    parts = [part_of(source, job) for source in sources]
+    parts = [part_of(source, job, load) for source in sources]
     whole = joined(parts)
     whole.profile.check()
     for order in permutations(parts):
@@ -51,7 +52,7 @@ def test_parts_combine_in_any_order_and_grouping(sources):
 
 
 def test_nothing_joined_is_the_identity(sources):
-    part = part_of(sources[0], Job("job-1"))
+    part = part_of(sources[0], Job("job-1"), load)
     assert joined([]) == Part()
     assert joined([Part(), part, Part()]) == part
 
@@ -97,4 +98,4 @@ def test_every_engine_gives_what_one_process_gives(name, sources):
 def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):
     path = tmp_path / "unsaid.json"
     path.write_text(replace(profile_of("d", 5), metadata={}).to_json())
-    assert part_of(path, Job("job-1")).programs == {}
+    assert part_of(path, Job("job-1"), load).programs == {}

@@ -7,8 +7,8 @@ MARKED = """
 import os
 if "TICKTREE_RUN" in os.environ:
     from ticktree import loop, section, timed
-    from ticktree.remote.asgi import ServerTiming as asgi
-    from ticktree.remote.wsgi import ServerTiming as wsgi
+    from ticktree.remote.asgi import AsgiServerTiming as asgi
+    from ticktree.remote.wsgi import WsgiServerTiming as wsgi
 else:
     import contextlib
     timed = wsgi = asgi = lambda function: function

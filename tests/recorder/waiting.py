@@ -74,7 +74,7 @@ class Waiting:
         new = self.threads[thread] = Thread(thread, heard=self.now, log=[(self.now, ())])
         new.jumps.append(Jump(self.index, self.now, (), starter, self.index, self.now))
 
-    def signal(self, thread: str, channel: str) -> None:
+    def wakes(self, thread: str, channel: str) -> None:
         self.index += 1
         self._hear(thread)
         self.threads[thread].touched = True

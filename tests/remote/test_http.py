@@ -28,7 +28,7 @@ SERVERS = {
         """,
     "asgi": """
         import socket, uvicorn
-        from ticktree.remote.asgi import ServerTiming
+        from ticktree.remote.asgi import AsgiServerTiming
 
         async def app(scope, receive, send):
             if scope["type"] != "http":
@@ -49,12 +49,12 @@ SERVERS = {
 
         listener = socket.create_server(("127.0.0.1", 0))
         listening(listener.getsockname()[1])
-        uvicorn.Server(uvicorn.Config(ServerTiming(app), log_level="error", lifespan="off")).run([listener])
+        uvicorn.Server(uvicorn.Config(AsgiServerTiming(app), log_level="error", lifespan="off")).run([listener])
         """,
     "wsgi": """
         import json
         from wsgiref.simple_server import WSGIRequestHandler, make_server
-        from ticktree.remote.wsgi import ServerTiming
+        from ticktree.remote.wsgi import WsgiServerTiming
 
         def app(environ, start_response):
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -70,7 +70,7 @@ SERVERS = {
             def log_message(self, *args):
                 pass
 
-        with make_server("127.0.0.1", 0, ServerTiming(app), handler_class=Silent) as server:
+        with make_server("127.0.0.1", 0, WsgiServerTiming(app), handler_class=Silent) as server:
             listening(server.server_port)
             try:
                 server.serve_forever()

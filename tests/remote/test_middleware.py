@@ -16,7 +16,7 @@ from ticktree.remote import heard
 from ticktree.remote.asgi import AsgiServerTiming as AsgiTiming
 from ticktree.remote.called import RemoteCall
 from ticktree.remote.trace_context import outgoing
-from ticktree.remote.wsgi import AsgiServerTiming as WsgiTiming
+from ticktree.remote.wsgi import WsgiServerTiming as WsgiTiming
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,32 @@ def run_named(word: str) -> Path:
                 f"{word[1:]}: {DEFAULT_OUT} holds {len(names)} run{'s' if len(names) > 1 else ''}"
             )
         return DEFAULT_OUT / names[-number]
-    same = [name for name in names if word in (name, _WHEN.sub("", name, count=1))]
+    return DEFAULT_OUT / _meant(word, {name: _WHEN.sub("", name, count=1) for name in names})
+
+
+def _meant(word: str, own_names: Mapping[str, str]) -> str:
+    """The run of a name or its beginning; the newest where several are called the same.
+
+    Args:
+        word: What the user typed.
+        own_names: What each run is called, by the name of its directory, the newest last.
+    """
+    same = [name for name, own in own_names.items() if word in (name, own)]
     if same:
-        return DEFAULT_OUT / same[-1]
-    meant = [name for name in names if name.startswith(word)] if word else []
+        return same[-1]
+    by_own = [name for name, own in own_names.items() if word and own.startswith(word)]
+    if len({own_names[name] for name in by_own}) == 1:
+        return by_own[-1]
+    meant = by_own or [name for name in own_names if word and name.startswith(word)]
     if len(meant) > 1:
         more = ", ..." if len(meant) > _NAMED_AT_MOST else ""
         raise TicktreeError(
             f"{word} begins the names of {len(meant)} runs: {', '.join(meant[:_NAMED_AT_MOST])}{more}"
         )
     if not meant:
-        raise TicktreeError(f"{word}: there is no such file or run{did_you_mean(word, [*names, _LAST])}")
-    return DEFAULT_OUT / meant[0]
+        likely = did_you_mean(word, [*own_names, *own_names.values(), _LAST])
+        raise TicktreeError(f"{word}: there is no such file or run{likely}")
+    return meant[0]
 
 
 class RunType(click.ParamType):  # type: ignore[type-arg]

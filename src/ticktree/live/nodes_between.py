@@ -34,6 +34,7 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
         device_memory=between(earlier.device_memory, later.device_memory, _memory),
         device=later.device,
         open=later.open,
+        raised=max(0, later.raised - earlier.raised),
         # An estimate that was held back by too little own time may catch up all at once.
         recorder_ns=min(max(0, later.recorder_ns - earlier.recorder_ns), max(0, self_ns)),
         per_run=each_less(earlier.per_run, later.per_run, _run),

@@ -58,7 +58,7 @@ class Program(NamedTuple):
             )
         if not words or not _runs_us(word):
             raise TicktreeError(
-                f"programs are run by {sys.executable}, without a word for it: ticktree run {rest}"
+                f"ticktree runs programs with {sys.executable}; leave out {word!r}: ticktree run {rest}"
             )
         return cls.named(words[0], words is not arguments, words[1:])
 
