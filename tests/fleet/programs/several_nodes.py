@@ -47,7 +47,7 @@ class Runner:
 
 def parts():
     """How many nodes have handed anything over to the run."""
-    return len(list(Path(os.environ["TICKTREE_RUN"], "elsewhere").glob("*.json")))
+    return len(list(Path(os.environ["TICKTREE_RUN"], "parts").glob("*.json")))
 
 
 def wait_for(what, within_s=120):
