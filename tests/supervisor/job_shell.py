@@ -12,6 +12,9 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 
 class Shell:
@@ -49,6 +52,14 @@ class Shell:
         os.waitpid(self.pid, 0)
 
 
+def states_of(group: int) -> Iterator[str]:
+    """The states of a process group's members, as the kernel abbreviates them."""
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdecimal() and os.getpgid(int(entry.name)) == group:
+                yield (entry / "stat").read_text().rpartition(")")[2].split()[0]
+
+
 def run_job(command: list[str]) -> None:
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     pid = os.fork()
@@ -62,6 +73,9 @@ def run_job(command: list[str]) -> None:
         os.tcsetpgrp(0, os.getpgrp())
         if not os.WIFSTOPPED(status):
             break
+        # As shells do: who is continued before it has stopped would stop after that, and for good.
+        while not all(state in "TZX" for state in states_of(pid)):
+            time.sleep(0.01)
         print(f"[stopped {signal.Signals(os.WSTOPSIG(status)).name}]", flush=True)
         answer = sys.stdin.readline().strip()
         if answer == "fg":
