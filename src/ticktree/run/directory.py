@@ -225,6 +225,10 @@ class RunDirectory:
         writers = (self.manifest.owner.beside(*writer_of(file)) for file in self.memory_files())
         return self.manifest.owner.is_alive() or any(writer.is_alive() for writer in writers)
 
+    def is_supervised(self) -> bool:
+        """Whether a supervisor is still alive, which folds and finishes it."""
+        return self.manifest.supervised and self.manifest.owner.is_alive()
+
     def profile(self) -> Profile:
         """What was recorded: up to this moment while the program runs, else all of it.
 

@@ -2,7 +2,7 @@
 
 Under `ticktree run` the supervisor folds, and a process that ends well folds for the others. Where neither happens,
 memory files pile up: then a process that begins to record starts this one. It is no child of the program's, so that
-the program neither waits for it nor is told of its end, and it holds none of the program's files.
+the program neither waits for it nor learns of its end, and it holds none of the program's files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.machine.niceness import ONLOOKER
-from ticktree.run.memory import LOCK_NAME
+from ticktree.run.memory import LOCK_NAME, open_lock
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunDirectory
@@ -31,20 +31,19 @@ _ORPHAN = '"$@" &'
 def fold_aside(run: RunDirectory) -> None:
     """Start a process that folds, unless the run has a supervisor or one was started a moment ago.
 
-    Whatever prevents it, the program goes on: the files stay until somebody folds them.
+    If it cannot be started, the program continues, and the files stay until another process folds them.
     """
     with suppress(Exception):
-        manifest = run.manifest
-        if not (manifest.supervised and manifest.owner.is_alive()) and _is_time(run.memory_dir / LOCK_NAME):
+        if not run.is_supervised() and _is_time(run.memory_dir):
             _start(run.path)
 
 
-def _is_time(lock: Path) -> bool:
-    """Whether none was started a moment ago; the lock's time of change says when."""
+def _is_time(memory: Path) -> bool:
+    """Whether none was started a moment ago: the lock's time of change tells."""
     with suppress(FileNotFoundError):
-        if abs(time.time() - lock.stat().st_mtime) < _EVERY_S:
+        if abs(time.time() - (memory / LOCK_NAME).stat().st_mtime) < _EVERY_S:
             return False
-    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = open_lock(memory)
     try:
         os.utime(fd)
     finally:
@@ -86,7 +85,7 @@ def main(path: str) -> None:
     from ticktree.run.folding import fold_if_many
 
     os.nice(ONLOOKER)
-    with suppress(Exception):  # nobody would read what went wrong, and the run is whole with or without
+    with suppress(Exception):  # there is no reader for an error, and the run is complete either way
         fold_if_many(RunDirectory.join(Path(path)))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.files.owner import dead_among
 from ticktree.run.directory import RunDirectory
-from ticktree.run.memory import LOCK_NAME, memory_files, writer_of
+from ticktree.run.memory import memory_files, open_lock, writer_of
 from ticktree.run.naming import FOLDED
 from ticktree.run.room import require_room
 
@@ -168,7 +168,7 @@ def _delete(run: RunDirectory, files: Collection[Path]) -> None:
 def _lock(memory: Path) -> Iterator[bool]:
     """Whether nobody else folds this run; who does is not waited for."""
     try:
-        fd = os.open(memory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = open_lock(memory)
     except OSError:  # no memory left to fold, or no room for one more name
         yield False
         return

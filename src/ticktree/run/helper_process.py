@@ -1,4 +1,4 @@
-"""Processes that ticktree starts beside the program: to fold, to carry parts of a run to another machine."""
+"""Processes that ticktree starts next to the program: to fold, to carry parts of a run to another machine."""
 
 from __future__ import annotations
 

@@ -149,6 +149,15 @@ def memory_files(directory: Path) -> list[Path]:
         return []
 
 
+def open_lock(directory: Path) -> int:
+    """Open the file that whoever folds locks, and make it if need be; the caller closes the descriptor.
+
+    Raises:
+        OSError: There is no memory to fold any more, or no room for one more name.
+    """
+    return os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
 def writer_of(file: Path) -> tuple[int, int]:
     """The pid and start (as `Owner.started`) of the process that writes a memory file."""
     match = re.fullmatch(_FILE_NAME, file.name)

@@ -297,8 +297,7 @@ class Session:
         if self.run is None:
             return
         with suppress(Exception):  # whoever ends next may do better, and the run is whole with or without
-            manifest = self.run.manifest
-            if not manifest.supervised or not manifest.owner.is_alive():
+            if not self.run.is_supervised():
                 from ticktree.run.folding import fold_if_many
 
                 fold_if_many(self.run)
