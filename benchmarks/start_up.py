@@ -24,7 +24,7 @@ from harness.report import Absent, Figure, Report, options, progress
 from harness.spread import Spread
 from ticktree.instrument import BUILT_IN, as_environment
 from ticktree.recorder import INSTRUMENT_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 NOTHING = "python -c pass"
 # As ticktree.pth does it where ticktree is installed; a second time does nothing.

@@ -24,7 +24,7 @@ from pathlib import Path
 from harness.report import Absent, Figure, Report
 from harness.scratch import recording
 from harness.watching import asked, by_name, lines, pairs_of, round_the_tree
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 PATIENCE_S = 60.0
 

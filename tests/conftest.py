@@ -79,7 +79,7 @@ def run_session(run_python, tmp_path):
 
     def run(program, **options):
         done = run_python("import ticktree\n" + textwrap.dedent(program), **options)
-        from ticktree.run.directory import RunDirectory
+        from ticktree.run.finishing import RunDirectory
 
         newest = RunDirectory.newest(tmp_path / "ticktree-runs")
         profile = newest.profile()

@@ -8,7 +8,7 @@ import pytest
 
 import ticktree
 from ticktree.profile.machine import programs_own, threads
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 ONE = """
 ticktree.enable()

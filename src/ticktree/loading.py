@@ -12,7 +12,8 @@ from ticktree.importers import chrome, mlagents
 from ticktree.importers.text import value_in
 from ticktree.profile import Profile, codec
 from ticktree.profile.timeline import Timeline
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.manifest import MANIFEST_NAME
 
 

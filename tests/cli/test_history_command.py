@@ -28,7 +28,7 @@ for tick in recorder.loop("train", range(40)):
 # Runs of that, as `ticktree run` would have left them.
 KEEP = """
 import sys, dataclasses
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.facts import describe_program
 from pathlib import Path
 source, first, count = Path("train.py"), int(sys.argv[1]), int(sys.argv[2])

@@ -23,7 +23,7 @@ from mutations import damaged
 from ticktree.files.owner import Owner
 from ticktree.profile import Gauge, Histogram
 from ticktree.profile.machine import MACHINE_GAUGES
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
 from ticktree.run.job import SoFar, expect, keep, keep_so_far, note_so_far
 from ticktree.run.readings import keep as keep_readings

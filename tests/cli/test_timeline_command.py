@@ -13,7 +13,7 @@ from ticktree.cli.files import timeline_for
 from ticktree.errors import TicktreeError
 from ticktree.outputs import Output
 from ticktree.profile.timeline import Timeline
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 PROGRAM = """
 import os, subprocess, sys, ticktree

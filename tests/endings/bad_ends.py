@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 TIMEOUT_S = 500
 HARMLESS = {"nodes_caught_in_a_write"}

@@ -12,7 +12,7 @@ import time
 import pytest
 from bad_ends import counts
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 # Each writer has sections of its own name and says, now and then, how many it has left. A line is one write to a
 # pipe: what was said had been recorded before.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bad_ends import counts
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import MANY_FILES
 
 # What a program sees of its own memory files.

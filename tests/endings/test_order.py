@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 from bad_ends import counts
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 # A program and two children, all at work; each says its number once it is.
 PROGRAM = r"""

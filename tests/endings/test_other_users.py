@@ -12,7 +12,7 @@ import pytest
 from bad_ends import TIMEOUT_S, Place, counts
 
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")
 
@@ -173,7 +173,7 @@ def test_the_file_that_git_reads_is_not_written_through_a_link(theirs, precious)
     (runs).rmdir()
     script = f"""
 import os, pathlib
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 runs = pathlib.Path({str(runs)!r})
 mkdir = os.mkdir
 def slow(name, *args, **kwargs):

@@ -12,7 +12,7 @@ import sys
 import pytest
 from bad_ends import counts
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 
 def _may_mount() -> bool:

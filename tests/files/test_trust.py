@@ -18,7 +18,7 @@ from ticktree.cli.checks import memory
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
 from ticktree.files.trust import require_base, require_own
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import all_memory, create_memory, other_root, require_memory
 
 TWO_USERS = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")

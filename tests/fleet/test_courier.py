@@ -21,7 +21,7 @@ from ticktree.fleet.courier.ranks import note_rank, ranks_of
 from ticktree.fleet.courier.shelf import Label, StoreSlot, fetch, labels
 from ticktree.loading import load
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far, how_far_of, is_in_part, keep, missing
 
 
@@ -286,7 +286,7 @@ SUPERVISOR = """
 import sys, time
 from pathlib import Path
 from ticktree.fleet.courier.process import CourierProcess
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 process = CourierProcess(10)
 process.begin(RunDirectory.open(Path(sys.argv[1])))
 print(process._process.pid, flush=True)

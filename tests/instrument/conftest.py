@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 # Long enough for libraries that take a second to import where a busy machine makes that a minute.
 SECONDS = 400

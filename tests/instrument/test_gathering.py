@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ticktree.loading import load
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, missing
 from ticktree.session.gathering import WITHIN_VARIABLE, gather
 

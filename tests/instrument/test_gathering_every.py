@@ -15,7 +15,7 @@ from ticktree.analysis.registry import findings
 from ticktree.fleet.courier.process import CourierProcess
 from ticktree.fleet.courier.ranks import note_rank
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import gathered, is_in_part
 
 torch = pytest.importorskip("torch")

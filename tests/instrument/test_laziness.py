@@ -66,7 +66,7 @@ def test_arming_imports_no_instrument_of_a_library_that_is_not_imported(without)
 
 
 def test_a_process_of_a_run_imports_no_more_than_it_takes_to_record(without, tmp_path):
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     run = RunDirectory.create("lazy", tmp_path, supervised=True)
     try:
@@ -155,7 +155,7 @@ def test_one_that_fails_as_its_library_is_imported_is_named_and_left_out(library
 
 
 def test_off_for_good_nothing_is_wrapped_in_a_process_of_a_run(tmp_path):
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     run = RunDirectory.create("off", tmp_path, supervised=True)
     try:

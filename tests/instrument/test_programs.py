@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 pytest.importorskip("gymnasium")
 

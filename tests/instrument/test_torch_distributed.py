@@ -15,7 +15,7 @@ from ticktree.analysis.crews.meetings import MEETINGS
 from ticktree.analysis.offsets import offset
 from ticktree.analysis.registry import findings
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 torch = pytest.importorskip("torch")
 pytestmark = [

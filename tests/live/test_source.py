@@ -14,7 +14,7 @@ import pytest
 
 from ticktree.errors import TicktreeError
 from ticktree.live.source import RunSource, SavedSource
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 STEPS = """
     import sys, ticktree

@@ -81,7 +81,7 @@ if __name__ == "__main__":
 
 
 def _recorded(command, environment, folder, name, status):
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     place = folder / name
     place.mkdir(exist_ok=True)

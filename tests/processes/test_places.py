@@ -188,7 +188,7 @@ def test_a_program_of_another_run_stays_there(run_python, tmp_path):
         """
     )
     assert done.stderr == ""
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     outer = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
     inner = RunDirectory.newest(tmp_path / "inner").profile()

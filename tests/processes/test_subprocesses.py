@@ -297,7 +297,7 @@ def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_sessio
             break
         time.sleep(0.01)
     assert late.read_text() == repr((0, "False\n", ""))
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     (run,) = RunDirectory.list(tmp_path / "ticktree-runs")
     assert calls(run.profile()) == {"start": 1, "start/child": 1}

@@ -14,7 +14,7 @@ import pytest
 from collector import Answer, Collector
 from commandline import CommandLine, assert_one_clear_line
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 # Ends when a line comes; says what it has of threads and files.
 PROGRAM = """

@@ -17,7 +17,7 @@ from commandline import CommandLine
 from real_prometheus import Prometheus
 
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ import pytest
 from telling import counts, times
 
 from ticktree.cli.group import commands
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 
 def test_a_section_that_is_not_entered_again_is_gone(recorder):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 # What servers do for a request, sections that a client is to see, and how one of aiohttp's listens.
 WORK = """

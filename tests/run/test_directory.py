@@ -21,7 +21,7 @@ from ticktree.files.owner import Owner, since_boot_s, start_of
 from ticktree.loading import find_run, load
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import memory_files
 
 NAMED = {"name": {"x"}}

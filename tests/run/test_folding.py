@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ticktree.profile import Profile
 from ticktree.run import folding
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folded import Folded, read_folded
 from ticktree.run.folding import MANY_FILES, fold_finished, fold_if_many
 from ticktree.run.naming import FOLDED
@@ -295,7 +295,7 @@ def test_files_folded_while_a_reader_is_at_them_are_read_once(run, monkeypatch):
 KILLED_FOLDER = """
 import os, signal, sys
 from pathlib import Path
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run import folded, folding, gathering
 from ticktree.run.reading import image, places, reader
 run, steps = RunDirectory.open(Path(sys.argv[1])), int(sys.argv[2])
@@ -353,7 +353,7 @@ def test_a_folder_or_a_finisher_killed_at_every_single_step_changes_nothing(run,
 BUSY_FOLDER = """
 import sys, time
 from pathlib import Path
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
 run, folded = RunDirectory.open(Path(sys.argv[1])), 0
 while True:

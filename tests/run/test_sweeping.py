@@ -11,7 +11,7 @@ import pytest
 
 from ticktree.files.owner import Owner, boot_id, since_boot_s, start_of
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folded import Folded
 from ticktree.run.memory import create_memory, mark_homeless
 from ticktree.run.naming import FOLDED

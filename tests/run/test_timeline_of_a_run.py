@@ -16,7 +16,7 @@ from memory_images import changed, place, recorder_on
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, together
 from ticktree.run import timeline as timelines
 from ticktree.run.columns import columns_of, read_columns
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
 from ticktree.run.reading import layout
 from ticktree.run.reading.events import events_in, events_of_file

@@ -9,7 +9,7 @@ import pytest
 from ticktree.machine.reading import NS, Reading, Thread
 from ticktree.profile import Profile
 from ticktree.profile.machine import USED, WAITING
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.naming import MACHINE
 from ticktree.run.reading.image import DamagedError
 from ticktree.run.readings import keep, kept

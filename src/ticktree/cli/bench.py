@@ -21,7 +21,7 @@ from ticktree.errors import TicktreeError
 from ticktree.files.trust import own_directory
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.naming import make_unique
 from ticktree.supervisor.program import Program
 

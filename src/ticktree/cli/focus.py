@@ -13,7 +13,7 @@ from ticktree.profile import Profile
 from ticktree.profile.machine import FOCUS_UNSEEN
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 # Many a package is called by a name that is shorter than its path.
 _FILES_AT_MOST = 500

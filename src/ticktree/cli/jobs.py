@@ -11,7 +11,7 @@ from ticktree.analysis.wording import duration
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
 from ticktree.profile.timeline import Timeline, together
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 UNKNOWN = "its own clock: not aligned"
 

@@ -13,7 +13,8 @@ from ticktree.cli.ages import ago
 from ticktree.cli.screen import is_terminal, show, view_options
 from ticktree.errors import TicktreeError, one_line
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
+from ticktree.run.directory import DEFAULT_OUT, no_run_in
+from ticktree.run.finishing import RunDirectory
 
 
 @click.command("list", short_help="The runs kept here.")

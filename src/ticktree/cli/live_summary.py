@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ticktree.cli.screen import show_at_once, view_options
 from ticktree.errors import one_line
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 
 class LiveSummary:

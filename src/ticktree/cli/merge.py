@@ -23,7 +23,7 @@ from ticktree.fleet.merging.engines import ENGINES, engine
 from ticktree.history import HISTORY_NAME
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging.job import Job

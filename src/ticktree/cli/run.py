@@ -25,7 +25,7 @@ from ticktree.files.trust import NotOwnError
 from ticktree.fleet.courier.process import CourierProcess
 from ticktree.profile.machine import is_empty
 from ticktree.recorder import RUN_VARIABLE, gil
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import how_far
 from ticktree.run.memory import other_root
 from ticktree.run.without_room import say_without_room

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from ticktree.errors import TicktreeError, did_you_mean
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory, no_run_in
+from ticktree.run.directory import DEFAULT_OUT, no_run_in
+from ticktree.run.finishing import RunDirectory
 
 _LAST = "last"
 # What comes before a run's own name in that of its directory.

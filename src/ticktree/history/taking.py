@@ -10,7 +10,7 @@ from ticktree.errors import TicktreeError
 from ticktree.history.store import HISTORY_NAME, Store, StoreError
 from ticktree.profile import Profile
 from ticktree.profile.remembered import Remembered, remembered
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 # A program that has ended waits no longer than this for somebody else's; its run is taken in later.
 _AT_ITS_END_S = 1.0

@@ -11,7 +11,7 @@ from ticktree.errors import TicktreeError
 from ticktree.live.reading import Reading, State
 from ticktree.loading import read_profile
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.reading import reader  # noqa: F401 - now, and not when the first moment has been noted
 
 Clock = Callable[[], int]

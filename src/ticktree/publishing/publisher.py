@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.publishing.looks import Looks
     from ticktree.publishing.otlp.sender import Sender
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 
 class Publisher:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ticktree.files.owner import Owner, boot_id, dead_among, since_boot_s
 from ticktree.files.trust import require_own
-from ticktree.run.directory import RunDirectory, read_manifest
+from ticktree.run.directory import read_manifest
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.memory import (
     all_memory,

@@ -16,19 +16,17 @@ A profiled program imports this module when it starts: nothing slow is imported 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
 from ticktree.files.guarded import MOST_OF_FACTS, FileError, MissingFileError, read_bytes, understood
-from ticktree.files.owner import Owner, start_of
+from ticktree.files.owner import Owner
 from ticktree.files.trust import (
     NotOwnError,
     any_directory,
@@ -39,23 +37,18 @@ from ticktree.files.trust import (
     require_own,
 )
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
-from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
-from ticktree.run.naming import FOLDED, clean_name, make_unique
-from ticktree.run.parts import forget_parts
-from ticktree.run.room import require_room
+from ticktree.run.memory import create_memory, memory_files, require_memory, writer_of
+from ticktree.run.naming import clean_name, make_unique
 
 if TYPE_CHECKING:
-    from ticktree.profile import Profile
-    from ticktree.profile.timeline import Timeline
+    pass
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
-# What was folded, what was kept of private memory, and what was being written when its writer was killed.
-_PASSING = r"folded\.json|without-room|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
 
-class RunDirectory:
-    """One run on disk.
+class RunFiles:
+    """The directory of one run and its memory files.
 
     Attributes:
         path: Its directory, absolute.
@@ -74,7 +67,7 @@ class RunDirectory:
         *,
         argv: Sequence[str] | None = None,
         supervised: bool = False,
-    ) -> RunDirectory:
+    ) -> Self:
         """Make the directories of a new run, owned by this process.
 
         Args:
@@ -100,7 +93,7 @@ class RunDirectory:
             raise kind(f"cannot keep a run in {out}: {_reason(error)}") from None
 
     @classmethod
-    def _begin(cls, name: str, path: Path, argv: tuple[str, ...], supervised: bool) -> RunDirectory:
+    def _begin(cls, name: str, path: Path, argv: tuple[str, ...], supervised: bool) -> Self:
         run_id = f"{path.name}-{os.urandom(4).hex()}"
         manifest = Manifest(
             id=run_id,
@@ -123,7 +116,7 @@ class RunDirectory:
         return run
 
     @classmethod
-    def open(cls, path: Path) -> RunDirectory:
+    def open(cls, path: Path) -> Self:
         """The run kept in `path`.
 
         Raises:
@@ -138,7 +131,7 @@ class RunDirectory:
             raise TicktreeError(f"{path} is not a run: it holds no {MANIFEST_NAME}") from None
 
     @classmethod
-    def join(cls, path: Path) -> RunDirectory:
+    def join(cls, path: Path) -> Self:
         """The run kept in `path`, to record into it: somebody's word that it is a run of ours is not enough.
 
         Raises:
@@ -158,14 +151,14 @@ class RunDirectory:
         return run
 
     @classmethod
-    def list(cls, out: Path = DEFAULT_OUT) -> Sequence[RunDirectory]:
+    def list(cls, out: Path = DEFAULT_OUT) -> Sequence[Self]:
         """The runs kept in `out`, oldest first; what is no run, or a damaged one, is passed over."""
         return cls.list_all(out)[0]
 
     @classmethod
-    def list_all(cls, out: Path = DEFAULT_OUT) -> tuple[Sequence[RunDirectory], Mapping[Path, FileError]]:
+    def list_all(cls, out: Path = DEFAULT_OUT) -> tuple[Sequence[Self], Mapping[Path, FileError]]:
         """The runs kept in `out`, oldest first, and the damaged ones, each with what is wrong with its `run.json`."""
-        runs: list[RunDirectory] = []
+        runs: list[Self] = []
         damaged: dict[Path, FileError] = {}
         with suppress(OSError):
             for path in sorted(Path(out).iterdir()):
@@ -178,7 +171,7 @@ class RunDirectory:
         return sorted(runs, key=lambda run: (run.manifest.started_ns, run.path.name)), damaged
 
     @classmethod
-    def newest(cls, out: Path = DEFAULT_OUT) -> RunDirectory:
+    def newest(cls, out: Path = DEFAULT_OUT) -> Self:
         """The run in `out` that was started last.
 
         Raises:
@@ -228,57 +221,6 @@ class RunDirectory:
     def is_supervised(self) -> bool:
         """Whether a supervisor is still alive, which folds and finishes it."""
         return self.manifest.supervised and self.manifest.owner.is_alive()
-
-    def profile(self) -> Profile:
-        """What was recorded: up to this moment while the program runs, else all of it.
-
-        Raises:
-            TicktreeError: Nothing of it is left, or what is left cannot be read.
-        """
-        live = self._read_memory()
-        return self._read_saved() if live is None else live
-
-    def fold(self) -> None:
-        """Save what has been recorded so far: memory does not survive the machine.
-
-        Raises:
-            TicktreeError: What was recorded cannot be read.
-            OSError: The profile cannot be written.
-        """
-        live = self._read_memory()
-        if live is not None:
-            self._save(_annotated(live, {"unfinished": True}))
-
-    def finish(self) -> Profile:
-        """Save the whole run's profile, give its memory back, and return the profile.
-
-        A run that has been finished already stays as it is.
-
-        Raises:
-            TicktreeError: What was recorded cannot be read.
-            OSError: The profile cannot be written; the memory files are kept.
-        """
-        if not self.is_finished():
-            require_memory(self.memory_dir)  # which is deleted then
-        whole = self._read_memory()
-        if whole is None:
-            return self._read_saved()
-        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving()})
-        whole = _annotated(whole, {}, losses=self._keep_timeline())
-        self._save(whole)
-        remove_memory(self.memory_dir)
-        self.tidy()
-        return whole
-
-    def tidy(self) -> None:
-        """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
-        with self.opened() as at:
-            for name in names_in(at):
-                match = re.fullmatch(_PASSING, name)
-                # Two may finish a run at the same time, and the other be still writing.
-                if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
-                    _unlink(name, at)
-        forget_parts(self)
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
         """Add facts about machine and program; they become the profile's metadata.
@@ -341,7 +283,7 @@ class RunDirectory:
         """
         with self.opened(folder) as at:
             for name in names:
-                _unlink(name, at)
+                unlink_at(name, at)
 
     @contextmanager
     def opened(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
@@ -360,46 +302,6 @@ class RunDirectory:
             else:
                 yield at
 
-    def _read_memory(self) -> Profile | None:
-        """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
-        if self.is_finished():
-            return None
-        require_room()
-        from ticktree.run.reading.reader import read_run
-
-        profile = read_run(self)
-        # It is moved aside before its first file is deleted: if it is still there, no file was missing.
-        return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
-
-    def _read_saved(self) -> Profile:
-        from ticktree.run.reading.reader import read_run
-        from ticktree.run.saved import read_saved
-
-        if (self.path / PROFILE).is_file():
-            return read_saved(self.path / PROFILE)
-        if not (self.path / FOLDED).is_file():
-            raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
-        # The machine was stopped before the first save.
-        return _annotated(read_run(self), {**self.manifest.metadata, "unfinished": True})
-
-    def _save(self, profile: Profile) -> None:
-        self.write(PROFILE, profile.to_json().encode(), durable=True)
-
-    def _keep_timeline(self) -> dict[str, int]:
-        from ticktree.run.timeline import keep_timeline
-
-        return keep_timeline(self)
-
-    def timeline(self) -> Timeline | None:
-        """The calls one by one, as far as they are kept; None where the run recorded no timeline.
-
-        Raises:
-            TicktreeError: It cannot be read.
-        """
-        from ticktree.run.timeline import read_timeline
-
-        return read_timeline(self)
-
     def _write_manifest(self) -> None:
         self.write(MANIFEST_NAME, self.manifest.to_json().encode())
         self._copy_manifest()
@@ -408,11 +310,6 @@ class RunDirectory:
         """For whoever finds the memory without the run."""
         with suppress(OSError):  # a full tmpfs must not cost the run
             write_atomically(self.memory_dir / MANIFEST_NAME, self.manifest.to_json().encode(), follow=False)
-
-    def _outliving(self) -> int:
-        """How many recorded processes go on and will be recorded in vain."""
-        writers = {writer_of(file) for file in self.memory_files()}
-        return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
 
 
 def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
@@ -452,7 +349,8 @@ def _remove_empty(path: Path) -> None:
         os.rmdir(path.name, dir_fd=at)
 
 
-def _unlink(name: str, at: int) -> None:
+def unlink_at(name: str, at: int) -> None:
+    """Delete a file of an opened directory, unless somebody else did."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=at)
 
@@ -473,17 +371,3 @@ def _working_directory() -> str:
         return os.getcwd()  # noqa: PTH109 - Path.cwd() is the same and as likely to fail
     except FileNotFoundError:
         return ""
-
-
-def _annotated(
-    profile: Profile,
-    facts: Mapping[str, str | int | float | bool],
-    losses: Mapping[str, int] = MappingProxyType({}),
-) -> Profile:
-    from ticktree.profile import Profile
-
-    notes = Profile(
-        metadata={key: frozenset([value]) for key, value in facts.items()},
-        losses={loss: count for loss, count in losses.items() if count},
-    )
-    return profile.merge(notes)

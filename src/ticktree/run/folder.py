@@ -20,7 +20,7 @@ from ticktree.machine.niceness import ONLOOKER
 from ticktree.run.memory import LOCK_NAME, open_lock
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 # As often as a supervisor looks.
 _EVERY_S = 2.0
@@ -28,7 +28,7 @@ _EVERY_S = 2.0
 _ORPHAN = '"$@" &'
 
 
-def fold_aside(run: RunDirectory) -> None:
+def fold_aside(run: RunFiles) -> None:
     """Start a process that folds, unless the run has a supervisor or one was started a moment ago.
 
     If it cannot be started, the program continues, and the files stay until another process folds them.
@@ -81,12 +81,12 @@ def _end_untold() -> Iterator[None]:
 
 def main(path: str) -> None:
     """Be that process."""
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
     from ticktree.run.folding import fold_if_many
 
     os.nice(ONLOOKER)
     with suppress(Exception):  # there is no reader for an error, and the run is complete either way
-        fold_if_many(RunDirectory.join(Path(path)))
+        fold_if_many(RunFiles.join(Path(path)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.files.owner import dead_among
-from ticktree.run.directory import RunDirectory
+from ticktree.run.directory import RunFiles
 from ticktree.run.memory import memory_files, open_lock, writer_of
 from ticktree.run.naming import FOLDED
 from ticktree.run.room import require_room
@@ -32,7 +32,7 @@ MANY_FILES = 64
 MANY_BYTES = 16 << 20
 
 
-def fold_if_many(run: RunDirectory) -> int:
+def fold_if_many(run: RunFiles) -> int:
     """Folds a run's finished files if they are many or large; a look at the directory, if they are not.
 
     Returns:
@@ -48,7 +48,7 @@ def fold_if_many(run: RunDirectory) -> int:
     return fold_finished(run)
 
 
-def fold_finished(run: RunDirectory) -> int:
+def fold_finished(run: RunFiles) -> int:
     """Folds the files of all processes of a run that have ended, unless somebody else is at it.
 
     Returns:
@@ -62,7 +62,7 @@ def fold_finished(run: RunDirectory) -> int:
         return _fold(run) if is_ours else 0
 
 
-def _fold(run: RunDirectory) -> int:
+def _fold(run: RunFiles) -> int:
     require_room()
     from ticktree.profile import Profile  # from here on it is slow
     from ticktree.run.gathering import gather
@@ -97,7 +97,7 @@ def _fold(run: RunDirectory) -> int:
     return len(ready)
 
 
-def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
+def _placed(run: RunFiles, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
     """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
     from ticktree.run.reading.image import DamagedError
     from ticktree.run.reading.places import NodeLocations, parents_first
@@ -113,7 +113,7 @@ def _placed(run: RunDirectory, found: Gathered, ended: set[Path]) -> tuple[dict[
     return {path: image for path, image in ready.items() if path in ended}, places
 
 
-def _joined(run: RunDirectory, images: Iterable[Image], places: NodeLocations) -> tuple[Profile, Joining]:
+def _joined(run: RunFiles, images: Iterable[Image], places: NodeLocations) -> tuple[Profile, Joining]:
     """The profile of some files, and what is left over of them or wrong with them."""
     from ticktree.run.reading.joining import Joining
 
@@ -123,7 +123,7 @@ def _joined(run: RunDirectory, images: Iterable[Image], places: NodeLocations) -
     return joining.profile(is_whole=False), joining
 
 
-def _has_its_place(run: RunDirectory, image: Image, places: NodeLocations) -> bool:
+def _has_its_place(run: RunFiles, image: Image, places: NodeLocations) -> bool:
     """Whether it is settled where a process hangs: under a node that is known, or under none.
 
     A parent that is alive may yet leave its own file, if it records in private memory; one whose file is there and
@@ -148,13 +148,13 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _finished(run: RunDirectory, files: Sequence[Path]) -> list[Path]:
+def _finished(run: RunFiles, files: Sequence[Path]) -> list[Path]:
     """Those of `files` whose processes have ended, seen from here."""
     dead = dead_among(run.manifest.owner, {writer_of(file) for file in files})
     return [file for file in files if writer_of(file) in dead]
 
 
-def _delete(run: RunDirectory, files: Collection[Path]) -> None:
+def _delete(run: RunFiles, files: Collection[Path]) -> None:
     """Deletes memory files: most lie in memory, where nobody else may rename, and some in the run's directory."""
     on_disk = [file.name for file in files if file.parent == run.path]
     if on_disk:

@@ -12,7 +12,7 @@ from ticktree.run.naming import FOLDED
 from ticktree.run.reading.image import DamagedError, GoneError, Image, UnbegunError
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Gathered:
         self.unbegun = [path for path in self.unbegun if path.name not in names]
 
 
-def gather(run: RunDirectory, read: Callable[[Path], Image] = Image.of_file) -> Gathered:
+def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gathered:
     """Reads a run's files while its processes write to them, and others may fold them.
 
     A file is deleted only after `folded.json` names it. So what was found is whole if that is the same before

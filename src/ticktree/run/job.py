@@ -21,7 +21,7 @@ from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes
 from ticktree.run.naming import clean_name
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 JOB = "job"
 _EXPECTED = "expected"
@@ -51,7 +51,7 @@ class SoFar:
     too_large: int = 0
 
 
-def expect(run: RunDirectory, count: int) -> None:
+def expect(run: RunFiles, count: int) -> None:
     """Note how many other runs there are.
 
     Raises:
@@ -70,7 +70,7 @@ def gathered(run: Path) -> Sequence[Path]:
     return sorted(found.values())
 
 
-def keep(run: RunDirectory, run_id: str, profile: bytes) -> None:
+def keep(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the whole profile of another run, as gzipped JSON.
 
     Raises:
@@ -81,7 +81,7 @@ def keep(run: RunDirectory, run_id: str, profile: bytes) -> None:
     run.remove([f"{name}{_SO_FAR}{_ENDING}"], folder=JOB)
 
 
-def keep_so_far(run: RunDirectory, run_id: str, profile: bytes) -> None:
+def keep_so_far(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep what another run has recorded so far, likewise, in place of what it had before.
 
     Raises:
@@ -90,7 +90,7 @@ def keep_so_far(run: RunDirectory, run_id: str, profile: bytes) -> None:
     _write(run, f"{_file_name(run_id)}{_SO_FAR}{_ENDING}", profile)
 
 
-def note_so_far(run: RunDirectory, runs: Mapping[str, SoFar]) -> None:
+def note_so_far(run: RunFiles, runs: Mapping[str, SoFar]) -> None:
     """Note what has come so far, by the id of its run.
 
     Raises:
@@ -165,7 +165,7 @@ def _so_far(host: str, ranks: list[int], **amounts: int) -> SoFar:
     return SoFar(host, tuple(ranks), **amounts)
 
 
-def _write(run: RunDirectory, name: str, content: bytes) -> None:
+def _write(run: RunFiles, name: str, content: bytes) -> None:
     run.write(name, content, folder=JOB)
 
 

@@ -11,12 +11,12 @@ import os
 from pathlib import Path
 
 from ticktree.files.owner import Owner, start_of
-from ticktree.run.directory import RunDirectory
+from ticktree.run.directory import RunFiles
 
 _MOST_ANCESTORS = 64
 
 
-def parent_of_process(run: RunDirectory) -> str | None:
+def parent_of_process(run: RunFiles) -> str | None:
     """The place that this process hangs under, if whoever started it did not say; None for the run's first process."""
     owner = run.manifest.owner
     before = _latest_program(run, os.getpid())
@@ -39,7 +39,7 @@ def _is(owner: Owner, pid: int) -> bool:
     return pid == owner.pid and start_of(pid) == owner.started
 
 
-def _latest_program(run: RunDirectory, pid: int) -> str | None:
+def _latest_program(run: RunFiles, pid: int) -> str | None:
     """PID-START-INCARNATION of what a process runs now, if that is recorded."""
     start = start_of(pid)
     incarnation = 0

@@ -15,12 +15,12 @@ from ticktree.files.trust import names_in
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 FOLDER = "parts"
 
 
-def keep_part(run: RunDirectory, name: str, profile: bytes) -> None:
+def keep_part(run: RunFiles, name: str, profile: bytes) -> None:
     """Makes `profile` all that is known of one part; nothing once the run is finished.
 
     Args:
@@ -36,7 +36,7 @@ def keep_part(run: RunDirectory, name: str, profile: bytes) -> None:
     run.write(f"{name}.json", profile, folder=FOLDER)
 
 
-def read_parts(run: RunDirectory) -> Profile:
+def read_parts(run: RunFiles) -> Profile:
     """All parts together, as parts of the run; one that cannot be read is a loss."""
     from ticktree.profile import Profile
 
@@ -52,7 +52,7 @@ def read_parts(run: RunDirectory) -> Profile:
     return part.profile.merge(Profile(losses=lost))
 
 
-def forget_parts(run: RunDirectory) -> None:
+def forget_parts(run: RunFiles) -> None:
     """Deletes the parts."""
     with suppress(OSError), run.opened() as at:  # another may finish the run at the same time
         with run.opened(FOLDER) as folder:

@@ -26,14 +26,14 @@ from ticktree.run.reading.layout import NodeFlag
 from ticktree.run.reading.places import NodeLocations, parents_first
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 TIMELINE = "timeline"
 # What the files of one run may take together; of processes past it only the number of calls is kept.
 MOST_BYTES = 1 << 30
 
 
-def read_timeline(run: RunDirectory) -> Timeline | None:
+def read_timeline(run: RunFiles) -> Timeline | None:
     """What a run's timeline holds at this moment; None where none was recorded.
 
     Raises:
@@ -43,7 +43,7 @@ def read_timeline(run: RunDirectory) -> Timeline | None:
     return together(parts) if parts else None
 
 
-def timeline_parts(run: RunDirectory) -> Iterator[Timeline]:
+def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
     """The same process by process, each read when it is asked for: together they may be larger than memory.
 
     Raises:
@@ -54,7 +54,7 @@ def timeline_parts(run: RunDirectory) -> Iterator[Timeline]:
     yield from (read_columns(path) for path in _kept(run) if path.stem not in live)
 
 
-def keep_timeline(run: RunDirectory, only: set[Path] | None = None) -> dict[str, int]:
+def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int]:
     """Writes the timelines of memory files to disk, which are about to be deleted.
 
     Args:
@@ -84,11 +84,11 @@ def timeline_of_image(data: bytes) -> Timeline | None:
     return None if events is None else _timeline(image, events, places)
 
 
-def _kept(run: RunDirectory) -> list[Path]:
+def _kept(run: RunFiles) -> list[Path]:
     return sorted((run.path / TIMELINE).glob("*.npz"))
 
 
-def _in_memory(run: RunDirectory, names: set[str] | None = None) -> dict[str, Timeline]:
+def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeline]:
     """The timelines in memory files, by the names of these; damaged files are left out, and counted elsewhere."""
     events: dict[Path, Events] = {}
     for path in run.memory_files():

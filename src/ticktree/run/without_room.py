@@ -17,12 +17,12 @@ from ticktree.run.naming import WITHOUT_ROOM
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 LOSS = "processes_without_room"
 
 
-def note_without_room(run: RunDirectory, name: str) -> None:
+def note_without_room(run: RunFiles, name: str) -> None:
     """Note that a process of a run has no memory file.
 
     Args:
@@ -42,7 +42,7 @@ def note_without_room(run: RunDirectory, name: str) -> None:
             os.close(fd)
 
 
-def count_without_room(run: RunDirectory, known: Container[str]) -> int:
+def count_without_room(run: RunFiles, known: Container[str]) -> int:
     """How many processes of a run found no room, and have kept nothing of what they recorded.
 
     Args:
@@ -56,7 +56,7 @@ def count_without_room(run: RunDirectory, known: Container[str]) -> int:
     return sum(name not in known for name in set(content.decode(errors="replace").splitlines()))
 
 
-def say_without_room(run: RunDirectory, profile: Profile) -> str | None:
+def say_without_room(run: RunFiles, profile: Profile) -> str | None:
     """What to tell, once a run, of processes that found no room; None where all did."""
     count = profile.losses.get(LOSS, 0)
     if not count:

@@ -21,7 +21,7 @@ def arm() -> None:
         return
     current.armed = True
     try:
-        from ticktree.run.directory import RunDirectory
+        from ticktree.run.finishing import RunDirectory
 
         # The word is for this process: those that it starts are told by it.
         parent = os.environ.pop(PARENT_VARIABLE, None)

@@ -20,7 +20,7 @@ from ticktree.fleet.courier.store import address_of, connected
 from ticktree.run.job import expect, keep
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 # How many seconds rank 0 waits at its end for those of others; 0 gathers nothing.
 WITHIN_VARIABLE = "TICKTREE_GATHER_WITHIN"

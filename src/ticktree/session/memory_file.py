@@ -10,7 +10,7 @@ from ticktree.errors import reason
 from ticktree.session.showing import say
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 # Other users of this tmpfs, data loaders above all, need it too.
 _CLAIM = 4

@@ -10,7 +10,7 @@ from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, RUN_VARIABLE, TIMEL
 from ticktree.session.session import current
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 
 def begin(word: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from ticktree.session.showing import new_id, profile_of, say
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 # What a program may spend at its end on what others left.
 _SWEEP_WITHIN_S = 0.25
@@ -304,7 +304,7 @@ class Session:
 
 
 def _new_run() -> RunDirectory:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
     from ticktree.run.memory import other_root
 
     script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem

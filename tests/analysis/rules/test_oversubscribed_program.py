@@ -10,7 +10,7 @@ import pytest
 
 from ticktree.analysis import findings
 from ticktree.analysis.machine.readings import Machine
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 pytestmark = [
     pytest.mark.slow,

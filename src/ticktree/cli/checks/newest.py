@@ -11,7 +11,8 @@ from ticktree.errors import TicktreeError
 from ticktree.loading import load
 from ticktree.outputs.writing import formatting
 from ticktree.profile.machine import FOCUS_UNSEEN, programs_own
-from ticktree.run.directory import DEFAULT_OUT, RunDirectory
+from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.finishing import RunDirectory
 
 
 def check(path: Path | None) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ticktree.errors import TicktreeError
 from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE, gil
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 _PROGRAM = "import ticktree\nwith ticktree.section('here'): pass"
 _PTH = "ticktree.pth"

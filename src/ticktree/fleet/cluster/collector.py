@@ -10,7 +10,7 @@ from ticktree.errors import TicktreeError
 from ticktree.fleet.cluster.node import end_part, find_part
 from ticktree.fleet.cluster.word import reached
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_if_many
 
 # A loss until it is none: who reads the run before a node's last word, or without it, is told so.

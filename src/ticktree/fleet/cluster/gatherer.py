@@ -14,7 +14,7 @@ from typing import Any
 
 from ticktree.fleet.cluster.collector import NOTHING_YET, Collected, Collector
 from ticktree.profile import Profile
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.parts import keep_part
 
 EVERY_S = 2.0

@@ -20,7 +20,7 @@ from typing import Any
 from ticktree.errors import TicktreeError
 from ticktree.files.owner import Owner, boot_id, start_of
 from ticktree.files.trust import require_private
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import remove_memory
 
 _DIGITS = 16

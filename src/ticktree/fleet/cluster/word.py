@@ -8,7 +8,7 @@ from typing import Any
 
 from ticktree.errors import TicktreeError
 from ticktree.files.owner import boot_id
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import memory_bases
 
 

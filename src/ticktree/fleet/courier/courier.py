@@ -18,7 +18,7 @@ from ticktree.run.job import SoFar, expect, keep_so_far, note_so_far
 from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 # Where nobody answers, as after the death of rank 0.
 _AGAIN_AFTER_S = 10.0

@@ -14,7 +14,7 @@ from ticktree.machine.niceness import ONLOOKER, SUPERVISOR
 from ticktree.run.helper_process import environment
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 EVERY_S = 1.0
 # Reading takes time from the program where all cores are busy: at most a twentieth of one core.
@@ -67,7 +67,7 @@ def main(path: str, every: str) -> None:
     """Be that process."""
     # Slow to import, and the supervisor needs none of it.
     from ticktree.fleet.courier.courier import Courier
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     os.nice(ONLOOKER - SUPERVISOR)
     run = RunDirectory.join(Path(path))

@@ -16,7 +16,7 @@ from ticktree.files.atomic import write_atomically
 from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 # That of torchrun: it starts all ranks anew where one has died, and may number them otherwise.
 _ATTEMPT_VARIABLE = "TORCHELASTIC_RESTART_COUNT"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ticktree.run.reading.image import DamagedError, Image
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
 
 def most_ticks(run: RunDirectory) -> int:

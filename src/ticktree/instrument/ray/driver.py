@@ -119,7 +119,7 @@ def _word(recorder: Recorder) -> dict[str, Any] | None:
     """What a worker needs to record into this run, there or on another machine; None where there is no run."""
     from ticktree.fleet.cluster.word import word_of
     from ticktree.recorder.children import asked_for_here
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.finishing import RunDirectory
 
     path, address = os.environ.get(RUN_VARIABLE), recorder.address()
     if not path or address is None:

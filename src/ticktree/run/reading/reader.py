@@ -22,10 +22,10 @@ from ticktree.run.readings import kept
 from ticktree.run.without_room import LOSS, count_without_room
 
 if TYPE_CHECKING:
-    from ticktree.run.directory import RunDirectory
+    from ticktree.run.directory import RunFiles
 
 
-def read_run(run: RunDirectory) -> Profile:
+def read_run(run: RunFiles) -> Profile:
     """What the processes of a run have recorded so far, each file as it is at this moment.
 
     A file that is damaged costs its own contents, and is counted as a loss, as long as another is whole.
@@ -51,7 +51,7 @@ def read_run(run: RunDirectory) -> Profile:
     return add_up_crowds(without_blanks(merged))
 
 
-def _machine(run: RunDirectory) -> Profile:
+def _machine(run: RunFiles) -> Profile:
     """What the machine did meanwhile, where somebody watched it."""
     try:
         return Profile(gauges=kept(run.memory_dir))
@@ -59,7 +59,7 @@ def _machine(run: RunDirectory) -> Profile:
         return Profile(losses={"machine_readings_damaged": 1})
 
 
-def _image_of(path: Path, run: RunDirectory) -> Image:
+def _image_of(path: Path, run: RunFiles) -> Image:
     image = Image.of_file(path)
     if not image.header.flags & HeaderFlag.RECORDING:
         return image

@@ -1,0 +1,142 @@
+"""What becomes of a run: its profile at any time, its saving, and its end.
+
+A profiled program imports this module when it starts: nothing slow is imported here before it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ticktree.errors import TicktreeError
+from ticktree.files.owner import start_of
+from ticktree.files.trust import names_in
+from ticktree.run.directory import PROFILE, RunFiles, unlink_at
+from ticktree.run.memory import remove_memory, require_memory, writer_of
+from ticktree.run.naming import FOLDED
+from ticktree.run.parts import forget_parts
+from ticktree.run.room import require_room
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+    from ticktree.profile.timeline import Timeline
+
+# What was folded, what was kept of private memory, and what was being written when its writer was killed.
+_PASSING = r"folded\.json|without-room|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
+
+
+class RunDirectory(RunFiles):
+    """One run on disk."""
+
+    def profile(self) -> Profile:
+        """What was recorded: up to this moment while the program runs, else all of it.
+
+        Raises:
+            TicktreeError: Nothing of it is left, or what is left cannot be read.
+        """
+        live = self._read_memory()
+        return self._read_saved() if live is None else live
+
+    def fold(self) -> None:
+        """Save what has been recorded so far: memory does not survive the machine.
+
+        Raises:
+            TicktreeError: What was recorded cannot be read.
+            OSError: The profile cannot be written.
+        """
+        live = self._read_memory()
+        if live is not None:
+            self._save(_annotated(live, {"unfinished": True}))
+
+    def finish(self) -> Profile:
+        """Save the whole run's profile, give its memory back, and return the profile.
+
+        A run that has been finished already stays as it is.
+
+        Raises:
+            TicktreeError: What was recorded cannot be read.
+            OSError: The profile cannot be written; the memory files are kept.
+        """
+        if not self.is_finished():
+            require_memory(self.memory_dir)  # which is deleted then
+        whole = self._read_memory()
+        if whole is None:
+            return self._read_saved()
+        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving()})
+        whole = _annotated(whole, {}, losses=self._keep_timeline())
+        self._save(whole)
+        remove_memory(self.memory_dir)
+        self.tidy()
+        return whole
+
+    def tidy(self) -> None:
+        """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
+        with self.opened() as at:
+            for name in names_in(at):
+                match = re.fullmatch(_PASSING, name)
+                # Two may finish a run at the same time, and the other be still writing.
+                if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
+                    unlink_at(name, at)
+        forget_parts(self)
+
+    def timeline(self) -> Timeline | None:
+        """The calls one by one, as far as they are kept; None where the run recorded no timeline.
+
+        Raises:
+            TicktreeError: It cannot be read.
+        """
+        from ticktree.run.timeline import read_timeline
+
+        return read_timeline(self)
+
+    def _read_memory(self) -> Profile | None:
+        """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
+        if self.is_finished():
+            return None
+        require_room()
+        from ticktree.run.reading.reader import read_run
+
+        profile = read_run(self)
+        # It is moved aside before its first file is deleted: if it is still there, no file was missing.
+        return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
+
+    def _read_saved(self) -> Profile:
+        from ticktree.run.reading.reader import read_run
+        from ticktree.run.saved import read_saved
+
+        if (self.path / PROFILE).is_file():
+            return read_saved(self.path / PROFILE)
+        if not (self.path / FOLDED).is_file():
+            raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
+        # The machine was stopped before the first save.
+        return _annotated(read_run(self), {**self.manifest.metadata, "unfinished": True})
+
+    def _save(self, profile: Profile) -> None:
+        self.write(PROFILE, profile.to_json().encode(), durable=True)
+
+    def _keep_timeline(self) -> dict[str, int]:
+        from ticktree.run.timeline import keep_timeline
+
+        return keep_timeline(self)
+
+    def _outliving(self) -> int:
+        """How many recorded processes go on and will be recorded in vain."""
+        writers = {writer_of(file) for file in self.memory_files()}
+        return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
+
+
+def _annotated(
+    profile: Profile,
+    facts: Mapping[str, str | int | float | bool],
+    losses: Mapping[str, int] = MappingProxyType({}),
+) -> Profile:
+    from ticktree.profile import Profile
+
+    notes = Profile(
+        metadata={key: frozenset([value]) for key, value in facts.items()},
+        losses={loss: count for loss, count in losses.items() if count},
+    )
+    return profile.merge(notes)
