@@ -18,7 +18,7 @@ from ticktree.analysis.comparison import compare, differences
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.outputs.variants import VARIANTS, variants
-from ticktree.run.directory import RunDirectory
+from ticktree.run.finishing import RunDirectory
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
