@@ -87,7 +87,7 @@ def trials(place, number, monkeypatch):
             assert 2 * found[name] <= found[f"{name}/loop"] <= 2 * found[name] + 2
         recorded += bool(left)
         place.sweep(monkeypatch)
-        assert place.left_in_memory() == []
+        assert not list(place.memory.glob("*/*/*"))  # one killed at once may leave an empty directory
         finished = RunDirectory.newest(place.path / "ticktree-runs")
         assert finished.is_finished()
         assert counts(finished.profile()) == found

@@ -184,3 +184,37 @@ def test_a_program_that_ends_sweeps_what_a_killed_one_left(run_python, tmp_path)
     first, second = RunDirectory.list(tmp_path / "ticktree-runs")
     assert first.profile().root.at("x").count == 1
     assert second.is_finished()
+
+
+KILLED_WHILE_IT_CREATES_A_RUN = """
+import os, signal, sys
+from pathlib import Path
+from ticktree.run.finishing import RunDirectory
+left = int(sys.argv[2])
+def count(event, arguments):
+    global left
+    if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir", "os.scandir"):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(count)
+RunDirectory.create("x", Path(sys.argv[1]))
+left = sys.maxsize
+"""
+
+
+def test_one_killed_at_any_step_of_creating_a_run_leaves_no_memory_and_no_damaged_run(root, tmp_path):
+    command = [sys.executable, "-c", KILLED_WHILE_IT_CREATES_A_RUN]
+    steps, created = 0, False
+    while not created:
+        out = tmp_path / f"runs-{steps}"
+        created = subprocess.run([*command, str(out), str(steps)], check=False).returncode == 0
+        before = [run.profile() for run in RunDirectory.list(out)]
+        finish_abandoned()
+        # An empty directory may be left, which does not say whose it is: it goes after an hour.
+        assert list(root.glob("*/*")) == []
+        for run, profile in zip(RunDirectory.list(out), before, strict=True):
+            assert run.is_finished()
+            assert run.profile().root == profile.root
+        steps += 1
+    assert steps > 10

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ticktree.files.owner import Owner, boot_id, dead_among, since_boot_s
 from ticktree.files.trust import require_own
-from ticktree.run.directory import read_manifest
+from ticktree.run.directory import read_manifest, remove_unmade
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.memory import (
@@ -66,7 +66,7 @@ def _finish(memory: Path) -> RunDirectory | None:
     path = Path(manifest.directory)
     if not (path / MANIFEST_NAME).exists():
         if _nobody_writes(memory, manifest.owner):
-            _sweep_homeless(memory)
+            _sweep_without_run(memory, path)
         return None
     require_own(path)
     run = RunDirectory.open(path)
@@ -99,6 +99,13 @@ def _sweep_nameless(memory: Path) -> None:
             _sweep_homeless(memory)
         else:
             remove_memory(memory)
+
+
+def _sweep_without_run(memory: Path, path: Path) -> None:
+    if path.is_dir() and not memory_files(memory) and remove_unmade(path):  # its maker was killed on the way
+        remove_memory(memory)
+    else:
+        _sweep_homeless(memory)
 
 
 def _nobody_writes(memory: Path, owner: Owner) -> bool:

@@ -37,7 +37,7 @@ from ticktree.files.trust import (
     require_own,
 )
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
-from ticktree.run.memory import create_memory, memory_files, require_memory, writer_of
+from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import clean_name, make_unique
 
 if TYPE_CHECKING:
@@ -88,13 +88,14 @@ class RunFiles:
         try:
             return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
         except (OSError, TicktreeError) as error:
-            _remove_empty(path)
+            remove_unmade(path)
             kind = NotOwnError if isinstance(error, NotOwnError) else TicktreeError
             raise kind(f"cannot keep a run in {out}: {_reason(error)}") from None
 
     @classmethod
     def _begin(cls, name: str, path: Path, argv: tuple[str, ...], supervised: bool) -> Self:
         run_id = f"{path.name}-{os.urandom(4).hex()}"
+        memory = create_memory(run_id)
         manifest = Manifest(
             id=run_id,
             started_ns=time.time_ns(),
@@ -104,15 +105,20 @@ class RunFiles:
             directory=str(path),
             owner=Owner.current(),
             supervised=supervised,
-            memory=str(create_memory(run_id)),
+            memory=str(memory),
             metadata={"name": clean_name(name)},
         )
         run = cls(path, manifest)
-        with own_directory(path) as at:
-            if names_in(at):
-                raise NotOwnError(f"{path} is not the directory that was made a moment ago")
-            write_atomically(Path(MANIFEST_NAME), manifest.to_json().encode(), follow=False, dir_fd=at)
-        run._copy_manifest()
+        try:
+            # The memory first: whoever finds a run finds that its memory belongs to it.
+            run._copy_manifest()
+            with own_directory(path) as at:
+                if names_in(at):
+                    raise NotOwnError(f"{path} is not the directory that was made a moment ago")
+                write_atomically(Path(MANIFEST_NAME), manifest.to_json().encode(), follow=False, dir_fd=at)
+        except BaseException:
+            remove_memory(memory)
+            raise
         return run
 
     @classmethod
@@ -341,12 +347,18 @@ def no_run_in(out: Path, name: str | None = None) -> str:
     return f"no run{called} in {out} yet{gone}; `ticktree run SCRIPT` makes one"
 
 
-def _remove_empty(path: Path) -> None:
+def remove_unmade(path: Path) -> bool:
+    """Remove the directory of a run that never held a `run.json`; return whether it is gone now.
+
+    Nothing is removed from a directory that holds anything but the temporary file of a killed process.
+    """
     with suppress(OSError, TicktreeError), own_directory(path) as at:
-        for name in names_in(at):
-            os.unlink(name, dir_fd=at)
+        if all(name.startswith(f".{MANIFEST_NAME}.") for name in names_in(at)):
+            for name in names_in(at):
+                unlink_at(name, at)
     with suppress(OSError, TicktreeError), any_directory(path.parent) as at:
         os.rmdir(path.name, dir_fd=at)
+    return not path.exists()
 
 
 def unlink_at(name: str, at: int) -> None:
