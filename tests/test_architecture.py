@@ -238,8 +238,8 @@ def test_importing_ticktree_imports_nothing_slow_and_starts_nothing() -> None:
     assert done.stdout.split() == ["[]", "1", "0"]
 
 
-# Redrawn next; the mirror of the memory file's records goes when the native module exports their layout.
-CLASS_NAMES_MAY_REPEAT = ("analysis", "outputs", "live", "run/reading/layout.py")
+# Redrawn next.
+CLASS_NAMES_MAY_REPEAT = ("analysis", "outputs", "live")
 
 
 def test_no_two_classes_share_a_name() -> None:

@@ -1,11 +1,8 @@
-"""Makes the fixture `caught_in_a_write.tt`: the memory file of a process that died in the middle of a write.
+"""Makes the memory file of a process that died in the middle of a write.
 
 A process that books one call after another is stopped (SIGSTOP) again and again, until it stands between the two
 halves of a write: the node's sequence number is odd, and its histogram does not hold what its count says. Then it is
-killed, and the used part of its file is kept.
-
-    python tests/endings/catch_in_a_write.py FILE
-"""
+killed, and the used part of its file is kept."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -37,7 +33,7 @@ while True:
 """
 
 
-def torn_node(image: Image) -> layout.Node | None:
+def torn_node(image: Image) -> layout.Record | None:
     """The node that was being written, if its count and its histogram differ."""
     for _, node in image.nodes():
         filed = sum(sum(image.octave(ref)) for ref in node.octaves if ref)
@@ -63,8 +59,3 @@ def catch(path: Path) -> bytes:
     finally:
         process.kill()
         process.wait()
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        Path(sys.argv[1]).write_bytes(catch(Path(folder) / "4711-1.tt"))

@@ -1,33 +1,33 @@
-"""The file of a process that died in the middle of a node's write: `fixtures/caught_in_a_write.tt`.
-
-`catch_in_a_write.py` made it from a real process, and says how. It is kept: that it can still be read, and read
-rightly, must not depend on chance.
-"""
+"""The file of a real process that died in the middle of a node's write; `catch_in_a_write.py` says how it is made."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from catch_in_a_write import torn_node
+from catch_in_a_write import catch, torn_node
 
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import read_file
 
-FIXTURE = Path(__file__).parent / "fixtures" / "caught_in_a_write.tt"
+
+@pytest.fixture(scope="module")
+def torn_file(tmp_path_factory):
+    """Not kept in the repository: a reader reads files of its own build."""
+    path = tmp_path_factory.mktemp("torn") / "4711-1.tt"
+    path.write_bytes(catch(path))
+    return path
 
 
-def test_the_fixture_was_caught_between_the_two_halves_of_a_write():
-    node = torn_node(Image.of_file(FIXTURE))
+def test_the_process_was_caught_between_the_two_halves_of_a_write(torn_file):
+    node = torn_node(Image.of_file(torn_file))
     assert node is not None
     assert node.sequence % 2
 
 
-def test_what_had_been_left_before_is_read_and_the_call_being_written_is_a_counted_loss():
-    image = Image.of_file(FIXTURE)
+def test_what_had_been_left_before_is_read_and_the_call_being_written_is_a_counted_loss(torn_file):
+    image = Image.of_file(torn_file)
     node = torn_node(image)
     filed = sum(sum(image.octave(ref)) for ref in node.octaves if ref)
-    profile = read_file(FIXTURE)
+    profile = read_file(torn_file)
     profile.check()
     booked = profile.root.at("booked")
     assert booked.count == booked.stats.histogram.count == filed
@@ -38,7 +38,7 @@ def test_what_had_been_left_before_is_read_and_the_call_being_written_is_a_count
 
 
 @pytest.mark.parametrize("path", ["booked", "left before"])
-def test_no_statistic_of_it_is_impossible(path):
-    stats = read_file(FIXTURE).root.at(path).stats
+def test_no_statistic_of_it_is_impossible(torn_file, path):
+    stats = read_file(torn_file).root.at(path).stats
     assert 0 <= stats.min_ns <= stats.sum_ns / stats.count <= stats.max_ns
     assert stats.max_ns < 10**10

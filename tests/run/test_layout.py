@@ -1,4 +1,4 @@
-"""layout.py says what core/layout.h says: a C program prints the one, ctypes the other."""
+"""The records that the native module describes are those that C lays out, and all that a reader needs."""
 
 from __future__ import annotations
 
@@ -10,133 +10,56 @@ from pathlib import Path
 
 import pytest
 
+from ticktree.recorder import memory_layout
 from ticktree.run.reading import layout
 
 CORE = Path(__file__).parents[2] / "src" / "ticktree" / "recorder" / "core"
-RECORDS = {
-    "tt_anchor": layout.Anchor,
-    "tt_header": layout.Header,
-    "tt_stats": layout.Stats,
-    "tt_node": layout.Node,
-    "tt_frame": layout.Frame,
-    "tt_tree": layout.Tree,
-    "tt_event": layout.Event,
-    "tt_ring": layout.Ring,
-    "tt_lane": layout.Lane,
-    "tt_share": layout.Share,
-    "tt_path": layout.Path,
-    "tt_edge": layout.Edge,
-    "tt_footprint": layout.Footprint,
-    "tt_worst_row": layout.WorstRow,
-    "tt_worst_tick": layout.WorstTick,
-    "tt_causes": layout.Causes,
-    "tt_missed_rows": layout.MissedRows,
-    "tt_loop_sums": layout.LoopSums,
-    "tt_loop": layout.Loop,
-    "tt_gauge_octave": layout.GaugeOctave,
-    "tt_gauge": layout.Gauge,
-}
-# What only the writing process understands is one field to a reader.
-OPAQUE = {("tt_frame", "private"), ("tt_node", "windows")}
-NUMBERS = {
-    "TT_MAGIC": layout.MAGIC,
-    "TT_FORMAT": layout.FORMAT,
-    "TT_LINE": layout.LINE,
-    "TT_OCTAVES": layout.OCTAVES,
-    "TT_SUB_BUCKETS": layout.SUB_BUCKETS,
-    "TT_WINDOWS": layout.WINDOWS,
-    "TT_SHARES": layout.SHARES,
-    "TT_FIRST_TICKS": layout.FIRST_TICKS,
-    "TT_MISSED_ROWS": layout.MISSED_ROWS,
-    "TT_WINDOW_NS": 10_000_000,
-    "sizeof(tt_octave)": layout.OCTAVE_BYTES,
-    "TT_LOSS_COUNT": len(layout.LOSSES),
-    **{f"TT_NODE_{flag.name}": flag.value for flag in layout.NodeFlag},
-    **{f"TT_HEADER_{flag.name}": flag.value for flag in layout.HeaderFlag},
-    **{f"TT_CLOCK_{name.upper()}": at for at, name in enumerate(layout.CLOCKS)},
-}
-
-
-@pytest.fixture(scope="module")
-def said_in_c(tmp_path_factory):
-    """What the C compiler makes of each expression."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if not compiler or not CORE.exists():
-        pytest.skip("needs the sources and a C compiler")
-    folder = tmp_path_factory.mktemp("layout")
-    expressions = [*NUMBERS, *(f"sizeof({name})" for name in RECORDS)]
-    for name, record in RECORDS.items():
-        for field, *_ in record._fields_:
-            if (name, field) not in OPAQUE:
-                expressions += [f"offsetof({name}, {field})", f"sizeof((({name} *)0)->{field})"]
-    lines = [f'printf("%llu\\n", (unsigned long long)({expression}));' for expression in expressions]
-    source = folder / "layout.c"
-    source.write_text('#include <stdio.h>\n#include "layout.h"\nint main(void){' + "\n".join(lines) + "}")
-    subprocess.run([compiler, "-I", CORE, "-o", folder / "layout", source], check=True)
-    printed = subprocess.run([folder / "layout"], check=True, capture_output=True, text=True).stdout.split()
-    return dict(zip(expressions, map(int, printed), strict=True))
-
-
-def test_constants_and_flags_are_the_same(said_in_c):
-    assert {name: said_in_c[name] for name in NUMBERS} == NUMBERS
+RECORDS, CONSTANTS, LOSSES, CLOCKS, CHECKSUM = memory_layout()
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_every_field_lies_where_c_puts_it(said_in_c, name):
-    record = RECORDS[name]
-    assert ctypes.sizeof(record) == said_in_c[f"sizeof({name})"]
-    for field, *_ in record._fields_:
-        if (name, field) not in OPAQUE:
-            told = getattr(record, field)
-            there = (said_in_c[f"offsetof({name}, {field})"], said_in_c[f"sizeof((({name} *)0)->{field})"])
-            assert (told.offset, told.size) == there, field
+def test_a_reader_sees_every_field_where_c_puts_it(name):
+    size, fields = RECORDS[name]
+    kind = layout._TYPES[name]
+    assert ctypes.sizeof(kind) == size
+    for field, _, offset, length in fields:
+        assert (getattr(kind, field).offset, getattr(kind, field).size) == (offset, length), field
 
 
-def test_no_field_of_c_is_missing_here():
-    """Names are the same, so that what one side gains the other cannot overlook."""
-    text = re.sub(r"/\*.*?\*/", "", (CORE / "layout.h").read_text(), flags=re.DOTALL)
-    for body, name in re.findall(r"typedef struct \{(.*?)\} (\w+);", text, flags=re.DOTALL):
-        if name not in RECORDS:
-            continue
-        declared = set(re.findall(r"(\w+)(?:\[\w+(?: \+ 1)?\])?\s*[,;]", body))
-        known = {field for field, *_ in RECORDS[name]._fields_}
-        private = {
-            "below",
-            "section",
-            "python_frame",
-            "cpu_start",
-            "measured",
-            "watch",
-            "afar",
-            "afar_serial",
-            "focus",
-            "home",
-            "reserved",
-            "reserved1",
-        }
-        missing = declared - known - (private if name == "tt_frame" else set())
-        assert not missing, (name, missing)
-
-
-def test_losses_are_in_the_order_of_the_enum():
+def test_every_loss_has_a_name_of_its_own_and_room_in_the_header():
+    assert None not in LOSSES
+    assert len(set(LOSSES)) == len(LOSSES)
     text = (CORE / "layout.h").read_text()
     (body,) = re.findall(r"enum tt_loss \{(.*?)\};", text, flags=re.DOTALL)
-    names = re.findall(r"TT_LOSS_(\w+)", body)[:-1]
-    words = dict(zip(names, layout.LOSSES, strict=True))
-    assert words["UNWOUND"] == "unwound_sections"
-    assert words["UNMATCHED"] == "unmatched_leaves"
-    assert words["NODES"] == "calls_over_node_cap"
-    assert words["FRAMES"] == "calls_nested_too_deep"
-    assert words["NAMES_CUT"] == "names_cut"
-    assert words["NAMES"] == "calls_over_name_cap"
-    assert words["MEMORY"] == "records_without_memory"
-    assert words["BAD_VALUES"] == "bad_values"
-    assert words["FOREIGN"] == "foreign_leaves"
-    assert words["GAUGE_BUCKETS"] == "gauge_values_unfiled"
-    assert words["THREADS"] == "threads_ended_open"
-    assert words["SIGNALS"] == "signals_without_place"
-    assert words["EDGES"] == "wakes_unfiled"
+    assert len(LOSSES) == len(re.findall(r"TT_LOSS_(\w+)", body)) - 1
+    assert len(LOSSES) <= layout.Header.losses.size // 8
+    assert len(CLOCKS) == len(re.findall(r"TT_CLOCK_\w+ =", text))
 
 
-def test_every_loss_has_room_in_the_header():
-    assert len(layout.LOSSES) <= layout.Header.losses.size // 8
+@pytest.mark.parametrize(
+    ("declared", "instead"),
+    [
+        ("uint64_t raised;", "uint64_t other, raised;"),  # a record grows
+        ("uint64_t cpu_ns, cpu_wall;", "uint64_t cpu_wall, cpu_ns;"),  # two fields change places
+        ("F(raised)", "F(depth)"),  # a field is not told of any more
+    ],
+)
+def test_another_layout_has_another_checksum(tmp_path, declared, instead):
+    """So a reader refuses files whose records it would misread."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler or not CORE.exists():
+        pytest.skip("needs the sources and a C compiler")
+    declared_in_c = re.sub(r"_Static_assert.*", "", (CORE / "layout.h").read_text())
+    text = declared_in_c + (CORE / "description.h").read_text().replace('#include "layout.h"', "")
+    assert declared in text
+    assert checksum(compiler, tmp_path, text) == CHECKSUM
+    assert checksum(compiler, tmp_path, text.replace(declared, instead)) != CHECKSUM
+
+
+def checksum(compiler: str, folder: Path, header: str) -> int:
+    """What a program prints that is compiled with a text as layout.h."""
+    (folder / "layout.h").write_text(header)
+    program = '#include <stdio.h>\n#include "layout.h"\nint main(void) { printf("%u", tt_layout_sum()); }'
+    (folder / "sum.c").write_text(program)
+    subprocess.run([compiler, "-o", folder / "sum", folder / "sum.c"], check=True)
+    return int(subprocess.run([folder / "sum"], check=True, capture_output=True).stdout)

@@ -32,6 +32,7 @@ from ticktree.recorder._native import (
     end_unmarked,
     is_inside,
     make_block,
+    memory_layout,
     silence,
     tick_unmarked,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "lead_children",
     "leave_children",
     "make_block",
+    "memory_layout",
     "poll",
     "says_off",
     "settle",

@@ -34,6 +34,19 @@ cdef extern from "core/builtins.h" nogil:
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_FRAME_CAP, TT_DEPTH_CAP, TT_THREAD_NAME
     enum: TT_LOSS_NODES, TT_LOSS_NAMES_CUT, TT_LOSS_BAD_VALUES, TT_LOSS_MEMORY, TT_LOSS_DEVICE, TT_LOSS_CAPTURED
 
+    ctypedef struct tt_field:
+        const char *record
+        const char *field
+        const char *kind
+        uint32_t record_bytes, offset, bytes
+    ctypedef struct tt_constant:
+        const char *name
+        uint64_t value
+    const tt_field *tt_fields
+    const tt_constant *tt_constants
+    const char **tt_loss_names
+    const char **tt_clock_names
+    uint32_t tt_layout_sum()
     ctypedef struct tt_anchor:
         uint64_t ticks
         uint64_t monotonic_ns

@@ -175,6 +175,6 @@ def _spots(image: Image, places: NodeLocations) -> tuple[tuple[CalledNode, ...],
     return tuple(spots), at
 
 
-def _began_wall_ns(header: layout.Header) -> int | None:
+def _began_wall_ns(header: layout.Record) -> int | None:
     first = header.first
     return int(first.wall_ns - (first.monotonic_ns - header.run_began_ns)) if first.wall_ns else None

@@ -42,6 +42,7 @@
 typedef uint32_t tt_ref;
 
 enum tt_clock_kind { TT_CLOCK_VIRTUAL = 0, TT_CLOCK_TSC = 1, TT_CLOCK_CNTVCT = 2, TT_CLOCK_MONOTONIC = 3 };
+static const char *const tt_clock_names[] = {"virtual", "tsc", "cntvct", "monotonic", NULL};
 
 /* What could not be recorded, by cause; readers print each that is not 0. */
 enum tt_loss {
@@ -63,6 +64,25 @@ enum tt_loss {
     TT_LOSS_COUNT
 };
 
+/* What readers call each, after its count. */
+static const char *const tt_loss_names[TT_LOSS_COUNT + 1] = {
+    [TT_LOSS_UNWOUND] = "unwound_sections",
+    [TT_LOSS_UNMATCHED] = "unmatched_leaves",
+    [TT_LOSS_NODES] = "calls_over_node_cap",
+    [TT_LOSS_FRAMES] = "calls_nested_too_deep",
+    [TT_LOSS_NAMES_CUT] = "names_cut",
+    [TT_LOSS_NAMES] = "calls_over_name_cap",
+    [TT_LOSS_MEMORY] = "records_without_memory",
+    [TT_LOSS_BAD_VALUES] = "bad_values",
+    [TT_LOSS_FOREIGN] = "foreign_leaves",
+    [TT_LOSS_GAUGE_BUCKETS] = "gauge_values_unfiled",
+    [TT_LOSS_THREADS] = "threads_ended_open",
+    [TT_LOSS_SIGNALS] = "signals_without_place",
+    [TT_LOSS_EDGES] = "wakes_unfiled",
+    [TT_LOSS_DEVICE] = "device_times_not_known",
+    [TT_LOSS_CAPTURED] = "device_calls_captured",
+};
+
 typedef struct { /* ticks and clocks read together */
     uint64_t ticks;
     uint64_t monotonic_ns;
@@ -78,7 +98,8 @@ enum tt_header_flag {
 typedef struct {
     uint64_t magic;
     uint32_t format;
-    uint32_t header_bytes, node_bytes, frame_bytes, tree_bytes, loop_bytes, gauge_bytes;
+    uint32_t layout; /* `tt_layout_sum` of who writes: another one means other records, whatever the format */
+    uint32_t header_bytes;
     uint32_t clock_kind;
     uint32_t flags;
     uint32_t node_cap;

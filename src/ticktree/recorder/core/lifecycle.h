@@ -3,6 +3,7 @@
 #define TICKTREE_LIFECYCLE_H
 
 #include "critical_path/edge.h"
+#include "description.h"
 #include "tick.h"
 #include "value.h"
 
@@ -13,12 +14,8 @@ static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_
 {
     tt_header *header = recorder->header = (tt_header *)recorder->arena.base;
     header->format = TT_FORMAT;
+    header->layout = tt_layout_sum();
     header->header_bytes = TT_HEADER_BYTES;
-    header->node_bytes = sizeof(tt_node);
-    header->frame_bytes = sizeof(tt_frame);
-    header->tree_bytes = sizeof(tt_tree);
-    header->loop_bytes = sizeof(tt_loop);
-    header->gauge_bytes = sizeof(tt_gauge);
     header->clock_kind = recorder->clock;
     header->flags = recorder->arena.fd < 0 ? TT_HEADER_PRIVATE : 0;
     header->node_cap = node_cap;

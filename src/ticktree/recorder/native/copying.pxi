@@ -1,4 +1,34 @@
-# Reading what another process is writing: the other end of the sequence numbers.
+# For readers: what the records are, and how to copy what another process is writing (the other end of the sequence
+# numbers).
+
+
+def memory_layout():
+    """Describes the records of this build's memory files, as core/description.h lists them.
+
+    Returns:
+        For each record its bytes and fields, each with its name, kind, offset and bytes; a record comes after those that
+        it holds. The constants by name, without TT_; what losses and clocks are called, in their order; and the checksum
+        that files have of all of it.
+    """
+    cdef int at = 0
+    records = {}
+    while tt_fields[at].record:
+        size, fields = records.setdefault(tt_fields[at].record.decode(), (tt_fields[at].record_bytes, []))
+        fields.append((tt_fields[at].field.decode(), tt_fields[at].kind.decode(), tt_fields[at].offset, tt_fields[at].bytes))
+        at += 1
+    constants = {}
+    at = 0
+    while tt_constants[at].name:
+        constants[tt_constants[at].name.decode()] = tt_constants[at].value
+        at += 1
+    return records, constants, names_in(<const char**>tt_loss_names), names_in(<const char**>tt_clock_names), tt_layout_sum()
+
+
+cdef tuple names_in(const char** names):
+    found = []
+    while names[len(found)]:
+        found.append(names[len(found)].decode())
+    return tuple(found)
 
 
 def copy_settled(const uint8_t[::1] source, uint8_t[::1] target, Py_ssize_t at, list parts, int tries):

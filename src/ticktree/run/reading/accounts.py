@@ -40,7 +40,7 @@ def leave_virtually(image: Image) -> Accounts:
     return accounts
 
 
-def _leave(frame: layout.Frame, parent: layout.Frame | None, now: int, accounts: Accounts) -> None:
+def _leave(frame: layout.Record, parent: layout.Record | None, now: int, accounts: Accounts) -> None:
     duration = now - frame.start
     if frame.active:
         stretch = now - frame.cover_start

@@ -19,7 +19,7 @@ class Clock:
         header: The file's header, with its anchors.
     """
 
-    def __init__(self, header: layout.Header) -> None:
+    def __init__(self, header: layout.Record) -> None:
         first, last = header.first, header.last
         self._ns: int = header.ns_per_tick
         self._ticks: int = 1 << 32

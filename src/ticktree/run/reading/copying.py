@@ -12,6 +12,7 @@ import numpy as np
 
 from ticktree.recorder import copy_settled
 from ticktree.run.reading import layout
+from ticktree.run.reading.layout import Record, offset_of
 
 # A copy takes a fraction of a microsecond; but a writer may be stopped in the middle of a write, for as long as the
 # system lets others run.
@@ -21,7 +22,8 @@ _PATIENCE = 50
 # What a process may add to its file while it is copied, without that everything must be copied again.
 _ROOM = 1 << 16
 
-_Record = layout.Node | layout.Loop | layout.Gauge | layout.Edge | layout.Footprint
+_OCTAVES_AT, _WINDOWS_AT = offset_of(layout.Node, "octaves"), offset_of(layout.Node, "windows")
+
 _Part = tuple[int, int]
 _Parts = list[_Part]
 
@@ -46,7 +48,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
     """Copies a memory file: each record with a sequence number again and again until no write fell into its copy."""
     # The header first: a record that it leads to was whole before, whatever the order in which a processor reads.
     head = bytearray(ctypes.sizeof(layout.Header))
-    copy_settled(memory, head, layout.Header.anchor_sequence.offset, [(0, len(head))], _TRIES)
+    copy_settled(memory, head, offset_of(layout.Header, "anchor_sequence"), [(0, len(head))], _TRIES)
     used = layout.Header.from_buffer_copy(head).used_bytes
     with memoryview(memory) as whole, whole[: used + _ROOM] as part:
         copy = Copy(_without_events(part))
@@ -70,7 +72,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
     copy.is_whole = now.used_bytes <= len(copy.data)
     # Else it says what cannot be, and is to be found out.
     if header.used_bytes <= now.used_bytes <= len(copy.data):
-        at = layout.Header.used_bytes.offset
+        at = offset_of(layout.Header, "used_bytes")
         copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
     return copy
 
@@ -88,10 +90,10 @@ def _without_events(memory: memoryview) -> bytearray:
     return data
 
 
-def _chain(data: bytearray, newest: int, kind: type[_Record | layout.Tree]) -> list[int]:
+def _chain(data: bytearray, newest: int, kind: type[Record]) -> list[int]:
     """The references of a chain's records, as far as they lie within the copy."""
     refs = []
-    ref, size, next_at = newest, ctypes.sizeof(kind), kind.next.offset
+    ref, size, next_at = newest, ctypes.sizeof(kind), offset_of(kind, "next")
     while ref and ref * layout.LINE + size <= len(data):
         refs.append(ref)
         at = ref * layout.LINE + next_at
@@ -117,9 +119,9 @@ def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:
     for ref, parts in zip(refs, _octaves_of(copy.data, refs), strict=True):
         at = ref * layout.LINE
         parts.insert(0, (at, at + size))
-        had = copy.data[at + layout.Node.octaves.offset : at + layout.Node.windows.offset]
+        had = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
         settled = copy_settled(memory, copy.data, at, parts, _TRIES)
-        has = copy.data[at + layout.Node.octaves.offset : at + layout.Node.windows.offset]
+        has = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
         # Else it was stopped in the middle of a write, or has grown an octave since.
         if not (settled and had == has) and not _settle(memory, copy.data, at, layout.Node):
             copy.unsettled.add(ref)
@@ -130,8 +132,8 @@ def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
     found: list[_Parts] = [[] for _ in refs]
     if not refs:
         return found
-    begins = np.array(refs, np.int64) * layout.LINE + layout.Node.octaves.offset
-    width = layout.Node.windows.offset - layout.Node.octaves.offset
+    begins = np.array(refs, np.int64) * layout.LINE + _OCTAVES_AT
+    width = _WINDOWS_AT - _OCTAVES_AT
     octaves = np.frombuffer(data, np.uint8)[begins[:, None] + np.arange(width)].view("<u4")
     owners, columns = np.nonzero(octaves)
     starts = octaves[owners, columns].astype(np.int64) * layout.LINE
@@ -141,11 +143,11 @@ def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
     return found
 
 
-def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[_Record]) -> None:
+def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[Record]) -> None:
     copy.unsettled.update(ref for ref in refs if not _settle(memory, copy.data, ref * layout.LINE, kind))
 
 
-def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) -> bool:
+def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[Record]) -> bool:
     """Copies one record with its histogram; False where no copy was free of writes."""
     parts = [(at, at + ctypes.sizeof(kind))]
     for _ in range(_PATIENCE):
@@ -158,7 +160,7 @@ def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[_Record]) ->
     return False
 
 
-def _parts(data: bytearray, at: int, kind: type[_Record]) -> _Parts:
+def _parts(data: bytearray, at: int, kind: type[Record]) -> _Parts:
     """Where a record, its octaves and what else is its own lie."""
     record = kind.from_buffer_copy(data, at)
     found: list[_Part] = []

@@ -44,7 +44,7 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
     return {at: ns for at, ns in shares.items() if ns}
 
 
-def _since(image: Image, path: layout.Path, root: NodeAddress) -> dict[NodeAddress, int]:
+def _since(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAddress, int]:
     """What has passed since the path was last brought up to date: a node's own growth, and the root's rest."""
     frames = [frame for _, frame in image.frames() if frame.serial and frame.node]
     clock, last = Clock(image.header), image.header.last
@@ -60,7 +60,7 @@ def _since(image: Image, path: layout.Path, root: NodeAddress) -> dict[NodeAddre
     return shares
 
 
-def _growths(image: Image, tree: int, frames: list[layout.Frame], now: int) -> dict[int, int]:
+def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> dict[int, int]:
     """Ticks that each node of a tree has had of its own since it was marked, those of open calls included."""
     nodes = {
         ref: node

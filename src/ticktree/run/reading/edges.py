@@ -49,7 +49,7 @@ def edges_of(image: Image) -> list[Edge]:
     return [_edge(image, record) for _, record in image.edges() if record.count]
 
 
-def _edge(image: Image, record: layout.Edge) -> Edge:
+def _edge(image: Image, record: layout.Record) -> Edge:
     # One that was caught in the middle of a write may know more of its hand-over than of its wait.
     handover_ns = min(record.handover_ns, record.waited_ns)
     return Edge(
@@ -62,6 +62,6 @@ def _edge(image: Image, record: layout.Edge) -> Edge:
     )
 
 
-def place(record: layout.Edge | layout.Share, node: int) -> NodeAddress:
+def place(record: layout.Record, node: int) -> NodeAddress:
     """The node that a record names together with its process."""
     return NodeAddress(ProcessKey(record.pid, record.start, record.incarnation or 1), node)

@@ -92,7 +92,7 @@ def counts_in(image: Image) -> tuple[int, int]:
     return calls, max(0, calls - ring.capacity)
 
 
-def _ring(memory: bytes | bytearray | mmap.mmap, at: int) -> layout.Ring:
+def _ring(memory: bytes | bytearray | mmap.mmap, at: int) -> layout.Record:
     """A copy of the ring's numbers, no later and no earlier than now: `copy_settled` has the barriers for it."""
     head = bytearray(_RING_BYTES)
     with memoryview(memory) as whole, whole[at : at + _RING_BYTES] as part:

@@ -42,7 +42,7 @@ def footprints_of(image: Image) -> Mapping[int, Footprint]:
     return found
 
 
-def _memory(record: layout.Footprint, devices: frozenset[str]) -> Memory:
+def _memory(record: layout.Record, devices: frozenset[str]) -> Memory:
     return Memory(
         samples=record.samples,
         change_bytes=record.change,

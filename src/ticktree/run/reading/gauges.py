@@ -18,7 +18,7 @@ def gauges_of(image: Image) -> list[Gauge]:
     return [_gauge(image, ref, record) for ref, record in image.gauges() if record.count]
 
 
-def _gauge(image: Image, ref: int, record: layout.Gauge) -> Gauge:
+def _gauge(image: Image, ref: int, record: layout.Record) -> Gauge:
     positive, negative = _buckets(image, record, 1), _buckets(image, record, -1)
     count, low, high = record.count, record.minimum, record.maximum
     if record.sequence % 2 or ref in image.unsettled:  # parts of one reading may be there and others not
@@ -38,7 +38,7 @@ def _gauge(image: Image, ref: int, record: layout.Gauge) -> Gauge:
     )
 
 
-def _buckets(image: Image, record: layout.Gauge, sign: int) -> Histogram:
+def _buckets(image: Image, record: layout.Record, sign: int) -> Histogram:
     buckets: dict[int, int] = {}
     for octave in record.octaves[: record.octave_count]:
         if octave.sign not in (1, -1) or octave.octave not in _OCTAVES_OF_FLOATS:

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,18 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ticktree.files.guarded import FileError, MissingFileError, opened, understood
 from ticktree.run.reading import layout
 from ticktree.run.reading.copying import copy_of
-
-Record = TypeVar(
-    "Record",
-    layout.Node,
-    layout.Frame,
-    layout.Tree,
-    layout.Loop,
-    layout.Gauge,
-    layout.Edge,
-    layout.Footprint,
-    layout.Lane,
-)
+from ticktree.run.reading.layout import Record, offset_of
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
@@ -94,9 +83,12 @@ class Image:
         if self.header.magic != layout.MAGIC:
             raise self._not_one()
         if self.header.format != layout.FORMAT:
-            raise self.damaged(f"its format is {self.header.format}, not {layout.FORMAT}")
-        if any(getattr(self.header, name) != size for name, size in layout.RECORD_BYTES.items()):
-            raise self.damaged("its records have other sizes")
+            why = f"its format is {self.header.format}, not {layout.FORMAT}: another version of ticktree wrote it"
+            raise DamagedError(self.origin, why)
+        if self.header.layout != layout.CHECKSUM:
+            raise DamagedError(
+                self.origin, "its records are not of this build: another build of ticktree wrote it"
+            )
         if self.header.used_bytes > len(data):
             raise self.damaged("it is cut short")
         if self.header.clock_kind >= len(layout.CLOCKS) or not self.header.ns_per_tick:
@@ -154,47 +146,47 @@ class Image:
         """The error that says what is wrong with this file."""
         return DamagedError(self.origin, f"it is damaged: {why}")
 
-    def nodes(self) -> list[tuple[int, layout.Node]]:
+    def nodes(self) -> list[tuple[int, Record]]:
         """Every node with its reference, parents before their children."""
         return self._chain(self.header.nodes, layout.Node)
 
-    def frames(self) -> list[tuple[int, layout.Frame]]:
+    def frames(self) -> list[tuple[int, Record]]:
         """Every frame with its reference; those with serial 0 are free."""
         return self._chain(self.header.frames, layout.Frame)
 
-    def trees(self) -> list[tuple[int, layout.Tree]]:
+    def trees(self) -> list[tuple[int, Record]]:
         """Every tree with its reference."""
         return self._chain(self.header.trees, layout.Tree)
 
-    def loops(self) -> list[tuple[int, layout.Loop]]:
+    def loops(self) -> list[tuple[int, Record]]:
         """Every loop with its reference."""
         return self._chain(self.header.loops, layout.Loop)
 
-    def gauges(self) -> list[tuple[int, layout.Gauge]]:
+    def gauges(self) -> list[tuple[int, Record]]:
         """Every gauge with its reference."""
         return self._chain(self.header.gauges, layout.Gauge)
 
-    def edges(self) -> list[tuple[int, layout.Edge]]:
+    def edges(self) -> list[tuple[int, Record]]:
         """Every edge with its reference."""
         return self._chain(self.header.edges, layout.Edge)
 
-    def footprints(self) -> list[tuple[int, layout.Footprint]]:
+    def footprints(self) -> list[tuple[int, Record]]:
         """Every footprint with its reference."""
         return self._chain(self.header.footprints, layout.Footprint)
 
-    def lanes(self) -> list[tuple[int, layout.Lane]]:
+    def lanes(self) -> list[tuple[int, Record]]:
         """Every lane of the timeline with its reference."""
         return self._chain(self.header.lanes, layout.Lane)
 
-    def path(self, ref: int) -> layout.Path:
+    def path(self, ref: int) -> Record:
         """The critical path stored at a reference."""
         return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
 
-    def loop_sums(self, ref: int) -> layout.LoopSums:
+    def loop_sums(self, ref: int) -> Record:
         """What a loop's ticks add up to, stored at a reference."""
         return layout.LoopSums.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.LoopSums)))
 
-    def missed_rows(self, ref: int) -> Iterator[layout.WorstRow]:
+    def missed_rows(self, ref: int) -> Iterator[Record]:
         """What nodes took in missed ticks, from the table at a reference and those after it."""
         while ref:
             offset = self._offset(ref, ctypes.sizeof(layout.MissedRows))
@@ -207,7 +199,7 @@ class Image:
     def refs(self, newest: int, kind: type[Record]) -> list[int]:
         """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
         found = []
-        size, next_at = ctypes.sizeof(kind), kind.next.offset
+        size, next_at = ctypes.sizeof(kind), offset_of(kind, "next")
         ref = newest
         while ref:
             offset = self._offset(ref, size)
@@ -230,9 +222,9 @@ class Image:
         everywhere: NDArray[np.void] = np.ndarray((count,), kind, self.data, strides=(layout.LINE,))
         return everywhere[lines]
 
-    def open_frames(self) -> dict[int, layout.Frame]:
+    def open_frames(self) -> dict[int, Record]:
         """Every frame of an open call, by its reference."""
-        serial_at = layout.Frame.serial.offset
+        serial_at = offset_of(layout.Frame, "serial")
         found = {}
         for ref in self.refs(self.header.frames, layout.Frame):
             if any(self.data[ref * layout.LINE + serial_at : ref * layout.LINE + serial_at + 8]):

@@ -52,7 +52,7 @@ class LoopsReader:
         """Every loop; several threads' loops of one path are apart."""
         return [self._loop(ref, record) for ref, record in self._image.loops()]
 
-    def _loop(self, ref: int, record: layout.Loop) -> Loop:
+    def _loop(self, ref: int, record: layout.Record) -> Loop:
         if record.node not in self._nodes.index:
             raise self._image.damaged("a loop has no node")
         place = self._nodes.index[record.node]
@@ -105,15 +105,15 @@ class LoopsReader:
             found[path] = found.get(path, 0) + self._clock.ns(ticks)
         return found
 
-    def _first_ticks(self, record: layout.Loop, writer: str) -> FirstTicks | None:
+    def _first_ticks(self, record: layout.Record, writer: str) -> FirstTicks | None:
         durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])
         return FirstTicks(record.first_wall_ns, writer, durations) if durations else None
 
-    def _ticks(self, record: layout.Loop, *, torn: bool) -> list[tuple[layout.WorstTick, Rows]]:
+    def _ticks(self, record: layout.Record, *, torn: bool) -> list[tuple[layout.Record, Rows]]:
         """The worst ticks and their breakdowns: the place of each node, and its clock ticks."""
         found = []
         for tick in record.worst[: record.worst_count]:
-            begin = layout.WorstTick.rows.offset
+            begin = layout.offset_of(layout.WorstTick, "rows")
             rows = memoryview(tick).cast("B")[begin : begin + _ROW.size * min(tick.row_count, _MOST_ROWS)]
             pairs = [(self._nodes.index.get(ref, -1), ticks) for ref, ticks in _ROW.iter_unpack(rows)]
             if all(place >= 0 for place, _ in pairs):
@@ -122,7 +122,7 @@ class LoopsReader:
                 raise self._image.damaged("a tick's breakdown names no node")
         return found
 
-    def _worst(self, tick: layout.WorstTick, rows: Rows, writer: str) -> WorstTick:
+    def _worst(self, tick: layout.Record, rows: Rows, writer: str) -> WorstTick:
         causes = {"gc_ns": self._clock.ns(tick.gc_ticks)}
         if tick.causes_known:
             causes |= {name: getattr(tick, name) for name in _CAUSES}

@@ -94,7 +94,8 @@ class NodePart:
     @property
     def window_ns(self) -> int:
         """How wide its windows are."""
-        return BASE_WIDTH_NS << self.row.window_shift
+        shift: int = self.row.window_shift
+        return BASE_WIDTH_NS << shift
 
     @property
     def is_phased(self) -> bool:
@@ -213,7 +214,7 @@ class PartsReader:
         calls: dict[int, int] = {}
         for row in self._table.rows:
             if not row.flags & (_ROOT | _NS):
-                calls[row.parent] = calls.get(row.parent, 0) + row.completed + row.warm_completed
+                calls[row.parent] = calls.get(row.parent, 0) + row.stats_count + row.warmup_count
         return calls
 
     def _part(self, place: int, calls_below: int) -> NodePart:
@@ -262,11 +263,17 @@ class PartsReader:
 
     def _phases(self, place: int, row: NodeRow, *, torn: bool) -> tuple[PhaseCalls, PhaseCalls]:
         filed = self._table.histograms.filed
-        steady = (row.completed, row.sum, row.minimum, row.maximum, filed[2 * place])
-        warm = (row.warm_completed, row.warm_sum, row.warm_minimum, row.warm_maximum, filed[2 * place + 1])
+        steady = (row.stats_count, row.stats_sum, row.stats_minimum, row.stats_maximum, filed[2 * place])
+        warm = (
+            row.warmup_count,
+            row.warmup_sum,
+            row.warmup_minimum,
+            row.warmup_maximum,
+            filed[2 * place + 1],
+        )
         if torn:
             return self._mended(row, *steady), self._mended(row, *warm)
-        return self._calls(row, *steady), self._calls(row, *warm) if row.warm_completed else _NO_CALLS
+        return self._calls(row, *steady), self._calls(row, *warm) if row.warmup_count else _NO_CALLS
 
     def _calls(
         self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int

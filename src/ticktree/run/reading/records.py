@@ -179,7 +179,7 @@ class ImageReader:
             raise self._image.damaged(str(error)) from None
 
 
-def _losses(header: layout.Header, torn: int, overwritten: int) -> dict[str, int]:
+def _losses(header: layout.Record, torn: int, overwritten: int) -> dict[str, int]:
     losses = {name: header.losses[at] for at, name in enumerate(layout.LOSSES) if header.losses[at]}
     if torn:
         losses["nodes_caught_in_a_write"] = torn
@@ -188,7 +188,7 @@ def _losses(header: layout.Header, torn: int, overwritten: int) -> dict[str, int
     return losses
 
 
-def _facts(header: layout.Header, clock: Clock) -> Metadata:
+def _facts(header: layout.Record, clock: Clock) -> Metadata:
     facts: dict[str, frozenset[str | int | float | bool]] = {
         "clock": frozenset({layout.CLOCKS[header.clock_kind]}),
         "times_enabled": frozenset({header.times_enabled}),

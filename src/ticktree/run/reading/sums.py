@@ -34,7 +34,7 @@ class Sums:
 
 
 def sums_of(
-    image: Image, record: layout.Loop, ticks: int, missed: int, ns: Callable[[int], int], *, torn: bool
+    image: Image, record: layout.Record, ticks: int, missed: int, ns: Callable[[int], int], *, torn: bool
 ) -> Sums:
     """Reads what a loop's record names; nothing of a loop in an older file, where it names nothing.
 
@@ -69,7 +69,7 @@ def sums_of(
     )
 
 
-def _causes(causes: layout.Causes, most: int, ns: Callable[[int], int]) -> Causes | None:
+def _causes(causes: layout.Record, most: int, ns: Callable[[int], int]) -> Causes | None:
     """Return them, if they are of some of so many ticks."""
     if not 0 < causes.ticks <= most:
         return None

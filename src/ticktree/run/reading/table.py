@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,38 +17,9 @@ from ticktree.run.reading.image import Image
 Pairs = list[tuple[int, int]]
 
 
-class NodeRow(NamedTuple):
-    """What `tt_node` says in single numbers; `warm_` are those of its warm-up."""
-
-    sequence: int
-    flags: int
-    own: int
-    concurrent: int
-    completed: int
-    sum: int
-    minimum: int
-    maximum: int
-    window_shift: int
-    tree: int
-    parent: int
-    name: int
-    site_file: int
-    site_function: int
-    site_line: int
-    cpu_samples: int
-    memory_samples: int
-    cpu_ns: int
-    cpu_wall: int
-    memory_change: int
-    memory_peak: int
-    work_bytes: int
-    work_flops: int
-    work_items: int
-    raised: int
-    warm_completed: int
-    warm_sum: int
-    warm_minimum: int
-    warm_maximum: int
+# A row of a `NodeTable`: all single numbers of `tt_node` by their names; those of its statistics as `stats_count` and
+# `warmup_count`.
+NodeRow: TypeAlias = Any
 
 
 class NodeTable(NamedTuple):
@@ -79,10 +51,10 @@ def node_table(image: Image) -> NodeTable:
     windows = records["windows"]
     return NodeTable(
         refs,
-        [NodeRow._make(row) for row in records[_SINGLE].tolist()],
-        Histograms(image, records["octaves"]),
-        _sparse(windows[:, :, 0]),
-        _sparse(windows[:, :, 1]),
+        list(map(_ROW._make, records[list(_ROW._fields)].tolist())),
+        Histograms(image, np.concatenate([records["octaves"], records["warmup_octaves"]], axis=1)),
+        _sparse(windows["count"]),
+        _sparse(windows["sum"]),
     )
 
 
@@ -99,33 +71,23 @@ def _split(owners: NDArray[Any], count: int, keys: NDArray[Any], values: NDArray
     return [pairs[begin:end] for begin, end in pairwise(ends)]
 
 
+def _columns(kind: type[layout.Record], prefix: str = "", begin: int = 0) -> Iterator[tuple[str, Any, int]]:
+    """Name, type and offset of each field, those of statistics one by one."""
+    for name, of in kind._fields_:  # type: ignore[misc]  # none is a bit field
+        offset = begin + layout.offset_of(kind, name)
+        if of is layout.Stats:
+            yield from _columns(of, f"{name}_", offset)
+        elif not name.startswith("_"):
+            yield prefix + name, np.dtype(of), offset
+
+
 def _node_type() -> np.dtype[np.void]:
-    names, formats, offsets = [], [], []
-    for name in NodeRow._fields:
-        size, offset, is_signed = _place(name)
-        names.append(name)
-        formats.append(f"<{'i' if is_signed else 'u'}{size}")
-        offsets.append(offset)
-    return np.dtype(
-        {
-            "names": [*names, "octaves", "windows"],
-            "formats": [*formats, ("<u4", (2 * layout.OCTAVES,)), ("<u8", (layout.WINDOWS, 2))],
-            "offsets": [*offsets, layout.Node.octaves.offset, layout.Node.windows.offset],
-            "itemsize": ctypes.sizeof(layout.Node),
-        }
-    )
-
-
-def _place(name: str) -> tuple[int, int, bool]:
-    """Size and offset in `tt_node` of a number called so in `NodeRow`, and whether it may be negative."""
-    phase = layout.Node.warmup if name.startswith("warm_") else layout.Node.stats
-    field = name.removeprefix("warm_").replace("completed", "count")
-    if hasattr(layout.Stats, field):
-        number = getattr(layout.Stats, field)
-        return number.size, phase.offset + number.offset, False
-    number = getattr(layout.Node, name)
-    return number.size, number.offset, name in ("own", "concurrent", "memory_change")
+    names, formats, offsets = zip(*_columns(layout.Node), strict=True)
+    size = ctypes.sizeof(layout.Node)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 
 
 _NODE = _node_type()
-_SINGLE = list(NodeRow._fields)
+_ROW: Any = NamedTuple(  # type: ignore[misc]  # its fields are the native module's
+    "_ROW", [(name, Any) for name, of, _ in _columns(layout.Node) if not of.shape]
+)

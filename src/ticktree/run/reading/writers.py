@@ -16,7 +16,7 @@ def writer_id(image: Image, tree: int) -> str:
     return f"{image.writer}/{tree}"
 
 
-def main_tree(trees: Iterable[tuple[int, layout.Tree]]) -> int:
+def main_tree(trees: Iterable[tuple[int, layout.Record]]) -> int:
     """The tree of the main thread, among all in the order they were made; 0 where there is none.
 
     Threads started nowhere known share the run's root; the first of them is the one that began to record.
