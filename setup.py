@@ -29,7 +29,7 @@ class BuildWithPth(build_py):
 
 native = Extension(
     "ticktree.recorder._native",
-    [str(NATIVE / "_native.pyx")],
+    [str(NATIVE / "_native.pyx"), *sorted(str(path) for path in (NATIVE / "core").glob("*.c"))],
     depends=[str(path) for ending in ("h", "pxi", "pxd") for path in NATIVE.rglob(f"*.{ending}")],
     include_dirs=[str(NATIVE)],
     # The accounts may not depend on who compiles: no -march, no -ffast-math.

@@ -16,13 +16,17 @@ cdef extern from "Python.h":
 
     PyObject* PyErr_GetHandledException()
 
-cdef extern from "core/traceback.h":
+cdef extern from "native/traceback.h":
     PyObject* tt_own_folder
     PyObject* tt_own_globals
     void tt_keep_entries_inside(PyTypeObject*, PyTypeObject*)
     void tt_drop_own_entries(PyObject*)
 
-cdef extern from "core/builtins.h" nogil:
+# First of all: the rest follows from what it includes.
+cdef extern from "native/host.h":
+    pass
+
+cdef extern from "native/builtins.h" nogil:
     ctypedef uint32_t tt_ref
     ctypedef PyObject** tt_args  # PyObject* const*, which Cython cannot say
     enum: TT_OPEN, TT_VOID, TT_COMPLETE
@@ -106,7 +110,7 @@ cdef extern from "core/builtins.h" nogil:
         uint32_t generation
         uint64_t made
         tt_snapshot* path
-    ctypedef struct tt_errand:
+    ctypedef struct tt_reparented:
         tt_thread* thread
     ctypedef struct tt_gauge
     ctypedef struct tt_recorder:
@@ -176,11 +180,11 @@ cdef extern from "core/builtins.h" nogil:
     const uint64_t TT_EVENTS_MOST
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
-cdef extern from "core/builtins.h":
+cdef extern from "native/builtins.h":
     PyMethodDef tt_enter_def, tt_exit_def, tt_block_enter_def
-    PyObject* (*tt_block_enter)(PyObject*) noexcept
     tt_ref tt_node_open_here(tt_recorder*)
     bint tt_add_methods(PyTypeObject*) except 0
+    object tt_number_make(PyTypeObject*, uint64_t)
     PyObject* tt_timed_call(PyObject*, tt_args, size_t, PyObject*)
     PyObject* tt_calling_frame()
     const void* tt_manager_codes[2]
@@ -200,6 +204,7 @@ cdef extern from "core/builtins.h":
     tt_gauge* tt_gauge_make(tt_recorder*, uint32_t)
     void tt_gauge_set(tt_recorder*, tt_gauge*, double)
     const uint64_t TT_WARMUP_FOUND
+    bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
     tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t*, double, uint64_t)
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
@@ -214,18 +219,11 @@ cdef extern from "core/builtins.h":
     void tt_start_from(tt_recorder*, tt_channels*, uint64_t)
     tt_wait tt_wait_enter(tt_section*)
     void tt_wait_leave(tt_section*, tt_wait, tt_channels*, uint64_t, uint32_t)
-    tt_errand tt_errand_begin(tt_recorder*, const tt_origin*)
-    void tt_errand_end(tt_recorder*, tt_errand*)
-    PyObject* (*tt_section_make)(PyObject*, PyObject*) noexcept
-    PyObject* (*tt_section_ask)(PyObject*, tt_args, Py_ssize_t, PyObject*) noexcept
-    void (*tt_describe_thread)(tt_recorder*, tt_thread_facts*) noexcept
-    void (*tt_site_note)(tt_recorder*, tt_node*, tt_section*) noexcept
-    tt_origin* (*tt_origin_of_object)(PyObject*) noexcept
-    bint (*tt_rearm)(tt_recorder*) noexcept
+    tt_reparented tt_errand_begin(tt_recorder*, const tt_origin*)
+    void tt_errand_end(tt_recorder*, const tt_reparented*)
     int tt_register_thread_key()
-    int (*tt_devices_ask)() noexcept
     void tt_keep_high(bint)
-    void tt_devices_changed()
+    void tt_devices_changed(bint)
     void tt_device_fold(const char*, const tt_reading*)
 
 cdef extern from "pthread.h":
@@ -239,7 +237,7 @@ cdef extern from "Python.h":
     object PyVectorcall_Call(object, object, object)
     void* PyVectorcall_Function(PyObject*)
 
-cdef extern from "core/pace.h" nogil:
+cdef extern from "native/pace.h" nogil:
     enum tt_pace_kind: TT_PACE_NONE, TT_PACE_SKIP, TT_PACE_CATCH_UP
     ctypedef struct tt_pace:
         double hz
@@ -251,9 +249,6 @@ cdef extern from "core/pace.h" nogil:
     bint tt_sleep_until(uint64_t)
     void tt_spin_until(uint64_t)
     uint64_t tt_monotonic_ns()
-
-cdef extern from "core/number.h":
-    object tt_number_make(PyTypeObject*, uint64_t)
 
 cdef extern from "wrapping/call_sites.h":
     ctypedef struct tt_call_sites:
@@ -308,16 +303,12 @@ cdef extern from "wrapping/piping.h":
         PyObject* attribute
         PyObject* resolve
     Py_ssize_t tt_piping_offset
-    tt_channels* (*tt_channels_of_run)(tt_recorder*) noexcept
     PyObject* tt_piping_call(PyObject*, tt_args, size_t, PyObject*)
 
 cdef extern from "wrapping/lone.h":
     bint tt_lone_tick(tt_section*)
     void tt_lone_end(tt_section*)
     bint tt_is_inside(tt_recorder*)
-
-cdef extern from "core/age.h":
-    bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
 
 cdef extern from "remote_parent/watch.h":
     enum: TT_FRAME_CALLING
@@ -326,7 +317,7 @@ cdef extern from "remote_parent/watch.h":
         uint64_t sum, concurrent
     ctypedef struct tt_watch:
         tt_watch_row* rows
-        uint32_t room, lost, generation
+        uint32_t count, lost, generation
         uint64_t sum
     bint tt_watch_begin(tt_recorder*, tt_watch*, tt_thread*, tt_frame*)
     tt_frame* tt_watch_open(tt_recorder*, tt_watch*)
@@ -343,9 +334,8 @@ cdef extern from "remote_parent/graft.h":
     tt_ref tt_graft_book(tt_section*, tt_frame*, tt_ref, uint64_t, uint64_t, uint64_t)
     uint64_t tt_since(tt_recorder*, uint64_t)
     tt_ref tt_parent_of(tt_recorder*, tt_ref)
-    tt_ref tt_place_known(tt_section*, tt_ref)
     tt_ref tt_node_find(tt_section*, tt_ref)
-    tt_watch* (*tt_watch_of_object)(PyObject*) noexcept
+    tt_ref tt_node_known(tt_section*, tt_ref)
 
 cdef extern from "device_time/place.h":
     ctypedef struct tt_spot:
@@ -358,17 +348,15 @@ cdef extern from "device_time/place.h":
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "remote_parent/abroad.h":
-    ctypedef struct tt_abroad:
-        tt_thread* thread
     ctypedef struct tt_place:
         uint64_t at_ns
-    tt_abroad tt_abroad_begin(tt_recorder*, tt_section**, size_t)
-    void tt_abroad_end(tt_recorder*, const tt_abroad*)
+    tt_reparented tt_abroad_begin(tt_recorder*, tt_section**, size_t)
+    void tt_abroad_end(tt_recorder*, const tt_reparented*)
     void tt_abroad_follow(tt_recorder*, tt_channels*, uint64_t)
     void tt_abroad_origin(tt_recorder*, tt_section**, size_t, tt_origin*)
     tt_place* tt_place_find(tt_channels*, uint64_t)
 
-cdef extern from "core/copying.h" nogil:
+cdef extern from "core/core.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
 
 # These run Python code too: what a code object or a call site is, is known there.
@@ -390,14 +378,6 @@ cdef extern from "focus/focus_events.h":
     Py_ssize_t tt_request_extra_index(void (*)(void*) noexcept)
     void tt_focus_forget()
     void tt_focus_close_all(tt_recorder*)
-    int (*tt_focus_which)(PyObject*) noexcept
-    void (*tt_focus_meet)(PyObject*) noexcept
-    void (*tt_focus_want)(PyObject*) noexcept
-    void (*tt_focus_sleep)(PyObject*) noexcept
-    tt_section* (*tt_focus_name)(PyObject*, int, PyObject*, const void*) noexcept
-    void (*tt_focus_note)(tt_recorder*, tt_node*, tt_section*) noexcept
-    bint (*tt_focus_wrap)(PyObject*, int) noexcept
-    void (*tt_focus_alone)() noexcept
     int tt_profile_on(int)
     int tt_profile_is_gone()
     void tt_profile_off_here()

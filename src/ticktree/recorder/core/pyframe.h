@@ -13,6 +13,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdint.h>
 #include <string.h>
 
 #if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x03100000
@@ -108,6 +109,70 @@ static inline PyObject *tt_context_beneath(PyObject *context)
     return (PyObject *)((PyContext *)context)->ctx_prev;
 }
 
+/* A context that can be entered is not inside a `Context.run`: it is the thread's own. Only then may a strong
+ * reference be kept for good; a task's context must go when its task goes. */
+static inline int tt_context_is_base(PyObject *context)
+{
+    if (PyContext_Enter(context) == 0) {
+        PyContext_Exit(context);
+        return 1;
+    }
+    PyErr_Clear();
+    return 0;
+}
+
+/* A thread's context is NULL until some library first needs one; a section that is open by then would lose its
+ * stack. So it is made now. */
+static inline PyObject *tt_context_force(PyThreadState *state)
+{
+    if (!tt_context_now(state)) {
+        PyObject *copy = PyContext_CopyCurrent();
+        if (!copy) PyErr_Clear();
+        Py_XDECREF(copy);
+    }
+    return tt_context_now(state);
+}
+
+/* What a context variable is in a context. New reference, or NULL. */
+static inline PyObject *tt_variable_in(PyObject *context, PyObject *variable)
+{
+    PyObject *value = PyObject_CallMethod(context, "get", "O", variable);
+    if (!value) PyErr_Clear();
+    return value;
+}
+
+/* The same in the one that runs. */
+static inline PyObject *tt_variable_now(PyObject *variable)
+{
+    PyObject *value = NULL;
+    if (variable && PyContextVar_Get(variable, NULL, &value) < 0) PyErr_Clear();
+    return value;
+}
+
+/* Whether this thread may touch what the GIL guards. */
+static inline int tt_holds_gil(void) { return Py_IsInitialized() && PyGILState_Check(); }
+
+static inline void tt_state_over(PyObject *capsule)
+{
+    void (*over)(void *) = (void (*)(void *))PyCapsule_GetContext(capsule);
+    over(PyCapsule_GetPointer(capsule, NULL));
+}
+
+/* Leaves a mark in the thread's Python state; `over(mark)` runs when the state is cleared: with the GIL, on the thread
+ * itself, and before anybody who joins it continues. A finaliser may come here after that: then there is nothing to leave
+ * it in. */
+static inline void tt_state_watch(PyThreadState *state, void *mark, void (*over)(void *))
+{
+    static __thread uint64_t watched;
+    if (watched == PyThreadState_GetID(state)) return;
+    watched = PyThreadState_GetID(state);
+    PyObject *kept = PyThreadState_GetDict();
+    PyObject *capsule = kept ? PyCapsule_New(mark, NULL, tt_state_over) : NULL;
+    if (!capsule || PyCapsule_SetContext(capsule, (void *)over) || PyDict_SetItemString(kept, "ticktree", capsule))
+        PyErr_Clear();
+    Py_XDECREF(capsule);
+}
+
 /* What a weak reference refers to, borrowed; None once it is gone. */
 static inline PyObject *tt_referent(PyObject *reference) { return ((PyWeakReference *)reference)->wr_object; }
 
@@ -138,8 +203,8 @@ static inline int tt_pyframe_may_sleep(tt_pyframe *frame)
 
 static inline const void *tt_pyframe_code(const tt_pyframe *frame) { return TT_PYFRAME_CODE(frame); }
 
-/* Set by the Cython side: the code of contextlib's `__enter__` and `__aenter__` for generators. */
-static const void *tt_manager_codes[2];
+/* The code of contextlib's `__enter__` and `__aenter__` for generators. */
+extern __attribute__((visibility("hidden"))) const void *tt_manager_codes[2];
 
 /* Who called, without frames that the interpreter makes for itself: below C code, at the bottom of a thread, and from
  * Python 3.13 on between `__init__` and a call of the class that was specialised. */

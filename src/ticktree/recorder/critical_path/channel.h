@@ -13,9 +13,15 @@
 #define TICKTREE_CHANNEL_H
 
 #include "critical.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define TT_CHANNEL_MAGIC 0x534C4E4843545454ULL /* "TTTCHNLS" */
 #define TT_CHANNEL_FORMAT 1u
@@ -282,33 +288,6 @@ static uint64_t tt_alias_get(tt_channels *channels, uint64_t key)
     if (__atomic_load_n(&alias->key, __ATOMIC_ACQUIRE) != key) return 0;
     uint64_t value = __atomic_load_n(&alias->value, __ATOMIC_ACQUIRE);
     return __atomic_load_n(&alias->key, __ATOMIC_ACQUIRE) == key ? value : 0;
-}
-
-/* -- keys ----------------------------------------------------------------------------------------------------------- */
-
-#define TT_HASH_BEGIN 0xCBF29CE484222325ULL
-
-/* In the manner of FNV-1a, eight bytes at a time (little-endian, as all machines are that this runs on). */
-static uint64_t tt_hash(uint64_t hash, const void *bytes, size_t length)
-{
-    const uint8_t *at = bytes;
-    for (size_t part; length; length -= part, at += part) {
-        uint64_t word = 0;
-        part = length < sizeof word ? length : sizeof word;
-        memcpy(&word, at, part);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
-/* Every bit of the hash to every bit of the key; never 0, which marks a place that was never used. */
-static uint64_t tt_hash_end(uint64_t hash)
-{
-    hash = (hash ^ hash >> 33) * 0xFF51AFD7ED558CCDULL;
-    hash = (hash ^ hash >> 33) * 0xC4CEB9FE1A85EC53ULL;
-    hash ^= hash >> 33;
-    return hash ? hash : 1;
 }
 
 #endif

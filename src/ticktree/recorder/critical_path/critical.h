@@ -14,8 +14,9 @@
 #ifndef TICKTREE_CRITICAL_H
 #define TICKTREE_CRITICAL_H
 
-#include "core/account.h"
-#include "core/tree.h"
+#include "core/hot.h"
+
+#include <stdlib.h>
 
 #define TT_FOLD (TT_SHARES / 4) /* places given up at a time: a new one gets time to grow before the next are */
 
@@ -23,6 +24,12 @@ typedef struct {
     uint64_t ticks;
     uint64_t ns; /* since the run began; by CLOCK_MONOTONIC itself, which all processes read alike */
 } tt_moment;
+
+/* What one node has grown since a path was last brought up to date. */
+struct tt_growth {
+    tt_ref node;
+    uint64_t ticks;
+};
 
 static tt_moment tt_moment_now(const tt_recorder *recorder)
 {
@@ -99,11 +106,11 @@ static void tt_running_note(tt_recorder *recorder, const tt_frame *frame, tt_ref
         node->running = 1;
 }
 
-static void tt_running_notes(tt_recorder *recorder, const tt_thread *thread, tt_ref tree, uint64_t now)
+static void tt_running_notes(tt_recorder *recorder, tt_thread *thread, tt_ref tree, uint64_t now)
 {
     const tt_stack *stack = &thread->base;
-    for (; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
-        for (tt_frame *frame = stack->top; frame; frame = (tt_frame *)(uintptr_t)frame->below)
+    for (; stack; stack = tt_stack_after(thread, stack))
+        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
             tt_running_note(recorder, frame, tree, now);
 }
 
@@ -122,7 +129,7 @@ static int tt_node_mark(tt_recorder *recorder, tt_node *node, uint32_t *count)
 
 /* Marks a thread's tree and notes what has grown; returns how many nodes have. Below a node in which nothing happened
  * nothing did, so that the cost is that of what is in use, not of the whole tree. */
-static uint32_t tt_tree_mark(tt_recorder *recorder, const tt_thread *thread, tt_ref tree, uint64_t now)
+static uint32_t tt_tree_mark(tt_recorder *recorder, tt_thread *thread, tt_ref tree, uint64_t now)
 {
     uint32_t count = 0;
     tt_ref root = ((tt_tree *)tt_at(recorder, tree))->root, at = tt_node_at(recorder, root)->first_child;
@@ -231,6 +238,47 @@ static void tt_path_begin(tt_recorder *recorder, tt_thread *thread, const tt_sna
     const tt_tree_slot *slot = thread->slot;
     if (!from && !((tt_tree *)tt_at(recorder, slot->tree))->adoptions) return; /* made at need */
     tt_path_switch(recorder, thread, from, slot->tree, slot->root, tt_moment_now(recorder));
+}
+
+/* The thread now writes another tree: its path goes on in it. That of an errand goes on from who gave it, if that was
+ * after the thread was last heard of: then it is the errand that it was waiting for. */
+static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree_slot *to, const tt_snapshot *given)
+{
+    static tt_snapshot own; /* scratch; the GIL is held */
+    tt_path *path = tt_path_of(recorder, thread);
+    if (!path) return;
+    uint64_t heard_ns = path->mark_ns;
+    tt_moment now = tt_moment_now(recorder);
+    tt_path_update(recorder, thread, now);
+    tt_path_take(path, &own);
+    tt_path_switch(recorder, thread, given && given->at_ns > heard_ns ? given : &own, to->tree, to->root, now);
+}
+
+/* The path that led to an origin: for threads and errands, whose own path goes on from it. */
+static void tt_origin_capture_path(tt_recorder *recorder, tt_origin *origin)
+{
+    if (!origin->thread) return;
+    tt_path *path = tt_path_update(recorder, origin->thread, tt_moment_now(recorder));
+    /* Only as long as what it holds: a program may have a hundred thousand errands waiting. */
+    if (path) origin->path = malloc(offsetof(tt_snapshot, shares) + path->count * sizeof *path->shares);
+    if (path && origin->path) tt_path_take(path, origin->path);
+}
+
+/* In the parent, before it forks: the child goes on from here, and is no longer told what we do meanwhile. */
+static void tt_path_before_fork(tt_recorder *recorder, tt_thread *thread)
+{
+    tt_path *path = thread ? tt_path_update(recorder, thread, tt_moment_now(recorder)) : NULL;
+    if (!recorder->forked_from) recorder->forked_from = calloc(1, sizeof *recorder->forked_from);
+    if (!recorder->forked_from) return;
+    recorder->forked_from->count = 0;
+    if (path) tt_path_take(path, recorder->forked_from);
+}
+
+/* In a forked child, once it has a file of its own: its path is that of the thread that forked. */
+static void tt_path_of_fork(tt_recorder *recorder)
+{
+    tt_thread *thread = recorder->forked_from && recorder->forked_from->count ? tt_thread_here(recorder) : NULL;
+    if (thread) tt_path_begin(recorder, thread, recorder->forked_from);
 }
 
 /* Everything is forgotten: until now all time was spent outside of what is recorded. */

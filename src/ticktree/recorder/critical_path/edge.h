@@ -3,9 +3,6 @@
 #define TICKTREE_EDGE_H
 
 #include "channel.h"
-#include "core/section.h"
-
-#define TT_EDGE_SLOTS (2 * TT_EDGE_CAP)
 
 /* -- edges ---------------------------------------------------------------------------------------------------------- */
 
@@ -35,20 +32,15 @@ static tt_edge *tt_edge_make(tt_recorder *recorder, tt_ref node, tt_ref channel,
 /* The edge of these, made at need; NULL past the cap. */
 static tt_edge *tt_edge_find(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from)
 {
-    if (!recorder->edge_refs) recorder->edge_refs = calloc(TT_EDGE_SLOTS, sizeof *recorder->edge_refs);
-    if (!recorder->edge_refs || !channel) return NULL;
     uint64_t who[4] = {from->start, (uint64_t)from->pid << 32 | from->incarnation, (uint64_t)node << 32 | channel,
                        from->node};
-    uint64_t at = tt_hash_end(tt_hash(TT_HASH_BEGIN, who, sizeof who));
-    for (;; at++) {
-        tt_ref *ref = &recorder->edge_refs[at % TT_EDGE_SLOTS];
-        tt_edge *edge = *ref ? tt_at(recorder, *ref) : NULL;
-        if (edge && !tt_edge_is(edge, node, channel, from)) continue;
-        if (edge) return edge;
-        edge = tt_edge_make(recorder, node, channel, from);
-        if (edge) *ref = tt_ref_of(recorder, edge);
-        return edge;
-    }
+    uint64_t key = tt_hash_end(tt_hash(TT_HASH_BEGIN, who, sizeof who)), ref;
+    for (uint32_t at = 0; (ref = tt_map_next(&recorder->edges, key, &at));)
+        if (tt_edge_is(tt_at(recorder, (tt_ref)ref), node, channel, from)) return tt_at(recorder, (tt_ref)ref);
+    if (!channel || !tt_map_reserve(&recorder->edges)) return NULL;
+    tt_edge *edge = tt_edge_make(recorder, node, channel, from);
+    if (edge) tt_map_add(&recorder->edges, key, tt_ref_of(recorder, edge));
+    return edge;
 }
 
 static void tt_edge_count(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from, uint64_t waited_ns,
@@ -66,30 +58,39 @@ static void tt_edge_count(tt_recorder *recorder, tt_ref node, tt_ref channel, co
     tt_write_end(&edge->sequence);
 }
 
+static void tt_edges_reset(tt_recorder *recorder)
+{
+    for (tt_ref ref = recorder->header->edges; ref;) {
+        tt_edge *edge = tt_at(recorder, ref);
+        tt_write_begin(&edge->sequence);
+        edge->count = edge->waited_ns = edge->handover_ns = 0;
+        tt_write_end(&edge->sequence);
+        ref = edge->next;
+    }
+}
+
 /* -- signals -------------------------------------------------------------------------------------------------------- */
 
-static tt_ref tt_open_node(const tt_recorder *recorder, const tt_stack *stack, const tt_frame *frame)
+static tt_ref tt_open_node(const tt_stack *stack, const tt_frame *frame)
 {
     if (!frame) frame = tt_bottom_parent(stack);
-    return frame ? tt_home_of(frame) : stack->home;
+    return frame ? tt_home_of(frame) : stack->parent.home;
 }
 
 /* Leaves word that whoever waits for `key` may go on. */
 static void tt_signal(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {
-    if (!recorder->recording) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return;
     tt_moment now = tt_moment_now(recorder);
-    tt_path *path = tt_path_update(recorder, stack->thread, now);
-    tt_ref node = tt_open_node(recorder, stack, tt_frame_around(recorder, stack, tt_pyframe_now(state)));
+    tt_path *path = tt_path_update(recorder, here.stack->thread, now);
+    tt_ref node = tt_open_node(here.stack, tt_frame_around(recorder, here.stack, here.pyframe));
     if (path) {
         path->signals++;
         now.ns = path->mark_ns;
     }
     if (!channels || !tt_channel_put(recorder, channels, key, node, path, now.ns)) tt_lose(recorder, TT_LOSS_SIGNALS);
-    tt_stack_rest(stack);
+    tt_stack_rest(here.stack);
 }
 
 /* The wait that ends: the innermost open one, failing that the innermost open section. */
@@ -116,7 +117,7 @@ static void tt_unblock(tt_recorder *recorder, tt_stack *stack, tt_frame *waiting
     tt_thread *thread = stack->thread;
     if (from->path.at_ns > now.ns) now = tt_moment_now(recorder); /* it came while we looked */
     uint64_t serial = waiting ? waiting->serial : 0, at_ns = from->path.at_ns;
-    tt_ref node = tt_open_node(recorder, stack, waiting);
+    tt_ref node = tt_open_node(stack, waiting);
     uint64_t since = tt_waiting_since(recorder, thread, serial, waiting ? waiting->start : began, now);
     int blocked = at_ns > since && at_ns <= now.ns;
     if (channel) tt_edge_count(recorder, node, channel, from, blocked ? now.ns - since : 0, blocked ? now.ns - at_ns : 0);
@@ -144,14 +145,13 @@ static void tt_unblocked(tt_recorder *recorder, tt_channels *channels, uint64_t 
     tt_message message;
     tt_moment now = tt_moment_now(recorder);
     if (!tt_ask(recorder, channels, key, now, &message)) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_frame *waiting = tt_waiting_frame(recorder, tt_frame_around(recorder, stack, tt_pyframe_now(state)));
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return;
+    tt_frame *waiting = tt_waiting_frame(recorder, tt_frame_around(recorder, here.stack, here.pyframe));
     tt_ref channel = name_id == TT_NAMELESS ? 0 : tt_name_ref(recorder, name_id);
     if (!channel) tt_lose(recorder, TT_LOSS_EDGES);
-    tt_unblock(recorder, stack, waiting, 0, channel, &message, now);
-    tt_stack_rest(stack);
+    tt_unblock(recorder, here.stack, waiting, 0, channel, &message, now);
+    tt_stack_rest(here.stack);
 }
 
 /* The main thread of a new process goes on from a signal of its starter: all since is its start. */
@@ -167,14 +167,6 @@ static void tt_start_from(tt_recorder *recorder, tt_channels *channels, uint64_t
 }
 
 /* -- waits that are recorded from outside ---------------------------------------------------------------------------- */
-
-/* This thread's part of the recorder, if it has one. */
-static tt_thread *tt_thread_known(const tt_recorder *recorder)
-{
-    tt_thread *thread = tt_threads_here;
-    while (thread && thread->recorder != recorder) thread = thread->next_here;
-    return thread;
-}
 
 /* Whether the running thread has been in a section. Of one that has not, nobody knows what it worked at and what it
  * waited for (a pool's handlers wait in C), and its path would tell all of that as its work. */
@@ -195,9 +187,9 @@ static int tt_hushed(const tt_recorder *recorder)
 }
 
 /* A call that may block begins. It is a row of its own inside an open section, or on the main thread, but not inside
- * another wait; it has no call site, for who called is mostly the library itself. `since`: its call's serial if it has a row, else when it began. */
+ * another wait; it has no call site, for who called is mostly the library itself. */
 typedef struct {
-    uint64_t since;
+    uint64_t since; /* its call's serial if it has a row, else when it began */
     int counts, row;
 } tt_wait;
 
@@ -211,18 +203,16 @@ static tt_wait tt_wait_enter(tt_section *section)
     wait.counts = 1;
     wait.since = tt_now(recorder);
     if (!thread && !recorder->forked) return wait; /* a helper's: known once it was unblocked by somebody */
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return wait;
-    stack->thread->hushed++;
-    tt_pyframe *wrapper = tt_pyframe_now(state);
-    tt_frame *around = tt_frame_around(recorder, stack, wrapper);
-    int is_main = stack->thread->base.parent != NULL;
+    tt_here here = {.now = wait.since};
+    if (!tt_arrive(recorder, &here)) return wait;
+    here.stack->thread->hushed++;
+    tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
+    int is_main = here.stack->thread->base.parent.frame != NULL;
     if (around ? around->flags & TT_FRAME_WAITING || !around->node : !is_main) {
-        tt_stack_rest(stack);
+        tt_stack_rest(here.stack);
         return wait;
     }
-    tt_frame *frame = tt_push(recorder, stack, around, section, wrapper, TT_FRAME_CALL, wait.since);
+    tt_frame *frame = tt_push(recorder, &here, around, section, TT_FRAME_CALL);
     if (!frame) return wait;
     wait.row = 1;
     wait.since = frame->serial;
@@ -247,22 +237,26 @@ static void tt_wait_leave(tt_section *section, tt_wait wait, tt_channels *channe
     tt_moment now = channels ? tt_moment_now(recorder) : (tt_moment){0, 0};
     int found = channels && tt_ask(recorder, channels, key, now, &message);
     if (!found && !wait.row) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_frame *frame = wait.row ? tt_frame_by_serial(stack, wait.since) : NULL;
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return;
+    tt_frame *frame = wait.row ? tt_frame_by_serial(here.stack, wait.since) : NULL;
     if (found) {
         tt_frame *waiting = frame;
-        if (!waiting) waiting = tt_waiting_frame(recorder, tt_frame_around(recorder, stack, tt_pyframe_now(state)));
+        if (!waiting) waiting = tt_waiting_frame(recorder, tt_frame_around(recorder, here.stack, here.pyframe));
         tt_ref channel = waiting && name_id != TT_NAMELESS ? tt_name_ref(recorder, name_id) : 0;
-        tt_unblock(recorder, stack, waiting, wait.row ? now.ticks : wait.since, channel, &message, now);
+        tt_unblock(recorder, here.stack, waiting, wait.row ? now.ticks : wait.since, channel, &message, now);
     }
-    if (frame) {
-        uint64_t end = tt_now(recorder);
-        tt_unwind_to(recorder, stack, frame, tt_pyframe_now(state), end, TT_COMPLETE);
-        tt_pop(recorder, stack, frame, end, TT_COMPLETE);
-    }
-    tt_stack_rest(stack);
+    if (frame) tt_end(recorder, here.stack, frame, here.pyframe, tt_now(recorder), TT_COMPLETE);
+    tt_stack_rest(here.stack);
+}
+
+/* The recorder is gone. */
+static void tt_signals_end(tt_recorder *recorder)
+{
+    free(recorder->growths);
+    free(recorder->forked_from);
+    tt_channels_close(recorder->shared);
+    tt_channels_close(recorder->own);
 }
 
 #endif

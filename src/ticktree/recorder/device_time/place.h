@@ -2,8 +2,7 @@
 #ifndef TICKTREE_PLACE_H
 #define TICKTREE_PLACE_H
 
-#include "core/origin.h"
-#include "core/value.h"
+#include "core/hot.h"
 
 /* A node, and the memory it is in. It outlives the call that was open when it was taken. */
 typedef struct {
@@ -38,9 +37,7 @@ static tt_ref tt_spot_here(tt_recorder *recorder, tt_thread *thread, tt_ref node
         *lent = slot;
         return node;
     }
-    tt_thread_facts facts = {0, NULL, 0, ""};
-    tt_describe_thread(recorder, &facts);
-    *lent = tt_tree_claim(recorder, thread, node, thread->slot->role, &facts);
+    *lent = tt_tree_claim_here(recorder, thread, node);
     return *lent ? (*lent)->root : 0;
 }
 
@@ -88,10 +85,7 @@ static int tt_book_at(tt_recorder *recorder, const tt_spot *place, tt_section *c
     tt_ref at = tt_spot_here(recorder, thread, place->node, &lent);
     if (at) tt_book_call(recorder, at, names, count, ns, covered);
     else tt_lose(recorder, TT_LOSS_MEMORY);
-    if (lent) {
-        ((tt_tree *)tt_at(recorder, lent->tree))->alive = 0;
-        lent->owner = NULL;
-    }
+    if (lent) tt_tree_release(recorder, lent);
     return 1;
 }
 
@@ -107,14 +101,12 @@ static uint64_t tt_call_open_here(tt_section *section, tt_spot *spot)
 {
     tt_recorder *recorder = section->recorder;
     *spot = (tt_spot){0, recorder->generation};
-    if (!recorder->recording) return 0;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return 0;
-    tt_frame *frame = stack->too_deep ? NULL : tt_frame_of(recorder, stack, section, tt_pyframe_now(state));
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return 0;
+    tt_frame *frame = here.stack->too_deep ? NULL : tt_frame_of(recorder, here.stack, section, here.pyframe);
     uint64_t serial = frame && frame->node ? frame->serial : 0;
     if (serial) *spot = (tt_spot){frame->node, recorder->generation};
-    tt_stack_rest(stack);
+    tt_stack_rest(here.stack);
     return serial;
 }
 

@@ -15,49 +15,32 @@
 
 #include "focus_sites.h"
 
-/* What happened to this thread before a tick is no cause of it: asked for where ticks are long enough to tell. */
-static void tt_focus_tick_begin(tt_recorder *recorder, tt_loop *loop)
+/* What a root's call asks of its loop, and the loop of what it begins with. */
+static void tt_focus_tick_begin(tt_recorder *recorder, tt_ref node)
 {
-    loop->boundary_gc_ticks = recorder->header->gc_ticks;
-    loop->boundary_known = 0;
-#if defined(RUSAGE_THREAD)
-    struct rusage usage;
-    if (tt_ticks_to_ns(recorder, loop->previous_plus_one) <= TT_CAUSES_FROM_NS) return;
-    if (getrusage(RUSAGE_THREAD, &usage)) return;
-    loop->boundary_voluntary = (uint32_t)usage.ru_nvcsw;
-    loop->boundary_involuntary = (uint32_t)usage.ru_nivcsw;
-    loop->boundary_minor = (uint32_t)usage.ru_minflt;
-    loop->boundary_major = (uint32_t)usage.ru_majflt;
-    loop->boundary_known = 1;
-#endif
+    tt_loop *loop = tt_loop_of(recorder, node);
+    if (!loop) {
+        tt_lose(recorder, TT_LOSS_MEMORY);
+        return;
+    }
+    if (!loop->ticks) tt_loop_ask(recorder, loop, 0, tt_focus.warmup);
+    tt_loop_look(recorder, loop);
 }
 
-/* Pushes a call. The clock is read last: what it cost to get here is the caller's. */
-static inline void tt_focus_push(tt_recorder *recorder, tt_stack *stack, tt_frame *around, tt_section *section,
-                                 const void *code, tt_pyframe *pyframe, uint32_t flags, uint64_t focus)
+/* Pushes a call. The clock is read last: what it cost to get here is the caller's. The code is never a section: no leave
+ * but its own finds it. */
+static inline void tt_focus_push(tt_recorder *recorder, const tt_here *here, tt_frame *around, tt_section *section,
+                                 const void *code, uint32_t flags, uint64_t focus)
 {
-    tt_ref node = tt_node_under(stack, section, around);
-    /* The code is never a section: no leave but its own finds it. */
-    tt_frame *frame = tt_frame_push(recorder, stack, node, (uint64_t)(uintptr_t)code, pyframe, flags | TT_FRAME_FOCUS);
+    tt_ref node = TT_UNLIKELY(flags & TT_FRAME_TICK) ? tt_node_under(here->stack, section, around) : 0;
+    if (node) tt_focus_tick_begin(recorder, node);
+    tt_frame *frame = tt_push_as(recorder, here->stack, around, section, (uint64_t)(uintptr_t)code, here->pyframe,
+                                 flags | TT_FRAME_FOCUS, 0);
     if (TT_UNLIKELY(!frame)) return;
     frame->focus = focus;
     tt_focus.open++;
-    if (TT_UNLIKELY(!node)) {
-        tt_open_lost(recorder, stack, frame, around, section, tt_now(recorder));
-        return;
-    }
-    tt_node *record = tt_node_at(recorder, node);
-    if (TT_UNLIKELY(flags & TT_FRAME_TICK)) {
-        tt_loop *loop = tt_loop_of(recorder, node);
-        if (loop) {
-            if (!loop->ticks) tt_loop_ask(recorder, loop, 0, tt_focus.warmup);
-            tt_focus_tick_begin(recorder, loop);
-        }
-        else tt_lose(recorder, TT_LOSS_MEMORY);
-    }
-    tt_open(recorder, frame, around ? around : tt_bottom_parent(stack), tt_now(recorder));
-    if (TT_UNLIKELY(stack->afar != NULL && !frame->parent)) tt_watch_from_afar(frame, stack->afar, stack->afar_serial);
-    if (TT_UNLIKELY(!record->site)) { /* last: it may run any code */
+    tt_node *record = frame->node ? tt_node_at(recorder, frame->node) : NULL;
+    if (TT_UNLIKELY(record && !record->site)) { /* last: it may run any code */
         record->site = 1; /* no instruction: a section of this name, entered elsewhere, is another site */
         tt_focus_note(recorder, record, section);
     }
@@ -90,95 +73,102 @@ static inline void tt_focus_look_at_generation(const tt_recorder *recorder)
 
 enum tt_focus_kind { TT_FOCUS_START, TT_FOCUS_RESUME };
 
+/* Where the running code is, as focus sees it: the open call, and the one under focus that it is in. */
+typedef struct {
+    tt_here here;
+    tt_frame *around, *parent;
+} tt_focus_here;
+
+static inline int tt_focus_arrive(tt_recorder *recorder, tt_focus_here *at)
+{
+    if (!tt_arrive(recorder, &at->here)) return 0;
+    at->around = tt_frame_around(recorder, at->here.stack, at->here.pyframe);
+    at->parent = tt_focus_around(recorder, at->here.stack, at->around, at->here.pyframe);
+    return 1;
+}
+
+/* The recorder, where calls may be open under focus. */
+static inline tt_recorder *tt_focus_recorder(void)
+{
+    return tt_focus.open && tt_focus.recorder && !tt_focus.recorder->forked ? tt_focus.recorder : NULL;
+}
+
+/* A coroutine or async generator is resumed. Whether that is all: its call goes on, or it is of no interest. */
+static int tt_focus_resumes(PyObject *code, const tt_here *here, int *recorded)
+{
+    *recorded = tt_focus_find(here->stack, code, here->pyframe) != NULL;
+    return *recorded || !(((PyCodeObject *)code)->co_flags & CO_ASYNC_GENERATOR);
+}
+
+/* Pushes a call of the innermost Python frame: a root's, or `left` levels above the end of what is looked at. Whether it
+ * was recorded. */
+static int tt_focus_call(tt_recorder *recorder, tt_focus_here *at, PyObject *code, tt_code_info *info, int is_root,
+                         uint32_t roots, uint32_t left, uint32_t flags)
+{
+    tt_pyframe *caller = left ? tt_focus_caller(tt_pyframe_python_caller(at->here.pyframe), at->parent) : NULL;
+    uint64_t serial = recorder->serial;
+    tt_section *section = left ? tt_focus_site_of(caller, code, code) : tt_focus.roots[info->root];
+    left = left ? left - 1 : 0;
+    if (is_root) {
+        roots |= 1u << info->root;
+        left = tt_focus.depth;
+        flags |= TT_FRAME_TICK;
+    }
+    /* Naming the site may have run code that entered and left sections: nothing of what was found before holds. */
+    if (TT_UNLIKELY(serial != recorder->serial) && !tt_focus_arrive(recorder, at)) return 0;
+    if (section)
+        tt_focus_push(recorder, &at->here, at->around ? at->around : at->parent, section, code, flags,
+                      tt_focus_of(roots, left));
+    else tt_lose(recorder, TT_LOSS_NODES);
+    if (TT_UNLIKELY(left && !(info->state & TT_CODE_NAMED))) {
+        info->state |= TT_CODE_NAMED;
+        tt_focus_want(code);
+    }
+    return section != NULL;
+}
+
 /* A call begins in the innermost Python frame, whose code is `code`. Whether it was recorded. */
 static inline int tt_focus_begin(PyObject *code, tt_code_info *info, enum tt_focus_kind kind)
 {
     tt_recorder *recorder = tt_focus.recorder;
-    if (!recorder || !recorder->recording) return 0;
-    if (info->root < 0 && (!tt_focus.open || recorder->forked)) return 0;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (TT_UNLIKELY(!stack)) return 0;
+    tt_focus_here at;
+    if (!recorder || (info->root < 0 && (!tt_focus.open || recorder->forked))) return 0;
+    if (!tt_focus_arrive(recorder, &at)) return 0;
     tt_focus_look_at_generation(recorder);
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
-    tt_frame *parent = tt_focus_around(recorder, stack, around, pyframe);
-    uint32_t roots = parent ? (uint32_t)(parent->focus >> 32) : 0;
-    uint32_t left = parent ? (uint32_t)parent->focus : 0, flags = 0;
+    uint32_t roots = at.parent ? (uint32_t)(at.parent->focus >> 32) : 0, left = at.parent ? (uint32_t)at.parent->focus : 0;
     int sleeps = tt_code_sleeps(code), recorded = 0;
-    tt_section *section = NULL;
-    if (TT_UNLIKELY(sleeps) && kind == TT_FOCUS_RESUME) {
-        int goes_on = tt_focus_find(stack, code, pyframe) != NULL;
-        if (goes_on || !(((PyCodeObject *)code)->co_flags & CO_ASYNC_GENERATOR)) {
-            tt_stack_rest(stack);
-            return goes_on;
-        }
+    if (!(sleeps && kind == TT_FOCUS_RESUME && tt_focus_resumes(code, &at.here, &recorded))) {
+        int is_root = info->root >= 0 && !(roots >> info->root & 1);
+        if (is_root || left)
+            recorded = tt_focus_call(recorder, &at, code, info, is_root, roots, left, sleeps ? TT_FRAME_GENERATOR : 0);
     }
-    if (TT_UNLIKELY(sleeps)) flags |= TT_FRAME_GENERATOR;
-    int is_root = info->root >= 0 && !(roots >> info->root & 1);
-    if (is_root || left) {
-        tt_pyframe *caller = left ? tt_focus_caller(tt_pyframe_python_caller(pyframe), parent) : NULL;
-        uint64_t serial = recorder->serial;
-        if (left) section = tt_focus_site_of(caller, code, code);
-        else section = tt_focus.roots[info->root];
-        left = left ? left - 1 : 0;
-        if (is_root) {
-            roots |= 1u << info->root;
-            left = tt_focus.depth;
-            flags |= TT_FRAME_TICK;
-        }
-        /* Naming the site may have run code that entered and left sections: nothing of what was found before holds. */
-        if (TT_UNLIKELY(serial != recorder->serial)) {
-            stack = tt_stack_now(recorder, state);
-            if (!stack) return 0;
-            around = tt_frame_around(recorder, stack, pyframe);
-            parent = tt_focus_around(recorder, stack, around, pyframe);
-        }
-        if (section) {
-            if (!around) around = parent;
-            tt_focus_push(recorder, stack, around, section, code, pyframe, flags, tt_focus_of(roots, left));
-            recorded = 1;
-        } else {
-            tt_lose(recorder, TT_LOSS_NODES);
-        }
-        if (TT_UNLIKELY(left && !(info->state & TT_CODE_NAMED))) {
-            info->state |= TT_CODE_NAMED;
-            tt_focus_want(code);
-        }
-    }
-    tt_stack_rest(stack);
+    tt_stack_rest(at.here.stack);
     return recorded;
 }
 
 /* Whether calls are recorded that the innermost Python frame makes. */
 static int tt_focus_is_below(void)
 {
-    tt_recorder *recorder = tt_focus.recorder;
-    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return 0;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return 0;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *parent = tt_focus_around(recorder, stack, tt_frame_around(recorder, stack, pyframe), pyframe);
-    int is = parent && (uint32_t)parent->focus;
-    tt_stack_rest(stack);
+    tt_recorder *recorder = tt_focus_recorder();
+    tt_focus_here at;
+    if (!recorder || !tt_focus_arrive(recorder, &at)) return 0;
+    int is = at.parent && (uint32_t)at.parent->focus;
+    tt_stack_rest(at.here.stack);
     return is;
 }
 
-static __attribute__((noinline)) void tt_focus_end_slowly(tt_recorder *recorder, tt_stack *stack, PyObject *code,
-                                                          tt_pyframe *pyframe, uint64_t now)
+static __attribute__((noinline)) void tt_focus_end_slowly(tt_recorder *recorder, const tt_here *here, PyObject *code)
 {
-    tt_stack *holder = stack;
+    tt_stack *stack = here->stack, *holder = stack;
     int no_call = tt_code_is(code, TT_CODE_NO_CALL);
-    tt_frame *frame = no_call ? NULL : tt_focus_find(stack, code, pyframe);
+    tt_frame *frame = no_call ? NULL : tt_focus_find(stack, code, here->pyframe);
     if (!frame && !no_call && tt_code_sleeps(code)) /* a coroutine that somebody else's context finalises */
         for (holder = &stack->thread->base; holder && !frame;) {
-            frame = tt_focus_find(holder, code, pyframe);
-            if (!frame) holder = holder == &stack->thread->base ? stack->thread->stacks : holder->next;
+            frame = tt_focus_find(holder, code, here->pyframe);
+            if (!frame) holder = tt_stack_after(stack->thread, holder);
         }
     if (frame) {
-        tt_unwind_to(recorder, holder, frame, pyframe, now, TT_COMPLETE);
-        tt_pop(recorder, holder, frame, now, TT_COMPLETE);
+        tt_end(recorder, holder, frame, here->pyframe, here->now, TT_COMPLETE);
         tt_focus_closed();
         if (holder != stack) tt_stack_rest(holder);
     }
@@ -188,23 +178,18 @@ static __attribute__((noinline)) void tt_focus_end_slowly(tt_recorder *recorder,
 /* The call in the innermost Python frame ends, if it was recorded. */
 static inline void tt_focus_end(PyObject *code)
 {
-    tt_recorder *recorder = tt_focus.recorder;
-    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return;
-    uint64_t now = tt_now(recorder);
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (TT_UNLIKELY(!stack)) return;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *frame = stack->top;
-    if (TT_UNLIKELY(!frame || !tt_focus_is_of(frame, code, pyframe))) {
-        tt_focus_end_slowly(recorder, stack, code, pyframe, now);
+    tt_recorder *recorder = tt_focus_recorder();
+    if (!recorder || !recorder->recording) return;
+    tt_here here = {.now = tt_now(recorder)};
+    if (!tt_arrive(recorder, &here)) return;
+    tt_frame *frame = here.stack->top;
+    if (TT_UNLIKELY(!frame || !tt_focus_is_of(frame, code, here.pyframe))) {
+        tt_focus_end_slowly(recorder, &here, code);
         return;
     }
-    stack->top = tt_below(frame);
-    if (TT_UNLIKELY(frame->flags & TT_FRAME_GENERATOR)) stack->suspended--;
-    tt_close(recorder, frame, now, TT_COMPLETE);
+    tt_complete_top(recorder, here.stack, frame, here.now);
     tt_focus_closed();
-    tt_stack_rest(stack);
+    tt_stack_rest(here.stack);
 }
 
 /* Whether a yield ends the call: an async generator's does where it yields a value, and not where it awaits. */
@@ -225,47 +210,36 @@ static inline const void *tt_focus_c_key(PyObject *callable)
 /* The innermost Python frame calls a C function, which its author sees as a call like any other. */
 static void tt_focus_c_begin(PyObject *callable)
 {
-    tt_recorder *recorder = tt_focus.recorder;
-    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *around = tt_frame_around(recorder, stack, pyframe);
-    tt_frame *parent = tt_focus_around(recorder, stack, around, pyframe);
-    if (parent && (uint32_t)parent->focus && !tt_code_is((PyObject *)tt_pyframe_code(pyframe), TT_CODE_OWN)) {
+    tt_recorder *recorder = tt_focus_recorder();
+    tt_focus_here at;
+    if (!recorder || !tt_focus_arrive(recorder, &at)) return;
+    tt_pyframe *pyframe = at.here.pyframe;
+    if (at.parent && (uint32_t)at.parent->focus && !tt_code_is((PyObject *)tt_pyframe_code(pyframe), TT_CODE_OWN)) {
         tt_section *section = tt_focus_site_of(pyframe, callable, tt_focus_c_key(callable));
-        stack = tt_stack_now(recorder, state);
-        if (!stack) return;
-        around = tt_frame_around(recorder, stack, pyframe);
-        parent = tt_focus_around(recorder, stack, around, pyframe);
-        if (section && parent)
-            tt_focus_push(recorder, stack, around ? around : parent, section, NULL, pyframe, TT_FRAME_FOCUS_C,
-                          parent->focus - 1);
+        if (!tt_focus_arrive(recorder, &at)) return;
+        if (section && at.parent)
+            tt_focus_push(recorder, &at.here, at.around ? at.around : at.parent, section, NULL, TT_FRAME_FOCUS_C,
+                          at.parent->focus - 1);
     }
-    tt_stack_rest(stack);
+    tt_stack_rest(at.here.stack);
 }
 
 static void tt_focus_c_end(void)
 {
-    tt_recorder *recorder = tt_focus.recorder;
-    if (!tt_focus.open || !recorder || !recorder->recording || recorder->forked) return;
-    uint64_t now = tt_now(recorder);
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *frame = stack->top;
-    while (frame && !(frame->flags & TT_FRAME_FOCUS_C && tt_entered_in(frame, pyframe))) {
-        if (frame->flags & TT_FRAME_FOCUS && tt_entered_in(frame, pyframe)) frame = NULL; /* that call's own: no C call */
-        else frame = tt_below(frame);
+    tt_recorder *recorder = tt_focus_recorder();
+    if (!recorder || !recorder->recording) return;
+    tt_here here = {.now = tt_now(recorder)};
+    if (!tt_arrive(recorder, &here)) return;
+    tt_frame *frame = here.stack->top;
+    while (frame && !(frame->flags & TT_FRAME_FOCUS_C && tt_entered_in(frame, here.pyframe))) {
+        int is_python = frame->flags & TT_FRAME_FOCUS && tt_entered_in(frame, here.pyframe); /* that call's own: no C call */
+        frame = is_python ? NULL : tt_below(frame);
     }
     if (frame) {
-        tt_unwind_to(recorder, stack, frame, pyframe, now, TT_COMPLETE);
-        tt_pop(recorder, stack, frame, now, TT_COMPLETE);
+        tt_end(recorder, here.stack, frame, here.pyframe, here.now, TT_COMPLETE);
         tt_focus_closed();
     }
-    tt_stack_rest(stack);
+    tt_stack_rest(here.stack);
 }
 
 /* Ends what is open under focus, though its calls go on: nobody will tell when they end. */
@@ -274,7 +248,7 @@ static void tt_focus_close_all(tt_recorder *recorder)
     if (!recorder->recording || recorder->forked) return;
     uint64_t now = tt_now(recorder);
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next)
-        for (tt_stack *stack = &thread->base; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
+        for (tt_stack *stack = &thread->base; stack; stack = tt_stack_after(thread, stack))
             for (tt_frame *frame = stack->top, *next; frame; frame = next) {
                 next = tt_below(frame);
                 if (frame->flags & TT_FRAME_FOCUS) tt_pop(recorder, stack, frame, now, TT_OPEN);
@@ -284,29 +258,27 @@ static void tt_focus_close_all(tt_recorder *recorder)
 /* Calls of this stack that have returned without anybody telling: another profiler took over. */
 static void tt_focus_settle(tt_recorder *recorder)
 {
-    if (!recorder->recording || recorder->forked) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_pyframe *now = tt_pyframe_now(state);
-    for (tt_frame *frame = stack->top, *next; frame; frame = next) {
+    tt_here here;
+    if (recorder->forked || !tt_arrive(recorder, &here)) return;
+    for (tt_frame *frame = here.stack->top, *next; frame; frame = next) {
         next = tt_below(frame);
         if (!(frame->flags & TT_FRAME_FOCUS) || frame->flags & TT_FRAME_GENERATOR) continue;
-        if (tt_chain_depth(frame->python_frame, now) >= 0) break;
-        tt_pop(recorder, stack, frame, tt_now(recorder), TT_OPEN);
+        if (tt_chain_depth(frame->python_frame, here.pyframe) >= 0) break;
+        tt_pop(recorder, here.stack, frame, tt_now(recorder), TT_OPEN);
         tt_focus_closed();
     }
-    tt_stack_rest(stack);
+    tt_stack_rest(here.stack);
 }
 
 static void tt_focus_forget(void)
 {
-    for (uint32_t at = 0; at < tt_focus.slots; at++) {
-        if (!tt_focus.sites[at]) continue;
-        tt_section_unlink(&tt_focus.sites[at]->section);
-        free(tt_focus.sites[at]);
+    for (uint32_t at = 0; at < tt_focus.sites.room; at++) {
+        tt_focus_site *site = (tt_focus_site *)(uintptr_t)tt_focus.sites.entries[at].value;
+        if (!site) continue;
+        tt_section_unlink(&site->section);
+        free(site);
     }
-    free(tt_focus.sites);
+    tt_map_free(&tt_focus.sites);
     tt_focus = (tt_focus_state){.epoch = tt_focus.epoch + 1};
 }
 

@@ -77,28 +77,28 @@ def focus_wake(code):
     return True
 
 
-cdef int focus_which(PyObject* code) noexcept:
+cdef int focus_which "tt_focus_which"(PyObject* code) noexcept:
     try:
         return focus_eye.which(<object>code)
     except Exception:
         return -1
 
 
-cdef void focus_meet(PyObject* code) noexcept:
+cdef void focus_meet "tt_focus_meet"(PyObject* code) noexcept:
     try:
         focus_eye.meet(<object>code)
     except Exception:
         pass
 
 
-cdef void focus_want(PyObject* code) noexcept:
+cdef void focus_want "tt_focus_want"(PyObject* code) noexcept:
     try:
         focus_eye.want(<object>code)
     except Exception:
         pass
 
 
-cdef void focus_sleep(PyObject* code) noexcept:
+cdef void focus_sleep "tt_focus_sleep"(PyObject* code) noexcept:
     try:
         focus_eye.sleep(<object>code)
     except Exception:
@@ -108,7 +108,7 @@ cdef void focus_sleep(PyObject* code) noexcept:
 cdef tt_section focus_named
 
 
-cdef tt_section* focus_name(PyObject* caller, int offset, PyObject* callee, const void* key) noexcept:
+cdef tt_section* focus_name "tt_focus_name"(PyObject* caller, int offset, PyObject* callee, const void* key) noexcept:
     """What a call site is called, and where it is; the eye holds what its key is of."""
     cdef Recorder recorder
     try:
@@ -124,21 +124,21 @@ cdef tt_section* focus_name(PyObject* caller, int offset, PyObject* callee, cons
         return NULL
 
 
-cdef void focus_note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
+cdef void focus_note_site "tt_focus_note"(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
     try:
         keep_site(core, node, <tuple>section.object)
     except Exception:
         pass
 
 
-cdef bint focus_wrap(PyObject* code, int root) noexcept:
+cdef bint focus_wrap "tt_focus_wrap"(PyObject* code, int root) noexcept:
     try:
         return focus_eye.wrap(<object>code, root)
     except Exception:
         return False
 
 
-cdef void focus_alone() noexcept:
+cdef void focus_alone "tt_focus_alone"() noexcept:
     try:
         focus_eye.alone()
     except Exception:
@@ -212,16 +212,6 @@ cdef class Opening:
 
 def _prepare_focus():
     cdef Opening one = Opening.__new__(Opening, len)
-    global tt_focus_wrap, tt_focus_alone
     tt_opening_prepare(<PyTypeObject*>Opening, <char*>&one.core - <char*><PyObject*>one)
-    tt_focus_wrap = focus_wrap
-    tt_focus_alone = focus_alone
-    global tt_focus_which, tt_focus_meet, tt_focus_want, tt_focus_sleep, tt_focus_name, tt_focus_note
     global tt_code_extra_index
-    tt_focus_which = focus_which
-    tt_focus_meet = focus_meet
-    tt_focus_want = focus_want
-    tt_focus_sleep = focus_sleep
-    tt_focus_name = focus_name
-    tt_focus_note = focus_note_site
     tt_code_extra_index = tt_request_extra_index(<void (*)(void*) noexcept>free)

@@ -2,8 +2,8 @@
 #ifndef TICKTREE_FOCUS_EVENTS_H
 #define TICKTREE_FOCUS_EVENTS_H
 
-#include "core/builtins.h"
 #include "focus.h"
+#include "native/builtins.h"
 
 static PyObject *tt_monitoring_disable; /* what a callback returns where it need not be called again */
 
@@ -156,8 +156,8 @@ static PyMethodDef tt_focus_callbacks[] = {
 #define TT_FOCUS_CALLBACKS (sizeof tt_focus_callbacks / sizeof *tt_focus_callbacks)
 
 #if PY_VERSION_HEX < 0x030C0000
-/* Set by the Cython side: a root was found at this call of it; 0: it is called in other ways than can be wrapped. */
-static int (*tt_focus_wrap)(PyObject *code, int root);
+/* In focus.pxi: a root was found at this call of it; 0: it is called in other ways than can be wrapped. */
+static int tt_focus_wrap(PyObject *code, int root);
 
 static uint32_t tt_profile_extents; /* wrapped roots that are open, in all threads */
 
@@ -247,14 +247,13 @@ static int tt_profile_is_gone(void)
 static void tt_profile_off_here(void) { tt_profile_off(tt_thread_state()); }
 
 #else /* there is sys.monitoring */
-static int (*tt_focus_wrap)(PyObject *code, int root);
 static int tt_profile_on(int Py_UNUSED(displace)) { return 0; }
 static int tt_profile_is_gone(void) { return 0; }
 static void tt_profile_off_here(void) {}
 #endif
 
-/* Set by the Cython side: a wrapped root was called in a thread that has a profile function of its own. */
-static void (*tt_focus_alone)(void);
+/* In focus.pxi: a wrapped root was called in a thread that has a profile function of its own. */
+static void tt_focus_alone(void);
 
 #if PY_VERSION_HEX < 0x030C0000
 /* Another profiler was started while a wrapped root ran. */

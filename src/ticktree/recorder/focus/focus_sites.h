@@ -6,7 +6,9 @@
 #ifndef TICKTREE_FOCUS_SITES_H
 #define TICKTREE_FOCUS_SITES_H
 
-#include "core/lifecycle.h"
+#include "core/hot.h"
+
+#include <stdlib.h>
 
 #define TT_FRAME_FOCUS (1u << 20)   /* a call under focus, in the frame's own Python call */
 #define TT_FRAME_FOCUS_C (1u << 21) /* of a C function, by the frame's Python call */
@@ -48,22 +50,19 @@ typedef struct {
     uint64_t warmup; /* ticks of a root that are set aside; TT_WARMUP_FOUND: as many as are unlike the rest */
     uint32_t open; /* at least the calls that are open under focus, in all threads: 0 says that there are none */
     tt_section *roots[TT_FOCUS_ROOTS];
-    tt_focus_site **sites;
-    uint32_t slots, count;
+    tt_map sites; /* hash of a call site -> tt_focus_site */
 } tt_focus_state;
 
 static tt_focus_state tt_focus;
 
-/* Set by the Cython side; each may run any code and leaves no exception. */
-static int (*tt_focus_which)(PyObject *code);   /* which root a code object is, met for the first time; or one of these */
-static void (*tt_focus_meet)(PyObject *code);   /* makes a code object tell of its calls */
-static void (*tt_focus_want)(PyObject *code);   /* wakes what a code object may call */
-static void (*tt_focus_sleep)(PyObject *code);  /* notes a code object that is no longer looked at */
+/* In focus.pxi; each may run any code and leaves no exception. */
 enum tt_focus_none { TT_FOCUS_NO_ROOT = -1, TT_FOCUS_OWN = -2, TT_FOCUS_PART = -3 };
-static tt_section *(*tt_focus_name)(PyObject *caller, int offset, PyObject *callee, const void *key);
-
-/* Notes in a new node where its calls are made. */
-static void (*tt_focus_note)(tt_recorder *recorder, tt_node *node, tt_section *section);
+static int tt_focus_which(PyObject *code);   /* which root a code object is, met for the first time; or one of these */
+static void tt_focus_meet(PyObject *code);   /* makes a code object tell of its calls */
+static void tt_focus_want(PyObject *code);   /* wakes what a code object may call */
+static void tt_focus_sleep(PyObject *code);  /* notes a code object that is no longer looked at */
+static tt_section *tt_focus_name(PyObject *caller, int offset, PyObject *callee, const void *key);
+static void tt_focus_note(tt_recorder *recorder, tt_node *node, tt_section *section); /* where its calls are made */
 
 static Py_ssize_t tt_code_extra_index = -1;
 
@@ -148,63 +147,48 @@ static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_st
     return tt_focus_beneath(stack, now);
 }
 
-static inline uint32_t tt_focus_slot(const void *caller, uint64_t at, const void *callee)
+static uint64_t tt_focus_key(const void *caller, uint64_t at, const void *callee)
 {
-    uint64_t key = (at ^ (uint64_t)(uintptr_t)caller << 20) * 0x9E3779B97F4A7C15ULL;
-    key = (key ^ (uint64_t)(uintptr_t)callee) * 0x9E3779B97F4A7C15ULL;
-    return (uint32_t)(key >> 32) & (tt_focus.slots - 1);
+    const uint64_t site[3] = {(uintptr_t)caller, at, (uintptr_t)callee};
+    return tt_hash_end(tt_hash(TT_HASH_BEGIN, site, sizeof site));
 }
 
-static tt_focus_site **tt_focus_site_at(const void *caller, uint64_t at, const void *callee)
+static tt_focus_site *tt_focus_site_known(uint64_t key, const void *caller, uint64_t at, const void *callee)
 {
-    uint32_t slot = tt_focus_slot(caller, at, callee);
-    for (; tt_focus.sites[slot]; slot = (slot + 1) & (tt_focus.slots - 1)) {
-        tt_focus_site *site = tt_focus.sites[slot];
-        if (site->at == at && site->callee == callee && site->caller == caller) break;
+    uint64_t value;
+    for (uint32_t step = 0; (value = tt_map_next(&tt_focus.sites, key, &step));) {
+        tt_focus_site *site = (tt_focus_site *)(uintptr_t)value;
+        if (site->at == at && site->callee == callee && site->caller == caller) return site;
     }
-    return &tt_focus.sites[slot];
-}
-
-static int tt_focus_sites_grow(void)
-{
-    uint32_t old_slots = tt_focus.slots, slots = old_slots ? 2 * old_slots : 1024;
-    tt_focus_site **old = tt_focus.sites, **sites = calloc(slots, sizeof *sites);
-    if (!sites) return 0;
-    tt_focus.sites = sites;
-    tt_focus.slots = slots;
-    for (uint32_t at = 0; at < old_slots; at++)
-        if (old[at]) *tt_focus_site_at(old[at]->caller, old[at]->at, old[at]->callee) = old[at];
-    free(old);
-    return 1;
+    return NULL;
 }
 
 /* A call site met for the first time. NULL: there are too many. */
 static __attribute__((noinline)) tt_section *tt_focus_site_make(tt_pyframe *caller, const void *code, uint64_t at,
-                                                                PyObject *callee, const void *key)
+                                                                PyObject *callee, const void *callee_key)
 {
-    if (tt_focus.count >= TT_FOCUS_SITE_CAP) return NULL;
-    tt_section *named = tt_focus_name((PyObject *)code, caller ? tt_pyframe_offset(caller) : -1, callee, key);
+    if (tt_focus.sites.count >= TT_FOCUS_SITE_CAP) return NULL;
+    tt_section *named = tt_focus_name((PyObject *)code, caller ? tt_pyframe_offset(caller) : -1, callee, callee_key);
     if (!named || !tt_focus.recorder) return NULL;
-    if (2 * (tt_focus.count + 1) > tt_focus.slots && !tt_focus_sites_grow()) return NULL;
-    tt_focus_site **slot = tt_focus_site_at(code, at, key); /* another thread may have made it meanwhile */
-    if (!*slot) {
-        tt_focus_site *site = calloc(1, sizeof *site);
+    uint64_t key = tt_focus_key(code, at, callee_key);
+    tt_focus_site *site = tt_focus_site_known(key, code, at, callee_key); /* another thread may have made it meanwhile */
+    if (!site) {
+        site = tt_map_reserve(&tt_focus.sites) ? calloc(1, sizeof *site) : NULL;
         if (!site) return NULL;
-        *site = (tt_focus_site){code, key, at, *named};
+        *site = (tt_focus_site){code, callee_key, at, *named};
         tt_section_link(tt_focus.recorder, &site->section);
-        *slot = site;
-        tt_focus.count++;
+        tt_map_add(&tt_focus.sites, key, (uint64_t)(uintptr_t)site);
     }
-    return &(*slot)->section;
+    return &site->section;
 }
 
-/* `callee` is called by `caller` (NULL: by nobody); `key` tells it from others that are called there. */
-static inline tt_section *tt_focus_site_of(tt_pyframe *caller, PyObject *callee, const void *key)
+/* `callee` is called by `caller` (NULL: by nobody); `callee_key` tells it from others that are called there. */
+static inline tt_section *tt_focus_site_of(tt_pyframe *caller, PyObject *callee, const void *callee_key)
 {
     const void *code = caller ? tt_pyframe_code(caller) : NULL;
     uint64_t at = tt_pyframe_site(caller);
-    tt_focus_site *site = tt_focus.slots ? *tt_focus_site_at(code, at, key) : NULL;
-    return TT_LIKELY(site != NULL) ? &site->section : tt_focus_site_make(caller, code, at, callee, key);
+    tt_focus_site *site = tt_focus_site_known(tt_focus_key(code, at, callee_key), code, at, callee_key);
+    return TT_LIKELY(site != NULL) ? &site->section : tt_focus_site_make(caller, code, at, callee, callee_key);
 }
 
 /* Who called, as the program's author sees it: what ticktree puts between is not there. */

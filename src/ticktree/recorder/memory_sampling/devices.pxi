@@ -13,13 +13,9 @@ def read_devices_by(reader):
             where they cannot be read, and are not to be asked for again. None instead of it: there is nothing to read.
             What it raises is raised in the main thread, later: it is some signal handler's.
     """
-    global device_reader, tt_devices_ask
+    global device_reader
     device_reader = reader
-    tt_devices_changed()
-    if reader is not None:
-        tt_devices_ask = devices_ask
-    else:
-        tt_devices_ask = NULL
+    tt_devices_changed(reader is not None)
 
 
 def keep_high_water_mark(bint keep):
@@ -27,7 +23,7 @@ def keep_high_water_mark(bint keep):
     tt_keep_high(keep)
 
 
-cdef int devices_ask() noexcept:
+cdef int devices_ask "tt_devices_ask"() noexcept:
     cdef tt_reading reading
     try:
         found = device_reader()

@@ -2,10 +2,7 @@
 #ifndef TICKTREE_FOOTPRINT_H
 #define TICKTREE_FOOTPRINT_H
 
-#include "core/memory.h"
 #include "peaks.h"
-
-#define TT_FOOTPRINT_SLOTS (2u * TT_FOOTPRINT_CAP)
 
 static tt_footprint *tt_footprint_make(tt_recorder *recorder, tt_ref node, uint32_t memory)
 {
@@ -27,17 +24,12 @@ static tt_footprint *tt_footprint_make(tt_recorder *recorder, tt_ref node, uint3
 /* Made at need; NULL past the cap. */
 static tt_footprint *tt_footprint_of(tt_recorder *recorder, tt_ref node, uint32_t memory)
 {
-    if (!recorder->footprint_refs) recorder->footprint_refs = calloc(TT_FOOTPRINT_SLOTS, sizeof(tt_ref));
-    if (!recorder->footprint_refs) return NULL;
-    uint64_t key = (uint64_t)node * TT_MEMORIES + memory;
-    uint32_t at = (uint32_t)((key * 0x9E3779B97F4A7C15ULL) >> 32) % TT_FOOTPRINT_SLOTS;
-    for (;; at = (at + 1) % TT_FOOTPRINT_SLOTS) {
-        tt_ref *ref = &recorder->footprint_refs[at];
-        tt_footprint *found = *ref ? tt_at(recorder, *ref) : NULL;
-        if (found && (found->node != node || found->memory != memory)) continue;
-        if (!found && (found = tt_footprint_make(recorder, node, memory))) *ref = tt_ref_of(recorder, found);
-        return found;
-    }
+    uint64_t key = (uint64_t)memory << 32 | node, ref = tt_map_get(&recorder->footprints, key);
+    if (ref) return tt_at(recorder, (tt_ref)ref);
+    if (!tt_map_reserve(&recorder->footprints)) return NULL;
+    tt_footprint *made = tt_footprint_make(recorder, node, memory);
+    if (made) tt_map_add(&recorder->footprints, key, tt_ref_of(recorder, made));
+    return made;
 }
 
 static void tt_footprint_book(tt_recorder *recorder, tt_ref node, const tt_measured *call, uint32_t memory)

@@ -10,8 +10,10 @@
 #ifndef TICKTREE_PEAKS_H
 #define TICKTREE_PEAKS_H
 
-#include "core/recorder.h"
+#include "core/core.h"
 #include "resident.h"
+
+#include <stdlib.h>
 
 #define TT_DEVICES 16u /* more of one process are not measured */
 #define TT_MEMORIES (1u + TT_DEVICES)
@@ -37,13 +39,13 @@ static struct {
     uint32_t devices;
     char names[TT_DEVICES][TT_DEVICE_NAME + 1];
     uint64_t now[TT_MEMORIES]; /* at the last reading */
+    int has_reader;            /* whether there is something to read devices with */
     int devices_read;          /* by the operation under way */
     int reading_devices;       /* which runs Python code: others may come in between */
 } tt_peaks;
 
-/* Set by the Cython side: reads all devices by `tt_device_fold`; 0 where there is nothing to read them with, or it
- * failed. It may run any code. */
-static int (*tt_devices_ask)(void);
+/* In devices.pxi: reads all devices by `tt_device_fold`; 0 where it failed. It may run any code. */
+static int tt_devices_ask(void);
 
 /* What was read of a memory is what all open calls saw of it. */
 static void tt_fold(uint32_t memory, const tt_reading *reading)
@@ -76,8 +78,9 @@ static void tt_devices_lost(void)
 }
 
 /* Others are read from now on, or none. */
-static void tt_devices_changed(void)
+static void tt_devices_changed(int has_reader)
 {
+    tt_peaks.has_reader = has_reader;
     tt_devices_lost();
     memset(tt_peaks.now + 1, 0, TT_DEVICES * sizeof *tt_peaks.now);
 }
@@ -86,7 +89,7 @@ static void tt_devices_changed(void)
 static void tt_devices_read(void)
 {
     tt_peaks.devices_read = 0;
-    if (TT_LIKELY(!tt_devices_ask) || tt_peaks.reading_devices) return;
+    if (TT_LIKELY(!tt_peaks.has_reader) || tt_peaks.reading_devices) return;
     tt_peaks.reading_devices = 1;
     int read = tt_devices_ask();
     if (!read) tt_devices_lost();

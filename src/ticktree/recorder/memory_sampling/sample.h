@@ -19,7 +19,7 @@ static uint32_t tt_sample_wanted(const tt_node *node, uint32_t wanted)
 /* Before anything else where calls of a section that measures memory begin or end. It may run any code; 0: recording has
  * been stopped meanwhile. The next call of a section is most likely at the node of the last: elsewhere too much is read,
  * or its devices go unmeasured. */
-static __attribute__((noinline)) int tt_sample_prepare(const tt_section *section)
+static int tt_sample_prepare(const tt_section *section)
 {
     const tt_recorder *recorder = section->recorder;
     tt_ref node = recorder->forked ? 0 : section->cached_node;
@@ -32,7 +32,7 @@ static __attribute__((noinline)) int tt_sample_prepare(const tt_section *section
 static void tt_sample_done(void) { tt_peaks.devices_read = 0; }
 
 /* Returns whether it is sampled: then time has passed that is not the call's. */
-static __attribute__((noinline)) int tt_sample_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
+static int tt_sample_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
 {
     uint32_t sampled = tt_sample_wanted(tt_node_at(recorder, frame->node), wanted);
     frame->flags |= sampled;
@@ -41,13 +41,13 @@ static __attribute__((noinline)) int tt_sample_enter(tt_recorder *recorder, tt_f
     return sampled != 0;
 }
 
-typedef struct {
+struct tt_sample {
     uint64_t cpu_ns;
     int is_measured;
     tt_measured memory;
-} tt_sample;
+};
 
-static __attribute__((noinline)) const tt_sample *tt_sample_leave(const tt_frame *frame)
+static const tt_sample *tt_sample_leave(const tt_frame *frame)
 {
     static tt_sample scratch; /* the GIL is held until it is booked */
     tt_sample *sample = &scratch;
@@ -56,7 +56,7 @@ static __attribute__((noinline)) const tt_sample *tt_sample_leave(const tt_frame
     return sample;
 }
 
-static __attribute__((noinline)) void tt_sample_book(tt_recorder *recorder, const tt_frame *frame, tt_node *node, const tt_sample *sample,
+static void tt_sample_book(tt_recorder *recorder, const tt_frame *frame, tt_node *node, const tt_sample *sample,
                            uint64_t duration)
 {
     if (frame->flags & TT_FRAME_CPU) {

@@ -32,7 +32,7 @@ def make_block(Section section, kind, gives, holder):
     return block
 
 
-cdef PyObject* block_enter(PyObject* given) noexcept:
+cdef PyObject* block_enter "tt_block_enter"(PyObject* given) noexcept:
     """Enters the block's section; NULL where what it gives cannot be made, and then nothing is entered."""
     cdef Block block = <Block>given
     cdef Entered entered

@@ -1,6 +1,7 @@
-# What the C side asks of Python: off the hot path, and never raising into it.
+# What the C side asks of Python, under the names by which native/host.h and native/builtins.h declare it: off the hot
+# path, and never raising into it.
 
-cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
+cdef void describe_thread "tt_describe_thread"(tt_recorder* core, tt_thread_facts* facts) noexcept:
     """What the threading module knows of this thread: its name, and where it was started."""
     cdef Origin origin
     try:
@@ -21,7 +22,7 @@ cdef void describe_thread(tt_recorder* core, tt_thread_facts* facts) noexcept:
         pass
 
 
-cdef void note_site(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
+cdef void note_site "tt_note_site"(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
     """Where a section is entered from: file, line and function, once a node."""
     cdef PyObject* frame
     try:
@@ -51,7 +52,7 @@ cdef bint is_instruments(object frame):
     return str(frame.f_globals.get("__name__")).startswith("ticktree.instrument")
 
 
-cdef PyObject* section_make(PyObject* recorder, PyObject* name) noexcept:
+cdef PyObject* section_make "tt_section_make"(PyObject* recorder, PyObject* name) noexcept:
     try:
         section = (<Recorder>recorder)._make(<object>name)
         Py_INCREF(section)
@@ -60,7 +61,7 @@ cdef PyObject* section_make(PyObject* recorder, PyObject* name) noexcept:
         return raised(error)
 
 
-cdef PyObject* section_ask(PyObject* recorder, tt_args args, Py_ssize_t count, PyObject* names) noexcept:
+cdef PyObject* section_ask "tt_section_ask"(PyObject* recorder, tt_args args, Py_ssize_t count, PyObject* names) noexcept:
     """`section(...)` with more than a name, or with a name not met before."""
     try:
         asked = {}
@@ -81,15 +82,15 @@ cdef PyObject* raised(object error) noexcept:
     return NULL
 
 
-cdef tt_origin* origin_of_object(PyObject* value) noexcept:
+cdef tt_origin* origin_of_object "tt_origin_of_object"(PyObject* value) noexcept:
     return &(<Origin>value).core if isinstance(<object>value, Origin) else NULL
 
 
-cdef tt_watch* watch_of_object(PyObject* value) noexcept:
+cdef tt_watch* watch_of_object "tt_watch_of_object"(PyObject* value) noexcept:
     return &(<Watch>value).core if isinstance(<object>value, Watch) else NULL
 
 
-cdef bint rearm(tt_recorder* core) noexcept:
+cdef bint rearm "tt_rearm"(tt_recorder* core) noexcept:
     try:
         return (<Recorder>core.owner)._rearm()
     except Exception:
@@ -112,18 +113,8 @@ def _note_manager(int at, kind, name):
 
 
 def _install():
-    global tt_describe_thread, tt_site_note, tt_section_make, tt_section_ask, tt_origin_of_object, tt_rearm
-    global tt_block_enter, tt_watch_of_object
     _note_manager(0, contextlib._GeneratorContextManager, "__enter__")
     _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
-    tt_describe_thread = describe_thread
-    tt_site_note = note_site
-    tt_section_make = section_make
-    tt_block_enter = block_enter
-    tt_section_ask = section_ask
-    tt_origin_of_object = origin_of_object
-    tt_watch_of_object = watch_of_object
-    tt_rearm = rearm
     if tt_register_thread_key() != 0:
         raise ImportError("ticktree: no thread-specific data left in this process")
     # Before any hook of Python's own: another library's may already enter a section.
@@ -131,13 +122,13 @@ def _install():
 
 
 def _check_layout():
-    """core/builtins.h declares how these classes begin; a compiler that lays them out otherwise must not run."""
+    """native/builtins.h declares how these classes begin; a compiler that lays them out otherwise must not run."""
     cdef Recorder recorder = Recorder(virtual_clock=True)
     cdef Section section = recorder.section("check")
     if <void*>&section.core != <void*>&(<tt_section_object*><PyObject*>section).core:
-        raise ImportError("ticktree: Section is not laid out as core/builtins.h says")
+        raise ImportError("ticktree: Section is not laid out as native/builtins.h says")
     if recorder.core != (<tt_recorder_object*><PyObject*>recorder).core:
-        raise ImportError("ticktree: Recorder is not laid out as core/builtins.h says")
+        raise ImportError("ticktree: Recorder is not laid out as native/builtins.h says")
 
 
 _install()

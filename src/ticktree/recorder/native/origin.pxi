@@ -59,7 +59,7 @@ cdef class Errand:
         self.given = given
 
     def __call__(self, *args, **kwargs):
-        cdef tt_errand errands[4]
+        cdef tt_reparented errands[4]
         cdef Origin origin
         cdef Py_ssize_t count = min(4, len(self.given))
         cdef Py_ssize_t at

@@ -1,4 +1,4 @@
-# Holding a loop's rate: core/pace.h has the arithmetic, this the sleep.
+# Holding a loop's rate: native/pace.h has the arithmetic, this the sleep.
 
 cdef dict PACES = {False: TT_PACE_NONE, True: TT_PACE_SKIP, "skip": TT_PACE_SKIP, "catch up": TT_PACE_CATCH_UP}
 

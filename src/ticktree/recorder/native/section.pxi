@@ -1,4 +1,4 @@
-# Sections: one object a name, of a type of its own (core/builtins.h tells why).
+# Sections: one object a name, of a type of its own (native/builtins.h tells why).
 
 
 @cython.no_gc_clear

@@ -3,16 +3,6 @@
 #define TICKTREE_ABROAD_H
 
 #include "critical_path/edge.h"
-#include "core/origin.h"
-
-/* Where a thread's sections hung before it began to work for somebody else. */
-typedef struct {
-    tt_thread *thread; /* NULL: nothing to restore */
-    tt_ref home;
-    tt_frame *parent;
-    uint64_t parent_serial;
-    uint32_t generation;
-} tt_abroad;
 
 /* The node that `names` lead to in the calling thread's own tree, made where it is missing: it has no calls of its own
  * here. The deepest that there is room for. */
@@ -31,29 +21,24 @@ static tt_ref tt_abroad_node(tt_recorder *recorder, tt_thread *thread, tt_sectio
 }
 
 /* From now on what this thread does hangs there; not inside anything that is open here. */
-static tt_abroad tt_abroad_begin(tt_recorder *recorder, tt_section *const *names, size_t count)
+static tt_reparented tt_abroad_begin(tt_recorder *recorder, tt_section *const *names, size_t count)
 {
-    tt_abroad none = {0};
     tt_thread *thread = tt_thread_here(recorder);
-    if (!thread || thread->base.top || thread->stacks) return none;
-    tt_stack *base = &thread->base;
-    tt_abroad before = {thread, base->home, base->parent, base->parent_serial, recorder->generation};
-    base->home = tt_abroad_node(recorder, thread, names, count);
-    base->parent = NULL;
-    return before;
+    if (!thread || thread->base.top || thread->stacks) return (tt_reparented){0};
+    tt_parent parent = thread->base.parent;
+    parent.home = tt_abroad_node(recorder, thread, names, count);
+    parent.frame = NULL;
+    return tt_thread_reparent(recorder, thread, thread->slot, parent, NULL);
 }
 
-static void tt_abroad_end(tt_recorder *recorder, const tt_abroad *before)
+static void tt_abroad_end(tt_recorder *recorder, const tt_reparented *before)
 {
-    tt_thread *thread = before->thread;
-    if (!thread || before->generation != recorder->generation || recorder->forked) return;
+    tt_ref home = before->thread ? before->thread->base.parent.home : 0;
+    if (!tt_thread_restore(recorder, before)) return;
     /* What was done below is looked for only where the nodes above say that something was. */
-    for (tt_node *node = tt_node_at(recorder, thread->base.home); !(node->flags & TT_NODE_ROOT) && !node->running;
+    for (tt_node *node = tt_node_at(recorder, home); !(node->flags & TT_NODE_ROOT) && !node->running;
          node = tt_node_at(recorder, node->parent))
         node->running = 1;
-    thread->base.home = before->home;
-    thread->base.parent = before->parent;
-    thread->base.parent_serial = before->parent_serial;
 }
 
 /* What the calling thread does from now on was called by who signalled last: the path that led here goes on from there,

@@ -47,7 +47,7 @@ cdef class _Way:
 
 def call_under(Recorder recorder not None, tuple names not None, function, tuple args not None, dict kwargs not None):
     """Calls a function whose sections hang, on this thread, under names from another process: those of `names_of`."""
-    cdef tt_abroad before
+    cdef tt_reparented before
     cdef _Way way
     if not recorder._ready():
         return function(*args, **kwargs)

@@ -6,7 +6,7 @@
 #ifndef TICKTREE_GRAFT_H
 #define TICKTREE_GRAFT_H
 
-#include "core/origin.h"
+#include "watch.h"
 
 /* A call that waits for another program. */
 typedef struct {
@@ -17,12 +17,11 @@ typedef struct {
 
 static tt_frame *tt_frame_here(tt_recorder *recorder, tt_thread **thread)
 {
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = recorder->recording ? tt_stack_now(recorder, state) : NULL;
-    if (!stack) return NULL;
-    tt_frame *frame = tt_frame_around(recorder, stack, tt_pyframe_now(state));
-    *thread = stack->thread;
-    tt_stack_rest(stack);
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return NULL;
+    tt_frame *frame = tt_frame_around(recorder, here.stack, here.pyframe);
+    *thread = here.stack->thread;
+    tt_stack_rest(here.stack);
     return frame;
 }
 
@@ -63,13 +62,6 @@ static tt_ref tt_parent_of(const tt_recorder *recorder, tt_ref ref)
     tt_ref above = tt_node_at(recorder, ref)->parent;
     while (above && tt_node_at(recorder, above)->flags & TT_NODE_ROOT) above = tt_node_at(recorder, above)->parent;
     return above;
-}
-
-/* The node of a section below `parent`, if there is one. */
-static tt_ref tt_place_known(const tt_section *section, tt_ref parent)
-{
-    if (section->name_id == TT_NAMELESS) return 0;
-    return tt_index_get(section->recorder, (uint64_t)parent << 32 | section->name_id);
 }
 
 /* Books a stretch of `own` and what lies under it, `total` in all, at the node of `section` under `parent`; all but

@@ -68,9 +68,8 @@ cdef class Watch:
         cdef dict found = {}
         if core.header == NULL or self.core.generation != core.generation or not self.top:
             return []
-        for at in range(self.core.room):
-            if self.core.rows[at].node:
-                self._add(found, self.core.rows[at].node, self.core.rows[at].sum, self.core.rows[at].concurrent)
+        for at in range(self.core.count):
+            self._add(found, self.core.rows[at].node, self.core.rows[at].sum, self.core.rows[at].concurrent)
         self._add_open(found)
         return sorted(found.values())
 
@@ -210,10 +209,10 @@ cdef class Calling:
         cdef Section section = self.recorder.far.get(name)
         if section is None and not full:  # names are few too
             section = self.recorder.far[name] = self._asked(name)
-        if section is None or (full and not tt_place_known(&section.core, parent)):
+        if section is None or (full and not tt_node_known(&section.core, parent)):
             tt_lose(self.recorder.core, TT_LOSS_NODES)
             return None
-        if not tt_place_known(&section.core, parent):
+        if not tt_node_known(&section.core, parent):
             self.recorder.remote_nodes += 1
         cdef _Grafted row = _Grafted()
         row.section, row.parent, row.node = section, parent, tt_node_find(&section.core, parent)

@@ -8,7 +8,8 @@
 #ifndef TICKTREE_WATCH_H
 #define TICKTREE_WATCH_H
 
-#include "core/recorder.h"
+#include "core/hot.h"
+
 #include <stdlib.h>
 
 typedef struct { /* one node's calls in one request */
@@ -17,9 +18,10 @@ typedef struct { /* one node's calls in one request */
     uint64_t sum, concurrent;
 } tt_watch_row;
 
-typedef struct tt_watch {
-    tt_watch_row *rows; /* open addressing, by node */
+struct tt_watch {
+    tt_watch_row *rows;
     uint32_t count, room;
+    tt_map at;         /* node -> its row's number, from 1 */
     uint32_t lost;     /* calls that found no memory here */
     uint32_t calls;    /* watched calls that are over */
     uint64_t sum;      /* their durations */
@@ -27,39 +29,32 @@ typedef struct tt_watch {
     uint64_t serial;
     tt_thread *thread; /* that runs it */
     uint32_t generation;
-} tt_watch;
+};
 
+/* Made at need; NULL: no memory. */
 static tt_watch_row *tt_watch_row_of(tt_watch *watch, tt_ref node)
 {
-    uint32_t at = (uint32_t)((node * 0x9E3779B97F4A7C15ULL) >> 32) & (watch->room - 1);
-    while (watch->rows[at].node && watch->rows[at].node != node) at = (at + 1) & (watch->room - 1);
-    return &watch->rows[at];
-}
-
-static int tt_watch_grow(tt_watch *watch)
-{
-    tt_watch old = *watch;
-    uint32_t room = old.room ? 2 * old.room : 32;
-    tt_watch_row *rows = calloc(room, sizeof *rows);
-    if (!rows) return 0;
-    watch->rows = rows;
-    watch->room = room;
-    for (uint32_t at = 0; at < old.room; at++)
-        if (old.rows[at].node) *tt_watch_row_of(watch, old.rows[at].node) = old.rows[at];
-    free(old.rows);
-    return 1;
+    uint64_t number = tt_map_get(&watch->at, node);
+    if (number) return &watch->rows[number - 1];
+    if (watch->count == watch->room) {
+        uint32_t room = watch->room ? 2 * watch->room : 16;
+        tt_watch_row *rows = realloc(watch->rows, room * sizeof *rows);
+        if (!rows) return NULL;
+        watch->rows = rows;
+        watch->room = room;
+    }
+    if (!tt_map_reserve(&watch->at)) return NULL;
+    watch->rows[watch->count] = (tt_watch_row){.node = node};
+    tt_map_add(&watch->at, node, ++watch->count);
+    return &watch->rows[watch->count - 1];
 }
 
 static void tt_watch_add(tt_watch *watch, tt_ref node, uint64_t duration, uint64_t concurrent)
 {
-    if (2 * watch->count >= watch->room && !tt_watch_grow(watch)) {
+    tt_watch_row *row = tt_watch_row_of(watch, node);
+    if (!row) {
         watch->lost++;
         return;
-    }
-    tt_watch_row *row = tt_watch_row_of(watch, node);
-    if (!row->node) {
-        row->node = node;
-        watch->count++;
     }
     row->calls++;
     row->sum += duration;
@@ -71,8 +66,8 @@ static inline tt_watch *tt_watch_of(const tt_frame *frame) { return (tt_watch *)
 /* The call around this one: the one it covers, or the one that gave its thread the work. */
 static tt_frame *tt_watch_above(const tt_recorder *recorder, const tt_frame *frame)
 {
-    tt_frame *above = frame->parent ? (tt_frame *)(recorder->arena.base + (uint64_t)frame->parent * TT_LINE) : NULL;
-    if (above && above->serial == frame->parent_serial) return above;
+    tt_frame *above = tt_parent_frame(recorder, frame);
+    if (above) return above;
     if (!(frame->flags & TT_FRAME_AFAR)) return NULL;
     above = (tt_frame *)(uintptr_t)frame->afar;
     return above->serial == frame->afar_serial ? above : NULL;
@@ -86,8 +81,7 @@ static void tt_watch_note(const tt_recorder *recorder, tt_frame *frame, tt_ref n
 }
 
 /* A call is over: adds it to every watch that it is under, and ends its own. */
-static __attribute__((noinline)) void tt_watch_close(const tt_recorder *recorder, tt_frame *frame, uint64_t duration,
-                                                     uint64_t concurrent)
+static void tt_watch_close(const tt_recorder *recorder, tt_frame *frame, uint64_t duration, uint64_t concurrent)
 {
     tt_watch_note(recorder, tt_watch_above(recorder, frame), frame->node, duration, concurrent);
     if (!(frame->flags & TT_FRAME_WATCH)) return;
@@ -95,15 +89,6 @@ static __attribute__((noinline)) void tt_watch_close(const tt_recorder *recorder
     watch->calls++;
     watch->sum += duration;
     watch->frame = NULL;
-}
-
-/* A call at the bottom of another thread's stack, made for work that `above` gave away. */
-static void tt_watch_from_afar(tt_frame *frame, tt_frame *above, uint64_t serial)
-{
-    if (above->serial != serial || !(above->flags & TT_FRAME_WATCHED)) return;
-    frame->flags |= TT_FRAME_AFAR | TT_FRAME_WATCHED;
-    frame->afar = (uint64_t)(uintptr_t)above;
-    frame->afar_serial = serial;
 }
 
 /* From now on a call is watched; 0: it is over, or somebody watches it. */
@@ -131,6 +116,7 @@ static void tt_watch_free(const tt_recorder *recorder, tt_watch *watch)
     tt_frame *frame = tt_watch_open(recorder, watch);
     if (frame) frame->flags &= ~(uint32_t)TT_FRAME_WATCH;
     free(watch->rows);
+    tt_map_free(&watch->at);
 }
 
 #endif

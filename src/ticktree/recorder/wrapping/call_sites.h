@@ -2,7 +2,7 @@
 #ifndef TICKTREE_CALL_SITES_H
 #define TICKTREE_CALL_SITES_H
 
-#include "core/lifecycle.h"
+#include "core/hot.h"
 
 typedef struct {
     uint64_t number;

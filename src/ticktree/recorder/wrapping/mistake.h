@@ -2,7 +2,8 @@
 #ifndef TICKTREE_MISTAKE_H
 #define TICKTREE_MISTAKE_H
 
-#include "core/builtins.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 
 /* What we call before a program's own call may go wrong, and that is none of the program's affair; what a signal's
  * handler raises meanwhile is: Ctrl-C, a time that is up. So mistakes of the usual kinds are forgotten, and no others.

@@ -2,10 +2,11 @@
 #ifndef TICKTREE_OUTERMOST_H
 #define TICKTREE_OUTERMOST_H
 
-#include "section_cache.h"
-#include "idle.h"
-#include "core/traceback.h"
 #include "call_sites.h"
+#include "idle.h"
+#include "native/builtins.h"
+#include "native/traceback.h"
+#include "section_cache.h"
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
 

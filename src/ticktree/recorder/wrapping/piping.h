@@ -16,8 +16,8 @@ typedef struct {
 /* Where the Cython class keeps its tt_piping, measured once. */
 static Py_ssize_t tt_piping_offset;
 
-/* Set by the Cython side: the run's table of signals; NULL: none can be left. */
-static tt_channels *(*tt_channels_of_run)(tt_recorder *);
+/* In piping.pxi: the run's table of signals; NULL: none can be left. */
+static tt_channels *tt_channels_of_run(tt_recorder *);
 
 /* 0 where what was raised meanwhile is the program's. */
 static int tt_piping_key(const tt_piping *piping, PyObject *end, uint64_t *key)

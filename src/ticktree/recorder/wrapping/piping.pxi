@@ -27,17 +27,16 @@ cdef class PipeFunction(TimedFunction):
         self.piping.attribute, self.piping.resolve = <PyObject*>attribute, <PyObject*>resolve
 
 
-cdef tt_channels* channels_of_run(tt_recorder* core) noexcept:
+cdef tt_channels* channels_of_run "tt_channels_of_run"(tt_recorder* core) noexcept:
     cdef Recorder recorder = <Recorder>core.owner
     return channels_of(recorder, False) if ready(recorder) else NULL
 
 
 def _prepare_piping():
-    global tt_piping_offset, tt_channels_of_run
+    global tt_piping_offset
     cdef PipeFunction one
     recorder = Recorder(virtual_clock=True)
     section = new_section(recorder, "", TT_NAMELESS, 0, 0)
     one = PipeFunction.__new__(PipeFunction, len, section, Channel(recorder, ""), "", len, sends=False)
     tt_timed_prepare(<PyTypeObject*>PipeFunction, <char*>&one.core - <char*><PyObject*>one)
     tt_piping_offset = <char*>&one.piping - <char*><PyObject*>one
-    tt_channels_of_run = channels_of_run

@@ -2,6 +2,7 @@
 #ifndef TICKTREE_SECTION_CACHE_H
 #define TICKTREE_SECTION_CACHE_H
 
+#include "core/hot.h"
 #include "mistake.h"
 
 #define TT_CACHE_HASH_BITS 5

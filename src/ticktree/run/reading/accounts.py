@@ -1,4 +1,4 @@
-"""What is still open, left virtually: the rule of `recorder/core/account.h`, applied to a copy."""
+"""What is still open, left virtually: the rule of `recorder/core/hot.h`, applied to a copy."""
 
 from __future__ import annotations
 

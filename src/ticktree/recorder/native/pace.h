@@ -11,7 +11,8 @@
 #ifndef TICKTREE_PACE_H
 #define TICKTREE_PACE_H
 
-#include "clock.h"
+#include "core/clock.h"
+
 #include <errno.h>
 
 #define TT_PACE_STEP_NS 1000

@@ -7,7 +7,10 @@
 #ifndef TICKTREE_BUILTINS_H
 #define TICKTREE_BUILTINS_H
 
-#include "remote_parent/graft.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "core/hot.h"
 
 /* How the Cython classes begin; checked when the module is imported. */
 typedef struct {
@@ -22,9 +25,18 @@ typedef struct {
 
 typedef PyObject *const *tt_args;
 
-/* Set by the Cython side: makes a section, or finds one by more than its name. New reference. */
-static PyObject *(*tt_section_make)(PyObject *recorder, PyObject *name);
-static PyObject *(*tt_section_ask)(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
+/* In callbacks.pxi: makes a section, or finds one by more than its name. New reference. */
+static PyObject *tt_section_make(PyObject *recorder, PyObject *name);
+static PyObject *tt_section_ask(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
+
+/* What a frame is marked with when an exception of this type ends its call: not where an iterator is exhausted or a
+ * generator closed, which is how these end. */
+static inline uint32_t tt_raised(const PyObject *type)
+{
+    if (TT_LIKELY(!type || type == Py_None)) return 0;
+    int ends = type == PyExc_StopIteration || type == PyExc_StopAsyncIteration || type == PyExc_GeneratorExit;
+    return ends ? 0 : TT_FRAME_RAISED;
+}
 
 /* Takes any arguments: ExitStack calls what it finds on the type, with the section as an argument. */
 static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
@@ -34,8 +46,8 @@ static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), P
     return self;
 }
 
-/* Set by the Cython side: enters a block's section and makes what its `with` gives. New reference. */
-static PyObject *(*tt_block_enter)(PyObject *block);
+/* In block.pxi: enters a block's section and makes what its `with` gives. New reference. */
+static PyObject *tt_block_enter(PyObject *block);
 
 static PyObject *tt_py_block_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
@@ -155,6 +167,22 @@ static void tt_timed_prepare(PyTypeObject *type, Py_ssize_t offset)
 {
     tt_timed_offset = offset;
     tt_vectorcall_prepare(type, (size_t)offset + offsetof(tt_timed, vectorcall));
+}
+
+/* What loops yield: `kind(number)`, where `kind` is a subclass of int without attributes. Numbers of one digit are made
+ * as int itself makes those of its subclasses, without the call: it took most of an empty tick's time. */
+static PyObject *tt_number_make(PyTypeObject *kind, uint64_t number)
+{
+    if (number && number < (1ULL << PyLong_SHIFT)) {
+        PyObject *made = kind->tp_alloc(kind, 1);
+        if (made) tt_set_digit(made, (digit)number);
+        return made;
+    }
+    PyObject *plain = PyLong_FromUnsignedLongLong(number);
+    if (!plain) return NULL;
+    PyObject *made = PyObject_CallFunctionObjArgs((PyObject *)kind, plain, NULL);
+    Py_DECREF(plain);
+    return made;
 }
 
 #endif

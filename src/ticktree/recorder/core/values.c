@@ -1,14 +1,7 @@
-/* Values that were measured elsewhere: durations (record) and gauges. */
-#ifndef TICKTREE_VALUE_H
-#define TICKTREE_VALUE_H
+/* Values that were measured elsewhere: durations (record), work, gauges. */
+#include "hot.h"
 
-#include "section.h"
 #include <math.h>
-
-/* Work that a program says it did. */
-typedef struct {
-    uint64_t bytes, flops, items;
-} tt_amounts;
 
 /* Between the node's tt_write_begin and tt_write_end. */
 static inline void tt_work_add(tt_node *node, const tt_amounts *amounts)
@@ -27,8 +20,7 @@ static void tt_record_event(tt_recorder *recorder, const tt_stack *stack, tt_ref
 
 /* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under `around` (NULL: the stack's own
  * place) that never covers it. Returns its node; 0: there is none. */
-static tt_ref tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, uint64_t ns,
-                              const tt_amounts *amounts)
+tt_ref tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, uint64_t ns, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
     tt_ref ref = tt_node_under(stack, section, around);
@@ -47,35 +39,31 @@ static tt_ref tt_record_under(tt_stack *stack, tt_frame *around, tt_section *sec
 }
 
 /* The same under the open section. */
-static void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts)
+void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
-    if (!recorder->recording) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_ref ref = tt_record_under(stack, tt_frame_around(recorder, stack, pyframe), section, ns, amounts);
-    if (ref) tt_site_check(section, ref, pyframe);
-    tt_stack_rest(stack);
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return;
+    tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
+    tt_ref ref = tt_record_under(here.stack, around, section, ns, amounts);
+    if (ref) tt_site_check(section, ref, here.pyframe);
+    tt_stack_rest(here.stack);
 }
 
 /* Work done in the innermost open call of `section`, on this stack. */
-static void tt_work(tt_section *section, const tt_amounts *amounts)
+void tt_work(tt_section *section, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
-    if (!recorder->recording) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    if (!stack) return;
-    tt_frame *frame = tt_frame_of(recorder, stack, section, tt_pyframe_now(state));
+    tt_here here;
+    if (!tt_arrive(recorder, &here)) return;
+    tt_frame *frame = tt_frame_of(recorder, here.stack, section, here.pyframe);
     if (frame && frame->node) {
         tt_node *node = tt_node_at(recorder, frame->node);
         tt_write_begin(&node->sequence);
         tt_work_add(node, amounts);
         tt_write_end(&node->sequence);
     } else if (!frame) tt_lose(recorder, TT_LOSS_UNMATCHED);
-    tt_stack_rest(stack);
+    tt_stack_rest(here.stack);
 }
 
 /* The counts of a gauge's octave, made on first use. */
@@ -102,7 +90,7 @@ static void tt_gauge_bucket(tt_recorder *recorder, tt_gauge *gauge, double value
     else tt_lose(recorder, TT_LOSS_GAUGE_BUCKETS);
 }
 
-static tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
+tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
 {
     tt_ref name = name_id == TT_NAMELESS ? 0 : tt_name_ref(recorder, name_id);
     tt_gauge *gauge = name ? tt_allocate(recorder, sizeof *gauge) : NULL;
@@ -115,7 +103,7 @@ static tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
     return gauge;
 }
 
-static void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value)
+void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value)
 {
     tt_write_begin(&gauge->sequence);
     gauge->last = value;
@@ -127,5 +115,3 @@ static void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value)
     else tt_gauge_bucket(recorder, gauge, value);
     tt_write_end(&gauge->sequence);
 }
-
-#endif

@@ -1,16 +1,15 @@
 /* A recorder's beginnings and ends: enabled, disabled, reset, forked, gone. */
-#ifndef TICKTREE_LIFECYCLE_H
-#define TICKTREE_LIFECYCLE_H
-
-#include "critical_path/edge.h"
+#include "hot.h"
 #include "description.h"
-#include "tick.h"
-#include "value.h"
 
-static tt_recorder *tt_recorders; /* all there are in this process */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+tt_recorder *tt_recorders;
 
 /* Lays out an empty file in the arena: called at first, and in a forked child. */
-static void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_began_ns, uint32_t node_cap)
+void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_began_ns, uint32_t node_cap)
 {
     tt_header *header = recorder->header = (tt_header *)recorder->arena.base;
     header->format = TT_FORMAT;
@@ -43,19 +42,19 @@ static tt_tree_slot *tt_tree_of_run(tt_recorder *recorder)
 }
 
 /* Opens the root's frame on this thread: from now on the run's own time passes. */
-static int tt_enable(tt_recorder *recorder)
+int tt_enable(tt_recorder *recorder)
 {
     if (recorder->recording) return 1;
     tt_thread *thread = tt_thread_here(recorder);
     tt_tree_slot *slot = thread ? tt_tree_of_run(recorder) : NULL;
-    tt_frame *frame = slot ? tt_frame_make(recorder) : NULL;
+    tt_frame *frame = slot ? tt_frame_take(recorder) : NULL;
     if (!frame) return 0;
     tt_ref next = frame->next;
     *frame = (tt_frame){.node = slot->root, .next = next};
     tt_open(recorder, frame, NULL, tt_now(recorder));
     recorder->root_frame = frame;
-    thread->base.parent = frame;
-    thread->base.parent_serial = frame->serial;
+    thread->base.parent.frame = frame;
+    thread->base.parent.serial = frame->serial;
     recorder->header->times_enabled++;
     recorder->header->flags |= TT_HEADER_RECORDING;
     recorder->recording = 1;
@@ -89,7 +88,7 @@ static void tt_stacks_empty(tt_recorder *recorder)
     tt_cache_clear();
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next) {
         thread->base.top = NULL;
-        thread->base.parent = NULL;
+        thread->base.parent.frame = NULL;
         thread->base.suspended = 0;
         thread->base.too_deep = 0;
         thread->last = &thread->base;
@@ -101,7 +100,7 @@ static void tt_stacks_empty(tt_recorder *recorder)
     }
 }
 
-static void tt_disable(tt_recorder *recorder)
+void tt_disable(tt_recorder *recorder)
 {
     tt_threads_reap(recorder);
     if (!recorder->recording) return;
@@ -137,19 +136,6 @@ static void tt_node_reset(tt_recorder *recorder, tt_node *node)
     tt_write_end(&node->sequence);
 }
 
-static void tt_loop_reset(tt_recorder *recorder, tt_loop *loop)
-{
-    tt_write_begin(&loop->sequence);
-    loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
-    loop->missed = loop->miss_run = loop->longest_miss_run = loop->late_sum = loop->late_maximum = 0;
-    loop->jitter_count = loop->jitter_sum = loop->previous_plus_one = 0;
-    loop->first_count = loop->worst_count = loop->boundary_known = 0;
-    loop->boundary_gc_ticks = 0;
-    tt_sums_clear(recorder, tt_sums_of(recorder, loop));
-    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)TT_SUMS_WARM;
-    tt_write_end(&loop->sequence);
-}
-
 static void tt_gauge_reset(tt_recorder *recorder, tt_gauge *gauge)
 {
     tt_write_begin(&gauge->sequence);
@@ -163,7 +149,7 @@ static void tt_gauge_reset(tt_recorder *recorder, tt_gauge *gauge)
 }
 
 /* Everything recorded so far is forgotten; what is open starts again now. */
-static void tt_reset(tt_recorder *recorder)
+void tt_reset(tt_recorder *recorder)
 {
     tt_threads_reap(recorder);
     uint64_t now = tt_now(recorder);
@@ -181,17 +167,8 @@ static void tt_reset(tt_recorder *recorder)
         frame->flags &= ~(uint32_t)TT_FRAME_CPU; /* its CPU time counts from before: another thread's clock cannot be read */
         ref = frame->next;
     }
-    for (tt_ref ref = header->edges; ref;) {
-        tt_edge *edge = tt_at(recorder, ref);
-        tt_write_begin(&edge->sequence);
-        edge->count = edge->waited_ns = edge->handover_ns = 0;
-        tt_write_end(&edge->sequence);
-        ref = edge->next;
-    }
-    tt_timeline_reset(recorder);
-    tt_paths_reset(recorder);
-    tt_footprints_reset(recorder);
-    tt_peaks_reset(recorder);
+    if (recorder->ring) __atomic_store_n(&recorder->ring->forgotten, recorder->ring->done, __ATOMIC_RELEASE);
+    tt_the_host.was_reset(recorder);
     memset(header->losses, 0, sizeof header->losses);
     header->gc_ticks = header->gc_pauses = 0;
     header->times_enabled = recorder->recording ? 1 : 0;
@@ -203,7 +180,7 @@ static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
     tt_open_at_fork *open = &recorder->open_at_fork;
     open->noted = open->inherited;
     const tt_stack *stack = thread ? &thread->base : NULL;
-    for (; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
+    for (; stack; stack = tt_stack_after((tt_thread *)thread, stack))
         for (const tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
             if (frame->flags & TT_FRAME_SOFT) continue; /* nobody leaves these */
             if (open->noted == open->room) {
@@ -218,33 +195,34 @@ static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
 }
 
 /* In the parent, before it forks: the child goes on from here, and is no longer told what we do meanwhile. */
-static void tt_before_fork(void)
+void tt_before_fork(void)
 {
-    if (!Py_IsInitialized() || !PyGILState_Check()) return; /* somebody forks from outside of Python: others may write */
+    if (!tt_holds_gil()) return; /* somebody forks from outside of Python: others may write */
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
         tt_thread *thread = recorder->recording && !recorder->forked ? tt_thread_known(recorder) : NULL;
-        tt_path *path = thread ? tt_path_update(recorder, thread, tt_moment_now(recorder)) : NULL;
         tt_note_open(recorder, thread);
-        if (!recorder->forked_from) recorder->forked_from = calloc(1, sizeof *recorder->forked_from);
-        if (!recorder->forked_from) continue;
-        recorder->forked_from->count = 0;
-        if (path) tt_path_take(path, recorder->forked_from);
+        tt_the_host.before_fork(recorder, thread);
     }
+}
+
+static void tt_slots_free(tt_recorder *recorder)
+{
+    for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
+        next = slot->next;
+        free(slot);
+    }
+    recorder->slots = NULL;
 }
 
 static void tt_forget_places(tt_recorder *recorder)
 {
     for (tt_section *section = recorder->sections; section; section = section->next)
         section->cached_parent = section->cached_node = 0;
-    if (recorder->node_refs) memset(recorder->node_refs, 0, recorder->node_slots * sizeof *recorder->node_refs);
+    tt_map_clear(&recorder->nodes);
+    tt_map_clear(&recorder->edges);
+    tt_map_clear(&recorder->footprints);
     for (uint32_t at = 0; at < recorder->name_count; at++) recorder->names[at].ref = 0;
-    for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
-        next = slot->next;
-        free(slot);
-    }
-    recorder->slots = NULL;
-    if (recorder->edge_refs) memset(recorder->edge_refs, 0, TT_EDGE_SLOTS * sizeof *recorder->edge_refs);
-    if (recorder->footprint_refs) memset(recorder->footprint_refs, 0, TT_FOOTPRINT_SLOTS * sizeof(tt_ref));
+    tt_slots_free(recorder);
     recorder->free_frames = NULL;
     recorder->frame_count = 0;
     recorder->generation++;
@@ -253,20 +231,19 @@ static void tt_forget_places(tt_recorder *recorder)
 
 /* The node that was open on this thread when the process was forked, in the parent's file, as far as can be told
  * without running any code: in the stack that the thread used last. */
-static tt_ref tt_node_open_here(tt_recorder *recorder)
+tt_ref tt_node_open_here(tt_recorder *recorder)
 {
-    tt_thread *thread = tt_threads_here;
-    while (thread && thread->recorder != recorder) thread = thread->next_here;
+    const tt_thread *thread = tt_thread_known(recorder);
     if (!thread) return 0;
-    tt_stack *last = thread->last;
-    return last->top ? tt_home_of(last->top) : last->home;
+    const tt_stack *last = thread->last;
+    return last->top ? tt_home_of(last->top) : last->parent.home;
 }
 
 /* In the child, before any other code runs: the parent's file must never be written again. */
-static void tt_after_fork(void)
+void tt_after_fork(void)
 {
     tt_cache_clear();
-    tt_peaks_after_fork();
+    tt_the_host.after_fork();
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
         int noted = recorder->fork_noted && pthread_equal(recorder->fork_thread, pthread_self());
         if (!recorder->forked && !noted) recorder->fork_node = tt_node_open_here(recorder);
@@ -298,7 +275,7 @@ static void tt_forget_threads(tt_recorder *recorder)
 }
 
 /* The parent's file is the parent's: from here on there is no memory, and nothing points into any. */
-static void tt_leave_memory(tt_recorder *recorder)
+void tt_leave_memory(tt_recorder *recorder)
 {
     recorder->recording = 0; /* first: threads that are forgotten let contexts go, which may run any code */
     recorder->ring = NULL;
@@ -307,14 +284,7 @@ static void tt_leave_memory(tt_recorder *recorder)
     tt_forget_places(recorder);
 }
 
-/* In a forked child, once it has a file of its own: its path is that of the thread that forked. */
-static void tt_path_of_fork(tt_recorder *recorder)
-{
-    tt_thread *thread = recorder->forked_from && recorder->forked_from->count ? tt_thread_here(recorder) : NULL;
-    if (thread) tt_path_begin(recorder, thread, recorder->forked_from);
-}
-
-static void tt_section_link(tt_recorder *recorder, tt_section *section)
+void tt_section_link(tt_recorder *recorder, tt_section *section)
 {
     section->next = recorder->sections;
     section->link = &recorder->sections;
@@ -322,7 +292,7 @@ static void tt_section_link(tt_recorder *recorder, tt_section *section)
     recorder->sections = section;
 }
 
-static void tt_section_unlink(tt_section *section)
+void tt_section_unlink(tt_section *section)
 {
     if (!section->link) return;
     *section->link = section->next;
@@ -336,39 +306,28 @@ static void tt_recorder_unlink(tt_recorder *recorder)
     if (*link) *link = recorder->next;
 }
 
-static void tt_recorder_release(tt_recorder *recorder)
+void tt_recorder_release(tt_recorder *recorder)
 {
     if (--recorder->users == 0) free(recorder);
 }
 
 /* The Python recorder is gone: gives back what was its own, and the record itself with the last section. */
-static void tt_recorder_end(tt_recorder *recorder)
+void tt_recorder_end(tt_recorder *recorder)
 {
     tt_recorder_unlink(recorder);
     recorder->owner = recorder->by_name = NULL;
     if (recorder->recording && !recorder->forked) tt_disable(recorder);
     recorder->recording = recorder->forked = 0;
     tt_forget_threads(recorder);
-    tt_peaks_forget(recorder);
+    tt_the_host.ends(recorder);
     tt_arena_close(&recorder->arena);
     recorder->header = NULL;
-    for (tt_tree_slot *slot = recorder->slots, *next; slot; slot = next) {
-        next = slot->next;
-        free(slot);
-    }
+    tt_slots_free(recorder);
     for (uint32_t at = 0; at < recorder->name_count; at++) free(recorder->names[at].bytes);
     free(recorder->names);
-    free(recorder->growths);
-    free(recorder->edge_refs);
-    free(recorder->footprint_refs);
-    free(recorder->forked_from);
-    tt_channels_close(recorder->shared);
-    tt_channels_close(recorder->own);
-    free(recorder->node_keys);
-    free(recorder->node_refs);
+    tt_map_free(&recorder->nodes);
+    tt_map_free(&recorder->edges);
+    tt_map_free(&recorder->footprints);
     free(recorder->open_at_fork.sections);
     tt_recorder_release(recorder);
 }
-
-
-#endif

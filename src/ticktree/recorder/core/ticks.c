@@ -1,15 +1,81 @@
-/* Loops: a tick is a call of the loop's node; its budget, its jitter, the worst of them and why. */
-#ifndef TICKTREE_TICK_H
-#define TICKTREE_TICK_H
+/* What a tick adds to its loop: its budget, its jitter, the worst of them and why, and when the warm-up is over. */
+#include "hot.h"
 
-#include "section.h"
-#include "sums.h"
-#include "warmup.h"
+#include <math.h>
 #include <sys/resource.h>
 
 #define TT_CAUSES_FROM_NS 100000u /* shorter ticks are not worth the system call that tells their causes */
 
-static tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
+#define TT_MISSED_PROBES 8u
+
+static inline tt_loop_sums *tt_sums_of(const tt_recorder *recorder, const tt_loop *loop)
+{
+    return tt_at(recorder, loop->sums);
+}
+
+/* Counts a duration in a histogram; where there is no memory for it, fewer are counted there than elsewhere. */
+static inline void tt_count_in(tt_recorder *recorder, tt_ref *octaves, uint64_t ticks)
+{
+    unsigned octave, sub;
+    tt_bucket_of(tt_ticks_to_ns(recorder, ticks), &octave, &sub);
+    uint64_t *counts = tt_octave_counts(recorder, &octaves[octave]);
+    if (TT_LIKELY(counts != NULL)) counts[sub]++;
+    else tt_lose(recorder, TT_LOSS_MEMORY);
+}
+
+/* The sum of a node in missed ticks. The refs of nodes are scattered over a table; what finds no place near its own is
+ * in the next one, so that a tick costs the same however many nodes there are. NULL: no memory. */
+static uint64_t *tt_missed_sum(tt_recorder *recorder, tt_ref *table_ref, tt_ref node)
+{
+    unsigned begin = (node * 0x9E3779B1u >> 16) % TT_MISSED_ROWS;
+    for (;;) {
+        if (!*table_ref) {
+            void *made = tt_allocate(recorder, sizeof(tt_missed_rows));
+            if (!made) return NULL;
+            tt_link(recorder, table_ref, made);
+        }
+        tt_missed_rows *table = tt_at(recorder, *table_ref);
+        for (unsigned probe = 0; probe < TT_MISSED_PROBES; probe++) {
+            tt_worst_row *row = &table->rows[(begin + probe) % TT_MISSED_ROWS];
+            if (!row->node) row->node = node;
+            if (row->node == node) return &row->sum;
+        }
+        table_ref = &table->next;
+    }
+}
+
+static inline void tt_causes_add(tt_causes *sums, const tt_worst_tick *causes)
+{
+    if (!causes->causes_known) return;
+    sums->ticks++;
+    sums->gc_ticks += causes->gc_ticks;
+    sums->voluntary_switches += causes->voluntary_switches;
+    sums->involuntary_switches += causes->involuntary_switches;
+    sums->minor_faults += causes->minor_faults;
+    sums->major_faults += causes->major_faults;
+}
+
+static void tt_octaves_clear(tt_recorder *recorder, const tt_ref *octaves)
+{
+    for (unsigned at = 0; at < TT_OCTAVES; at++)
+        if (octaves[at]) memset(tt_at(recorder, octaves[at]), 0, sizeof(tt_octave));
+}
+
+/* The steady phase begins anew; the first ticks stay the first. */
+static void tt_sums_clear(tt_recorder *recorder, tt_loop_sums *sums)
+{
+    sums->ticks = sums->waited = sums->missed = sums->missed_sum = 0;
+    sums->causes = sums->missed_causes = (tt_causes){0};
+    tt_octaves_clear(recorder, sums->late_octaves);
+    tt_octaves_clear(recorder, sums->jitter_octaves);
+    for (tt_ref ref = sums->missed_rows; ref;) {
+        tt_missed_rows *table = tt_at(recorder, ref);
+        for (unsigned at = 0; at < TT_MISSED_ROWS; at++) table->rows[at].sum = 0;
+        ref = table->next;
+    }
+}
+
+tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
 {
     tt_node *node = tt_node_at(recorder, node_ref);
     if (node->ticks) return tt_at(recorder, node->ticks);
@@ -25,7 +91,7 @@ static tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
     return loop;
 }
 
-static void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup)
+void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup)
 {
     if (hz > 0 && loop->hz == 0) {
         loop->hz = hz;
@@ -79,6 +145,29 @@ static tt_worst_tick *tt_worst_place(tt_loop *loop, uint64_t duration)
     return duration > least->duration ? least : NULL;
 }
 
+#if defined(RUSAGE_THREAD)
+static void tt_boundary_note(tt_loop *loop, const struct rusage *usage)
+{
+    loop->boundary_voluntary = (uint32_t)usage->ru_nvcsw;
+    loop->boundary_involuntary = (uint32_t)usage->ru_nivcsw;
+    loop->boundary_minor = (uint32_t)usage->ru_minflt;
+    loop->boundary_major = (uint32_t)usage->ru_majflt;
+    loop->boundary_known = 1;
+}
+#endif
+
+/* What happened to this thread before a tick is no cause of it: asked for where ticks are long enough to tell. */
+void tt_loop_look(tt_recorder *recorder, tt_loop *loop)
+{
+    loop->boundary_gc_ticks = recorder->header->gc_ticks;
+    loop->boundary_known = 0;
+#if defined(RUSAGE_THREAD)
+    struct rusage usage;
+    if (tt_ticks_to_ns(recorder, loop->previous_plus_one) <= TT_CAUSES_FROM_NS) return;
+    if (!getrusage(RUSAGE_THREAD, &usage)) tt_boundary_note(loop, &usage);
+#endif
+}
+
 /* What the operating system and the collector did to this thread since the last boundary. */
 static void tt_take_causes(tt_recorder *recorder, tt_loop *loop, tt_worst_tick *causes, uint64_t ns)
 {
@@ -95,11 +184,7 @@ static void tt_take_causes(tt_recorder *recorder, tt_loop *loop, tt_worst_tick *
     causes->involuntary_switches = (uint32_t)usage.ru_nivcsw - loop->boundary_involuntary;
     causes->minor_faults = (uint32_t)usage.ru_minflt - loop->boundary_minor;
     causes->major_faults = (uint32_t)usage.ru_majflt - loop->boundary_major;
-    loop->boundary_voluntary = (uint32_t)usage.ru_nvcsw;
-    loop->boundary_involuntary = (uint32_t)usage.ru_nivcsw;
-    loop->boundary_minor = (uint32_t)usage.ru_minflt;
-    loop->boundary_major = (uint32_t)usage.ru_majflt;
-    loop->boundary_known = 1;
+    tt_boundary_note(loop, &usage);
 #else
     (void)known;
     (void)ns;
@@ -174,6 +259,112 @@ static void tt_book_first(tt_recorder *recorder, tt_loop *loop, uint64_t duratio
     loop->first[loop->first_count++] = duration;
 }
 
+/* -- the warm-up, found from a loop's own first ticks ---------------------------------------------------------------
+ *
+ * Where it ends is told by MSER (White, An effective truncation heuristic for bias reduction in simulation output,
+ * Simulation 69(6), 1997): of all ways to leave out the first d of n ticks, the one after which the mean of the rest is
+ * known best, which is where sum((x - mean)^2) / (n - d)^2 is least, with d at most n / 2.
+ *
+ * Of ticks that merely scatter MSER leaves out some nearly always. So what it leaves out must also be unlike the rest:
+ * outside the interval in which one more tick like those of the second half would lie with 99% (a prediction interval
+ * of normal values: Hahn and Meeker, Statistical Intervals, 1991), and by 5% of a tick at least; by a whole tick where
+ * two or three others are all there is to compare with. That half of the ticks left out are; or three of them by a whole
+ * tick, and none since: compiling and tuning for one shape after another takes single ticks, and so many of them are no
+ * accident.
+ */
+
+#define TT_WARMUP_LEAST_SHARE 0.05 /* of a tick: nobody looks for less */
+#define TT_WARMUP_FEW 4u           /* fewer ticks tell hardly how much ticks scatter */
+#define TT_WARMUP_SINGLE 3u        /* single ticks that are no accident */
+
+/* After how many ticks it is looked for, a bit each: 4, 6, 8, 12, 16, 24, 32, 48, 64. */
+#define TT_WARMUP_LOOKS (1ull << 3 | 1ull << 5 | 1ull << 7 | 1ull << 11 | 1ull << 15 | 1ull << 23 | 1ull << 31 | \
+                         1ull << 47 | 1ull << 63)
+
+/* Student's t, 99% on both sides together, of the second halves of so many ticks. */
+static double tt_student(unsigned half)
+{
+    static const struct {
+        unsigned half;
+        double t;
+    } known[] = {{2, 63.657}, {3, 9.925}, {4, 5.841}, {6, 4.032}, {8, 3.499}, {12, 3.106}, {16, 2.947}, {24, 2.807}};
+    for (unsigned at = 0; at < sizeof known / sizeof *known; at++)
+        if (half <= known[at].half) return known[at].t;
+    return 2.744; /* 32 */
+}
+
+/* How many of the first ticks to leave out; the fewest of several ways that are as good. Sums of squares are updated
+ * (Welford), so that equal ticks have none, whatever their size. */
+static unsigned tt_mser(const double *x, unsigned n)
+{
+    double mean = 0, squares = 0, least = INFINITY;
+    unsigned found = 0;
+    for (unsigned kept = 1; kept <= n; kept++) {
+        unsigned d = n - kept;
+        double off = x[d] - mean;
+        mean += off / kept;
+        squares += off * (x[d] - mean);
+        double error = squares / ((double)kept * kept);
+        if (d <= n / 2 && error <= least) {
+            least = error;
+            found = d;
+        }
+    }
+    return found;
+}
+
+/* How many of the first d of n ticks are a warm-up, being unlike the second half; `tick` is how long a tick is. Where it
+ * is single ticks that are, it ends with the last of them. */
+static unsigned tt_unlike(const double *x, unsigned n, unsigned d, double tick)
+{
+    const double *half = x + n / 2;
+    unsigned size = n - n / 2, above = 0, below = 0, far = 0, last = 0;
+    double mean = 0, squares = 0;
+    for (unsigned at = 0; at < size; at++) {
+        double off = half[at] - mean;
+        mean += off / (at + 1);
+        squares += off * (half[at] - mean);
+    }
+    double margin = tt_student(size) * sqrt(squares / (size - 1) * (1 + 1.0 / size));
+    margin = fmax(margin, size < TT_WARMUP_FEW ? tick : TT_WARMUP_LEAST_SHARE * tick);
+    double far_margin = fmax(margin, tick);
+    for (unsigned at = 0; at < d; at++) {
+        above += x[at] > mean + margin;
+        below += x[at] < mean - margin;
+        if (x[at] <= mean + far_margin) continue;
+        far++;
+        last = at + 1;
+    }
+    if (2 * (above > below ? above : below) >= d) return d;
+    for (unsigned at = 0; at < size; at++)
+        if (half[at] > mean + far_margin) return 0;
+    return far >= TT_WARMUP_SINGLE ? last : 0;
+}
+
+static unsigned tt_warm_ticks(const double *x, unsigned n, double tick)
+{
+    unsigned d = tt_mser(x, n);
+    return d ? tt_unlike(x, n, d, tick) : 0;
+}
+
+/* How many of the first n ticks are warm-up: by their durations, or by their work. A loop that keeps pace, or waits for
+ * a sensor, has ticks of one length however long it takes to work. */
+static unsigned tt_warmup_of(const uint64_t *durations, const uint64_t *waited, unsigned n)
+{
+    double x[TT_FIRST_TICKS], work[TT_FIRST_TICKS], tick = 0;
+    int waits = 0;
+    for (unsigned at = 0; at < n; at++) {
+        x[at] = (double)durations[at];
+        work[at] = (double)(durations[at] - (waited[at] < durations[at] ? waited[at] : durations[at]));
+        waits |= waited[at] != 0;
+        if (at >= n / 2) tick += x[at] / (n - n / 2);
+    }
+    unsigned by_duration = tt_warm_ticks(x, n, tick), by_work = waits ? tt_warm_ticks(work, n, tick) : 0;
+    return by_duration > by_work ? by_duration : by_work;
+}
+
+/* -- the end of a tick ----------------------------------------------------------------------------------------------- */
+
 static void tt_node_set_aside(tt_recorder *recorder, tt_node *node)
 {
     tt_write_begin(&node->sequence);
@@ -247,8 +438,7 @@ static uint64_t tt_waited(const tt_frame *tick, uint64_t duration)
     return tick->waited + open < duration ? tick->waited + open : duration;
 }
 
-static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration,
-                               enum tt_ending ending)
+void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration, enum tt_ending ending)
 {
     tt_loop *loop = node->ticks ? tt_at(recorder, node->ticks) : NULL;
     if (!loop || ending == TT_VOID) return;
@@ -276,123 +466,14 @@ static inline void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *n
     tt_write_end(&loop->sequence);
 }
 
-/* The stack of this thread that holds an open frame, or NULL. */
-static tt_stack *tt_stack_holding(tt_thread *thread, const tt_frame *wanted)
+/* All that was recorded of a loop is forgotten. */
+void tt_loop_reset(tt_recorder *recorder, tt_loop *loop)
 {
-    for (tt_stack *stack = &thread->base; stack; stack = stack == &thread->base ? thread->stacks : stack->next)
-        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
-            if (frame == wanted) return stack;
-    return NULL;
+    tt_write_begin(&loop->sequence);
+    tt_loop_set_aside(recorder, loop);
+    loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
+    loop->first_count = loop->boundary_known = 0;
+    loop->boundary_gc_ticks = 0;
+    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)TT_SUMS_WARM;
+    tt_write_end(&loop->sequence);
 }
-
-/* Ends an open tick, and what is open inside it. */
-static void tt_tick_close(tt_recorder *recorder, tt_stack *stack, tt_frame *tick, tt_pyframe *pyframe, uint64_t now,
-                          enum tt_ending ending)
-{
-    tt_unwind_to(recorder, stack, tick, pyframe, now, ending);
-    tt_pop(recorder, stack, tick, now, ending);
-}
-
-/* What happened since the last boundary is no cause of a tick that does not begin there, nor is the tick before its
- * neighbour: an episode has ended in between. */
-static void tt_loop_begin_anew(const tt_recorder *recorder, tt_loop *loop)
-{
-    loop->boundary_gc_ticks = recorder->header->gc_ticks;
-    loop->boundary_known = 0;
-    loop->previous_plus_one = 0;
-}
-
-static tt_frame *tt_tick_open(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe,
-                              double hz, uint64_t warmup, int goes_on, uint32_t held, uint64_t now)
-{
-    uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | held | tt_generator_flag(pyframe);
-    tt_frame *tick = tt_push(recorder, stack, tt_frame_around(recorder, stack, pyframe), section, pyframe, flags, now);
-    if (!tick || !tick->node) return tick;
-    tt_loop *loop = tt_loop_of(recorder, tick->node);
-    if (!loop) {
-        tt_lose(recorder, TT_LOSS_MEMORY);
-        return tick;
-    }
-    tt_loop_ask(recorder, loop, hz, warmup);
-    if (!goes_on) tt_loop_begin_anew(recorder, loop);
-    return tick;
-}
-
-/* The open tick of this loop that the running code is in: only stages and inner ticks lie between. */
-static tt_frame *tt_tick_around(tt_recorder *recorder, tt_stack *stack, tt_section *section, tt_pyframe *pyframe)
-{
-    tt_frame *frame = tt_frame_around(recorder, stack, pyframe);
-    while (frame && frame->flags & TT_FRAME_SOFT) {
-        if (frame->flags & TT_FRAME_TICK && frame->section == tt_section_mark(section, TT_FRAME_SOFT)) return frame;
-        frame = tt_parent_frame(recorder, frame);
-    }
-    return NULL;
-}
-
-/* A boundary of a loop whose `for` is somebody else's: ends its tick, if one is open here, and begins the next. */
-static void tt_tick(tt_section *section, double hz, uint64_t warmup)
-{
-    tt_recorder *recorder = section->recorder;
-    if (!recorder->recording) return;
-    uint64_t now = tt_now(recorder);
-    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state);
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *tick = stack ? tt_tick_around(recorder, stack, section, pyframe) : NULL;
-    int goes_on = tick && tt_stack_holding(stack->thread, tick) == stack;
-    if (goes_on) tt_tick_close(recorder, stack, tick, pyframe, now, TT_COMPLETE);
-    if (stack) tick = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, goes_on, 0, now);
-    if (tt_is_measured(section)) tt_sample_done();
-    tt_pushed(section, tick, pyframe);
-}
-
-/* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
-static void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t serial, enum tt_ending ending)
-{
-    tt_recorder *recorder = section->recorder;
-    if (!recorder->recording || recorder->forked || !tick) return;
-    uint64_t now = tt_now(recorder);
-    if (tt_is_measured(section) && !tt_sample_prepare(section)) return;
-    tt_thread *thread = tick->serial == serial ? tt_thread_here(recorder) : NULL;
-    tt_stack *stack = thread ? tt_stack_holding(thread, tick) : NULL;
-    if (stack) tt_tick_close(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), now, ending);
-    if (tt_is_measured(section)) tt_sample_done();
-    if (stack) tt_stack_rest(stack);
-}
-
-/* Ends what is open inside the loop's tick, but not the tick: what follows is no stage's time. */
-static void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t serial)
-{
-    tt_recorder *recorder = section->recorder;
-    if (!recorder->recording || recorder->forked || !tick || tick->serial != serial) return;
-    tt_thread *thread = tt_thread_here(recorder);
-    tt_stack *stack = thread ? tt_stack_holding(thread, tick) : NULL;
-    if (stack) tt_unwind_to(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), tt_now(recorder), TT_COMPLETE);
-}
-
-/* A boundary of a loop object's own: one reading of the clock ends the tick `serial` and begins the next, whose serial
- * it becomes. */
-static tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t *serial, double hz, uint64_t warmup)
-{
-    tt_recorder *recorder = section->recorder;
-    uint64_t ended = *serial;
-    *serial = 0;
-    if (!recorder->recording) return NULL;
-    uint64_t now = tt_now(recorder);
-    if (tt_is_measured(section) && !tt_sample_prepare(section)) return NULL;
-    PyThreadState *state = tt_thread_state();
-    tt_stack *stack = tt_stack_now(recorder, state), *holder = NULL;
-    tt_pyframe *pyframe = tt_pyframe_now(state);
-    tt_frame *next = NULL;
-    if (stack && tick && tick->serial == ended) holder = tt_stack_holding(stack->thread, tick);
-    if (holder) tt_tick_close(recorder, holder, tick, pyframe, now, TT_COMPLETE);
-    if (stack) next = tt_tick_open(recorder, stack, section, pyframe, hz, warmup, holder != NULL, TT_FRAME_HELD, now);
-    if (next) *serial = next->serial;
-    if (tt_is_measured(section)) tt_sample_done();
-    tt_pushed(section, next, pyframe);
-    if (holder && holder != stack) tt_stack_rest(holder);
-    return next;
-}
-
-#endif

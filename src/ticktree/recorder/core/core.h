@@ -1,0 +1,487 @@
+/* The recorder, as the rest of the native module and the optional parts see it: its state in this process, the table of
+ * what it asks of its host, and its functions. The hot path is in hot.h, the bytes that readers see in layout.h.
+ *
+ * The core is C. Of Python it takes what pyframe.h has; a program without Python puts a header of its own in its place.
+ */
+#ifndef TICKTREE_CORE_H
+#define TICKTREE_CORE_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* RUSAGE_THREAD; as Python.h says */
+#endif
+#include <pthread.h>
+#include <string.h>
+
+#include "clock.h"
+#include "layout.h"
+
+#ifndef TICKTREE_PYFRAME
+#define TICKTREE_PYFRAME "pyframe.h"
+#endif
+#include TICKTREE_PYFRAME
+
+#pragma GCC visibility push(hidden) /* calls within the module need no table */
+
+#define TT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define TT_FRAME_CAP 65536u
+#define TT_NAME_CAP 4096u
+#define TT_NAMELESS UINT32_MAX /* the name_id of sections past the cap of names: they have no nodes */
+#define TT_EVENTS_MOST 2000000u /* 46 MiB of the 64 MiB of addresses that a file has */
+#define TT_WARMUP_FOUND UINT64_MAX /* asked for instead of a number of ticks */
+
+typedef struct tt_recorder tt_recorder;
+typedef struct tt_thread tt_thread;
+
+typedef struct {
+    uint8_t *base;
+    uint64_t backed;       /* bytes that may be written */
+    uint64_t file_limit;   /* bytes of tmpfs that this file may claim */
+    int fd;                /* -1: private */
+    uint32_t asks_to_skip; /* since room was refused */
+} tt_arena;
+
+/* A hash table: open addressing, at most half full, a power of two. Entries of one key are found one after the other, so
+ * that a key may be the hash of what is compared then. */
+typedef struct {
+    uint64_t key, value; /* value 0: free */
+} tt_entry;
+
+typedef struct {
+    tt_entry *entries;
+    uint32_t count, room;
+} tt_map;
+
+/* A named stretch of code. Its Python object lives as long as its recorder's process. */
+typedef struct tt_section {
+    tt_recorder *recorder;
+    tt_ref cached_parent, cached_node; /* the last place it was entered at: most are always entered there */
+    uint32_t name_id;
+    uint32_t node_flags;
+    uint32_t frame_flags;
+    uint32_t is_unnoted; /* the call site of `cached_node` is not known yet; so that a call of @timed asks its section alone */
+    PyObject *object, *name; /* borrowed: the Python section, and the string it was first asked for by */
+    struct tt_section *next, **link; /* all sections of the recorder; `link` points here */
+} tt_section;
+
+/* A path at one moment: what is handed over with a signal, and to a thread or process that is started. */
+typedef struct {
+    uint64_t at_ns; /* since the run began: what the shares add up to */
+    uint32_t count; /* 0: nothing is known of how the time until then was spent */
+    tt_share shares[TT_SHARES];
+} tt_snapshot;
+
+typedef struct tt_channels tt_channels; /* critical_path/ */
+typedef struct tt_growth tt_growth;
+typedef struct tt_watch tt_watch; /* remote_parent/ */
+typedef struct tt_sample tt_sample; /* memory_sampling/ */
+
+/* Where a task was created: what its first section hangs under. */
+typedef struct {
+    tt_thread *thread;
+    tt_frame *frame;
+    uint64_t serial;
+    tt_ref node;
+    void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
+    uint32_t generation;
+    uint64_t made; /* when */
+    tt_snapshot *path; /* of the thread that captured it, where asked for; freed with the origin */
+} tt_origin;
+
+/* What the lowest frame of a stack is a child of. */
+typedef struct {
+    tt_ref home;      /* the node */
+    tt_frame *frame;  /* an open call there, which it covers if it is still the call `serial`; NULL: it covers nobody */
+    uint64_t serial;
+    tt_frame *afar;   /* of another thread: the call that this one's work is for, if it is still the call `afar_serial` */
+    uint64_t afar_serial;
+} tt_parent;
+
+/* The open sections of one context, newest first (`below`). */
+typedef struct tt_stack {
+    tt_thread *thread;
+    PyObject *context; /* strong while frames are open: a context's address is reused as soon as it is gone */
+    tt_frame *top;
+    tt_origin *origin;
+    tt_parent parent;
+    uint32_t suspended; /* open frames that were entered in generators: any of them may sleep */
+    tt_ref lane;        /* in the timeline; 0 where none is recorded */
+    uint32_t number;    /* among the stacks of its thread; 0: the thread's own */
+    uint64_t too_deep;  /* calls past the frame cap: LIFO, by count */
+    struct tt_stack *next;
+} tt_stack;
+
+/* A tree in the file and the thread that may write it now. */
+typedef struct tt_tree_slot {
+    tt_ref tree, root, spawn, role;
+    tt_thread *owner;
+    struct tt_tree_slot *next;
+} tt_tree_slot;
+
+struct tt_thread {
+    tt_recorder *recorder; /* NULL once the recorder is gone */
+    tt_tree_slot *slot;
+    tt_stack base;      /* of the thread's own context, kept open for good */
+    PyObject *own_context; /* in which the threading module runs all of it, from Python 3.14 on: of `base`, too */
+    tt_stack *stacks;   /* of other contexts with open frames */
+    tt_stack *spare;
+    tt_stack *last;     /* the stack used last */
+    uint32_t stacks_numbered;
+    uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
+    tt_path *path;      /* its critical path; NULL until first needed */
+    uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
+    uint32_t hushed;    /* inside a wait that is recorded as a whole: what it waits for within is no wait of its own */
+    pthread_t self;
+    enum tt_clock_kind clock; /* of the recorder, which may be gone when the thread ends */
+    int gone;                 /* TT_THREAD_ENDED, TT_RECORDER_GONE: who sets the second of them frees the record */
+    uint64_t died;            /* set by the thread's destructor, which runs without the GIL; 0: not known */
+    struct tt_thread *next;      /* of the same recorder */
+    struct tt_thread *next_here; /* of the same thread */
+};
+
+enum { TT_THREAD_ENDED = 1, TT_RECORDER_GONE = 2 };
+
+/* The sections that were open where a process was forked: the child leaves them too. */
+typedef struct {
+    uint64_t *sections; /* as frames hold them */
+    uint32_t room;
+    uint32_t noted;     /* at the last fork: what its child inherits */
+    uint32_t inherited; /* by this process, and not left yet */
+} tt_open_at_fork;
+
+typedef struct {
+    char *bytes;
+    uint32_t length;
+    tt_ref ref; /* in the file; 0 until a node needs it */
+} tt_name;
+
+/* Sections by the address of their name: literals are the same object each time. A power of two. */
+#define TT_QUICK_NAMES 128u
+
+typedef struct {
+    PyObject *name, *section;
+} tt_quick_name;
+
+struct tt_recorder {
+    int recording;
+    uint32_t users; /* the Python recorder and its sections: a section may be held for longer, and then does nothing */
+    int forked; /* the process is a child that has no file of its own yet: it gets one when it first records */
+    tt_ref fork_node; /* open where it was forked, in the parent's file */
+    int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
+    pthread_t fork_thread;
+    tt_ref role_of_new; /* of a thread that begins to record now; 0: it says none */
+    int memory_full; /* a record was asked for that there was no room for */
+    uint32_t name_cap, frame_cap, depth_cap;
+    uint32_t pid;        /* of this process: asking for it costs a system call */
+    uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
+    enum tt_clock_kind clock;
+    uint64_t virtual_now;
+    uint64_t serial;
+    uint64_t scale; /* nanoseconds a tick, by 2^32 */
+    tt_arena arena;
+    tt_header *header;
+    uint64_t window_end; /* ticks at which the current window ends */
+    uint32_t window_index, window_shift;
+    tt_frame *free_frames;
+    tt_frame *root_frame;
+    uint32_t frame_count;
+    tt_map nodes;              /* parent << 32 | name_id -> node */
+    tt_name *names;
+    uint32_t name_count, name_room;
+    tt_section *sections;
+    tt_thread *threads;
+    tt_tree_slot *slots;
+    tt_channels *shared, *own; /* where signals are left: for all processes of the run, for this one's threads */
+    tt_growth *growths;        /* scratch */
+    uint32_t growth_room;
+    tt_map edges;              /* hash of what an edge is of -> edge */
+    tt_map footprints;         /* memory << 32 | node -> footprint */
+    tt_ring *ring;             /* of the timeline; NULL where none is recorded */
+    uint64_t event_at;         /* where in it the next event goes */
+    uint64_t events_asked;     /* how many of them a file should hold */
+    uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
+    tt_open_at_fork open_at_fork;
+    tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
+    tt_quick_name quick_names[TT_QUICK_NAMES];
+    PyObject *by_name;    /* dict: name -> section object; keeps both alive */
+    PyObject *origin_var; /* ContextVar: where this task was created */
+    PyObject *watch_var;  /* ContextVar: the watch of the request that is being served; NULL: there never was one */
+    PyObject *owner;      /* borrowed: the Python recorder; NULL once that is gone */
+    struct tt_recorder *next;
+};
+
+/* What the host knows of the running thread. */
+typedef struct {
+    tt_ref spawn_node; /* open where the thread was started; 0: unknown */
+    const tt_snapshot *path; /* of its starter as it was started; NULL: unknown */
+    uint64_t native_id;
+    char name[TT_THREAD_NAME + 1];
+    PyObject *own_context; /* that the threading module runs it in, from Python 3.14 on; borrowed, or NULL */
+} tt_thread_facts;
+
+/* Where the running code is. */
+typedef struct {
+    tt_stack *stack;
+    tt_pyframe *pyframe;
+    uint64_t now; /* where a section is entered or left */
+} tt_here;
+
+/* What a thread did before it began to work for somebody else. */
+typedef struct {
+    tt_thread *thread; /* NULL: nothing to restore */
+    tt_tree_slot *slot;
+    tt_parent parent;
+    uint32_t generation;
+} tt_reparented;
+
+/* A call of @timed: left on the stack it was entered on, without looking for it again. */
+typedef struct {
+    tt_stack *stack;
+    tt_frame *frame;
+    uint64_t serial;
+    uint32_t generation;
+} tt_call;
+
+/* Work that a program says it did. */
+typedef struct {
+    uint64_t bytes, flops, items;
+} tt_amounts;
+
+enum tt_ending {
+    TT_COMPLETE, /* counted */
+    TT_OPEN,     /* its time is booked, but it is no completed call: cut short, or still open */
+    TT_VOID      /* as TT_OPEN, of a tick that never came to be: its iterable was exhausted */
+};
+
+/* What the core asks of whoever uses it: Cython's side, and the optional parts, which it knows no other way. */
+typedef struct {
+    int (*rearm)(tt_recorder *); /* gives a forked child a file of its own; 0: cannot */
+    void (*describe_thread)(tt_recorder *, tt_thread_facts *);
+    void (*note_site)(tt_recorder *, tt_node *, tt_section *); /* where a section is entered, once a node; may run any code */
+    tt_origin *(*origin_of)(PyObject *);
+    /* sampled calls: memory_sampling/ */
+    int (*sample_prepare)(const tt_section *); /* may run any code; 0: recording has been stopped */
+    void (*sample_done)(void);
+    int (*sample_enter)(tt_recorder *, tt_frame *, uint32_t wanted); /* 1: time has passed that is not the call's */
+    const tt_sample *(*sample_leave)(const tt_frame *);
+    void (*sample_book)(tt_recorder *, const tt_frame *, tt_node *, const tt_sample *, uint64_t duration);
+    /* watched calls: remote_parent/ */
+    void (*watch_close)(const tt_recorder *, tt_frame *, uint64_t duration, uint64_t concurrent);
+    tt_frame *(*served_call)(tt_recorder *, PyObject *watch, const tt_thread *); /* of another thread, or NULL */
+    /* the lives of threads and recorders: each optional part in turn */
+    void (*thread_began)(tt_recorder *, tt_thread *, const tt_snapshot *);
+    void (*thread_moves)(tt_recorder *, tt_thread *, const tt_tree_slot *to, const tt_snapshot *given);
+    void (*before_fork)(tt_recorder *, tt_thread *); /* the thread that forks; NULL: it is not known here */
+    void (*after_fork)(void);
+    void (*was_reset)(tt_recorder *);
+    void (*ends)(tt_recorder *);
+} tt_host;
+
+extern const tt_host tt_the_host;
+
+/* The stack used last, by whichever thread: threads take turns far less often than sections are entered, and a
+ * variable of the thread's own would cost a call to find. Good while thread state and context are the same
+ * objects, which they are as long as the stack holds its context. */
+typedef struct {
+    tt_recorder *recorder;
+    PyThreadState *state;
+    PyObject *context;
+    tt_stack *stack;
+} tt_stack_cache;
+
+extern tt_stack_cache tt_cached;
+extern __thread tt_thread *tt_threads_here;
+extern tt_recorder *tt_recorders; /* all there are in this process */
+
+static inline void tt_cache_clear(void) { tt_cached = (tt_stack_cache){NULL, NULL, NULL, NULL}; }
+
+static inline uint64_t tt_now(const tt_recorder *recorder)
+{
+    if (TT_UNLIKELY(recorder->clock == TT_CLOCK_VIRTUAL)) return recorder->virtual_now;
+    return tt_clock_ticks(recorder->clock);
+}
+
+static inline void *tt_at(const tt_recorder *recorder, tt_ref ref)
+{
+    return recorder->arena.base + (uint64_t)ref * TT_LINE;
+}
+
+static inline tt_ref tt_ref_of(const tt_recorder *recorder, const void *record)
+{
+    return (tt_ref)(((const uint8_t *)record - recorder->arena.base) / TT_LINE);
+}
+
+static inline tt_node *tt_node_at(const tt_recorder *recorder, tt_ref ref)
+{
+    return (tt_node *)tt_at(recorder, ref);
+}
+
+static inline void tt_stats_clear(tt_stats *stats) { *stats = (tt_stats){0, 0, UINT64_MAX, 0}; }
+
+static inline void tt_lose(tt_recorder *recorder, enum tt_loss loss)
+{
+    if (recorder->header) recorder->header->losses[loss]++; /* no memory yet: nothing is recorded at all */
+}
+
+static inline uint64_t tt_ticks_to_ns(const tt_recorder *recorder, uint64_t ticks)
+{
+    return (uint64_t)(((unsigned __int128)ticks * recorder->scale) >> 32);
+}
+
+static inline uint64_t tt_ns_to_ticks(const tt_recorder *recorder, uint64_t ns)
+{
+    return (uint64_t)(((unsigned __int128)ns << 32) / recorder->scale);
+}
+
+/* Readers in other processes retry while the number is odd, and where it changed under them. */
+static inline void tt_write_begin(uint32_t *sequence)
+{
+    __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void tt_write_end(uint32_t *sequence)
+{
+    __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* The readers' end: one copy of a record's stretches; 1 where its sequence number was even, and the same before and
+ * after. */
+static inline int tt_copy_once(const uint8_t *source, uint8_t *target, ssize_t sequence_at, const ssize_t *starts,
+                               const ssize_t *sizes, ssize_t count)
+{
+    const uint32_t *sequence = (const uint32_t *)(source + sequence_at);
+    uint32_t before = __atomic_load_n(sequence, __ATOMIC_ACQUIRE);
+    for (ssize_t part = 0; part < count; part++) memcpy(target + starts[part], source + starts[part], (size_t)sizes[part]);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return !(before & 1) && __atomic_load_n(sequence, __ATOMIC_RELAXED) == before;
+}
+
+/* Links a finished record: whoever follows the chain finds it whole or not at all. */
+static inline void tt_link(tt_recorder *recorder, tt_ref *newest, const void *record)
+{
+    __atomic_store_n(newest, tt_ref_of(recorder, record), __ATOMIC_RELEASE);
+}
+
+/* -- memory.c --------------------------------------------------------------------------------------------------- */
+
+#define TT_HASH_BEGIN 0xCBF29CE484222325ULL
+uint64_t tt_hash(uint64_t hash, const void *bytes, size_t length);
+uint64_t tt_hash_end(uint64_t hash); /* never 0 */
+uint64_t tt_map_next(const tt_map *map, uint64_t key, uint32_t *at); /* `*at` 0 at first; 0: there is no more */
+uint64_t tt_map_get(const tt_map *map, uint64_t key);
+int tt_map_reserve(tt_map *map);                                    /* room for one more; 0: no memory */
+void tt_map_add(tt_map *map, uint64_t key, uint64_t value);         /* where there is room */
+void tt_map_clear(tt_map *map);
+void tt_map_free(tt_map *map);
+int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes);
+int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit);
+void tt_arena_close(tt_arena *arena);
+void *tt_allocate(tt_recorder *recorder, uint64_t bytes);
+tt_ref tt_store_text(tt_recorder *recorder, const char *bytes, uint32_t length);
+tt_ref tt_name_ref(tt_recorder *recorder, uint32_t name_id);
+int64_t tt_name_intern(tt_recorder *recorder, const char *bytes, uint32_t length);
+tt_frame *tt_frame_make(tt_recorder *recorder);
+tt_ref tt_lane_of(tt_recorder *recorder, uint64_t thread_id, const char *thread_name, uint32_t number);
+tt_ref tt_lane_of_stack(tt_recorder *recorder, const tt_thread *thread, tt_ref known, uint32_t number);
+void tt_timeline_begin(tt_recorder *recorder);
+void tt_event_put(tt_recorder *recorder, tt_ref lane, tt_ref node, uint64_t start, uint64_t end);
+
+/* -- core.c: the cold side of hot.h ------------------------------------------------------------------------------ */
+
+tt_node *tt_node_new(tt_recorder *recorder, tt_ref name);
+void tt_node_link(tt_recorder *recorder, tt_node *node);
+tt_ref tt_node_known(const tt_section *section, tt_ref parent);
+tt_ref tt_node_find_slowly(tt_section *section, tt_ref parent);
+void tt_lose_call(tt_recorder *recorder, const tt_section *section);
+void tt_windows_coarsen(tt_node *node, uint32_t shift);
+void tt_anchor_renew(tt_recorder *recorder);
+void tt_window_advance(tt_recorder *recorder, uint64_t now);
+void tt_wait_begin(tt_recorder *recorder, tt_frame *frame);
+void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending);
+void tt_pop(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, uint64_t now, enum tt_ending ending);
+int tt_chain_depth(uint64_t python_frame, tt_pyframe *pyframe);
+int tt_asleep(const tt_frame *frame, tt_pyframe *now);
+tt_frame *tt_frame_awake(const tt_recorder *recorder, const tt_stack *stack, tt_pyframe *now);
+void tt_lose_frame(tt_recorder *recorder, const tt_section *section, const tt_stack *stack, tt_frame *frame,
+                   const tt_frame *parent);
+void tt_open_from_afar(const tt_stack *stack, tt_frame *frame);
+void tt_too_deep(tt_stack *stack);
+void tt_call_site(tt_section *section, const tt_frame *frame);
+void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
+                  enum tt_ending ending);
+void tt_end(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
+            enum tt_ending ending);
+tt_frame *tt_frame_of(const tt_recorder *recorder, const tt_stack *stack, const tt_section *section,
+                      tt_pyframe *pyframe);
+void tt_leave_slowly(tt_section *section, const tt_here *here, uint32_t raised);
+void tt_call_end_elsewhere(tt_section *section, uint32_t raised);
+
+/* -- threads.c --------------------------------------------------------------------------------------------------- */
+
+int tt_register_thread_key(void);
+void tt_threads_reap(tt_recorder *recorder);
+void tt_thread_empty(tt_thread *thread);
+tt_tree_slot *tt_tree_make(tt_recorder *recorder, tt_ref spawn);
+tt_tree_slot *tt_tree_free(tt_recorder *recorder, tt_ref spawn, tt_ref role);
+tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, tt_ref role,
+                            const tt_thread_facts *facts);
+tt_tree_slot *tt_tree_claim_here(tt_recorder *recorder, tt_thread *thread, tt_ref spawn);
+void tt_tree_release(tt_recorder *recorder, tt_tree_slot *slot);
+tt_thread *tt_thread_here(tt_recorder *recorder);
+tt_thread *tt_thread_known(const tt_recorder *recorder);
+tt_stack *tt_stack_search(tt_recorder *recorder, PyThreadState *state);
+tt_stack *tt_stack_holding(tt_thread *thread, const tt_frame *wanted);
+void tt_stack_release(tt_stack *stack);
+
+/* -- ticks.c, loops.c --------------------------------------------------------------------------------------------- */
+
+tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref);
+void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup);
+void tt_loop_look(tt_recorder *recorder, tt_loop *loop);
+void tt_loop_reset(tt_recorder *recorder, tt_loop *loop);
+void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration, enum tt_ending ending);
+void tt_tick(tt_section *section, double hz, uint64_t warmup);
+void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t serial, enum tt_ending ending);
+void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t serial);
+tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t *serial, double hz, uint64_t warmup);
+int tt_record_age(tt_section *age, uint64_t ns, tt_section *loop, tt_frame *held, uint64_t serial);
+
+/* -- values.c ----------------------------------------------------------------------------------------------------- */
+
+void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts);
+tt_ref tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, uint64_t ns, const tt_amounts *amounts);
+void tt_work(tt_section *section, const tt_amounts *amounts);
+tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id);
+void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value);
+
+/* -- origins.c ---------------------------------------------------------------------------------------------------- */
+
+void tt_origin_capture(tt_recorder *recorder, tt_origin *origin);
+void tt_note_fork(tt_recorder *recorder);
+tt_reparented tt_thread_reparent(tt_recorder *recorder, tt_thread *thread, tt_tree_slot *slot, tt_parent parent,
+                                 const tt_snapshot *given);
+int tt_thread_restore(tt_recorder *recorder, const tt_reparented *before);
+tt_reparented tt_errand_begin(tt_recorder *recorder, const tt_origin *origin);
+void tt_errand_end(tt_recorder *recorder, const tt_reparented *before);
+void tt_thread_role(tt_recorder *recorder, tt_thread *thread, tt_ref role);
+
+/* -- lifecycle.c -------------------------------------------------------------------------------------------------- */
+
+void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_began_ns, uint32_t node_cap);
+int tt_enable(tt_recorder *recorder);
+void tt_disable(tt_recorder *recorder);
+void tt_reset(tt_recorder *recorder);
+void tt_before_fork(void);
+void tt_after_fork(void);
+tt_ref tt_node_open_here(tt_recorder *recorder);
+void tt_leave_memory(tt_recorder *recorder);
+void tt_section_link(tt_recorder *recorder, tt_section *section);
+void tt_section_unlink(tt_section *section);
+void tt_recorder_release(tt_recorder *recorder);
+void tt_recorder_end(tt_recorder *recorder);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,117 @@
+/* Where ticks begin and end: a tick is a call of its loop's node. And how old what a tick acts on is. */
+#include "hot.h"
+
+/* What happened since the last boundary is no cause of a tick that does not begin there, nor is the tick before its
+ * neighbour: an episode has ended in between. */
+static void tt_loop_begin_anew(const tt_recorder *recorder, tt_loop *loop)
+{
+    loop->boundary_gc_ticks = recorder->header->gc_ticks;
+    loop->boundary_known = 0;
+    loop->previous_plus_one = 0;
+}
+
+static tt_frame *tt_tick_open(tt_section *section, const tt_here *here, double hz, uint64_t warmup, int goes_on,
+                              uint32_t held)
+{
+    tt_recorder *recorder = section->recorder;
+    uint32_t flags = TT_FRAME_SOFT | TT_FRAME_TICK | held | tt_generator_flag(here->pyframe);
+    tt_frame *tick = tt_push(recorder, here, tt_frame_around(recorder, here->stack, here->pyframe), section, flags);
+    if (!tick || !tick->node) return tick;
+    tt_loop *loop = tt_loop_of(recorder, tick->node);
+    if (!loop) {
+        tt_lose(recorder, TT_LOSS_MEMORY);
+        return tick;
+    }
+    tt_loop_ask(recorder, loop, hz, warmup);
+    if (!goes_on) tt_loop_begin_anew(recorder, loop);
+    return tick;
+}
+
+/* The innermost open tick of this loop, in whatever sections the running code is by now; `near`: only where nothing but
+ * stages and inner ticks lie between. */
+static tt_frame *tt_tick_around(tt_section *section, const tt_here *here, int near)
+{
+    tt_recorder *recorder = section->recorder;
+    tt_frame *frame = tt_frame_around(recorder, here->stack, here->pyframe);
+    while (frame && !tt_is_tick_of(frame, section)) {
+        if (near && !(frame->flags & TT_FRAME_SOFT)) return NULL;
+        frame = tt_parent_frame(recorder, frame);
+    }
+    return frame;
+}
+
+/* A boundary of a loop whose `for` is somebody else's: ends its tick, if one is open here, and begins the next. */
+void tt_tick(tt_section *section, double hz, uint64_t warmup)
+{
+    tt_here here;
+    if (!tt_begin(section, &here, 1)) return;
+    tt_frame *tick = tt_tick_around(section, &here, 1);
+    int goes_on = tick && tt_stack_holding(here.stack->thread, tick) == here.stack;
+    if (goes_on) tt_end(section->recorder, here.stack, tick, here.pyframe, here.now, TT_COMPLETE);
+    tick = tt_tick_open(section, &here, hz, warmup, goes_on, 0);
+    tt_pushed(section, tick, here.pyframe);
+}
+
+/* The stack that holds the tick of a loop object, if it is still open on this thread. */
+static tt_stack *tt_stack_of_tick(tt_recorder *recorder, const tt_frame *tick, uint64_t serial)
+{
+    if (recorder->forked || !tick || tick->serial != serial) return NULL;
+    tt_thread *thread = tt_thread_here(recorder);
+    return thread ? tt_stack_holding(thread, tick) : NULL;
+}
+
+/* Ends the tick that a loop object began, wherever it is; it may have been ended by the section around it. */
+void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t serial, enum tt_ending ending)
+{
+    tt_recorder *recorder = section->recorder;
+    uint64_t now;
+    if (recorder->forked || !tick || !tt_ready(section, &now)) return;
+    tt_stack *stack = tt_stack_of_tick(recorder, tick, serial);
+    if (stack) tt_end(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), now, ending);
+    tt_done(section);
+    if (stack) tt_stack_rest(stack);
+}
+
+/* Ends what is open inside the loop's tick, but not the tick: what follows is no stage's time. */
+void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t serial)
+{
+    tt_recorder *recorder = section->recorder;
+    tt_stack *stack = recorder->recording ? tt_stack_of_tick(recorder, tick, serial) : NULL;
+    if (stack) tt_unwind_to(recorder, stack, tick, tt_pyframe_now(tt_thread_state()), tt_now(recorder), TT_COMPLETE);
+}
+
+/* A boundary of a loop object's own: one reading of the clock ends the tick `serial` and begins the next, whose serial
+ * it becomes. */
+tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t *serial, double hz, uint64_t warmup)
+{
+    tt_here here;
+    tt_stack *holder = NULL;
+    uint64_t ended = *serial;
+    *serial = 0;
+    if (!tt_begin(section, &here, 1)) return NULL;
+    if (tick && tick->serial == ended) holder = tt_stack_holding(here.stack->thread, tick);
+    if (holder) tt_end(section->recorder, holder, tick, here.pyframe, here.now, TT_COMPLETE);
+    tt_frame *next = tt_tick_open(section, &here, hz, warmup, holder != NULL, TT_FRAME_HELD);
+    if (next) *serial = next->serial;
+    tt_pushed(section, next, here.pyframe);
+    if (holder && holder != here.stack) tt_stack_rest(holder);
+    return next;
+}
+
+/* Records an age in ns under the open tick of `loop`: the one that its loop object holds, where `serial` is not 0, else
+ * the one found here. Returns 0 where there is none on this thread. */
+int tt_record_age(tt_section *age, uint64_t ns, tt_section *loop, tt_frame *held, uint64_t serial)
+{
+    tt_recorder *recorder = age->recorder;
+    tt_here here;
+    if (recorder->forked || !tt_arrive(recorder, &here)) return 0;
+    tt_stack *holder = here.stack;
+    tt_frame *tick = held;
+    if (!serial) tick = tt_tick_around(loop, &here, 0);
+    else holder = held && held->serial == serial ? tt_stack_holding(here.stack->thread, held) : NULL;
+    int found = tick && holder && tick->node;
+    tt_ref ref = found ? tt_record_under(holder, tick, age, ns, &(tt_amounts){0}) : 0;
+    if (ref) tt_site_check(age, ref, here.pyframe);
+    tt_stack_rest(here.stack);
+    return found;
+}
