@@ -16,14 +16,14 @@ TICKTREE := --no-build-isolation .
 TEST := $(addprefix --group ,test readers viewers browser network cluster learning wheel)
 TORCH := --constraint constraints.txt
 PEERS := benchmarks/requirements-peers.txt
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.py[xid]' -o -name '*.pyi' -o -name '*.px[id]' -o -name '*.h' -o -path '*/core/*.c' -o -name '*.pth' -o -name '*.html' -o -name '*.css')
 PYTEST := $(BIN)/python -m pytest
 # One worker a processor, `make test WORKERS=0` for none: many tests start programs of their own, and more than eight at
 # once wait for one another. Whoever has nothing left takes over what others have not begun.
 WORKERS ?= logical
 SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo lock test test-latest test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
+.PHONY: help demo lock test test-latest test-core test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,13 @@ test-latest: ## Run the tests of `make test` with the newest of what they need: 
 
 test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 	$(PYTEST) $(SIDE_BY_SIDE) -m slow
+
+test-core: ## Run the recorder's C tests, without Python, under the sanitizers
+	mkdir -p build
+	tests/recorder/core/build.sh build/core-tests address,undefined
+	build/core-tests 20000
+	tests/recorder/core/build.sh build/core-tests-threads thread
+	build/core-tests-threads 2000
 
 test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have a venv of their own
 

@@ -188,15 +188,97 @@ def test_the_native_module_imports_what_the_recorder_may() -> None:
         )
 
 
-def test_no_header_includes_itself_by_way_of_others() -> None:
-    included = re.compile(r'^#include "(?!internal/)([^"]+)"', re.MULTILINE)  # those are CPython's
-    graph: dict[Path, set[Path]] = {}
-    for path in NATIVE.rglob("*.h"):
-        names = included.findall(path.read_text(encoding="utf-8"))
-        graph[path] = {NATIVE / name if "/" in name else path.with_name(name) for name in names}
+# -- the recorder's C ------------------------------------------------------------------------------------------------
+
+CORE = NATIVE / "core"
+# What the folders beside core/ may include of each other; of core/ its public headers alone.
+MAY_INCLUDE = {
+    "core": set(),
+    "native": {"core", "critical_path", "memory_sampling", "remote_parent"},  # host.h puts it all together
+    "critical_path": {"core"},
+    "device_time": {"core"},
+    "focus": {"core", "native"},
+    "memory_sampling": {"core"},
+    "remote_parent": {"core", "critical_path"},
+    "wrapping": {"core", "critical_path", "native"},
+}
+PUBLIC = {"core.h", "hot.h"}
+FROM_AN_ENTRY_AT_MOST = 8  # files of core/ that entering a section may lead to
+
+
+def c_sources(folder: Path = NATIVE) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.[ch]") if path.name != "_native.c")
+
+
+def included(path: Path) -> set[Path]:
+    """The project's own headers that a C file includes."""
+    names = re.findall(r'^#include "(?!internal/)([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {NATIVE / name if "/" in name else path.with_name(name) for name in names}
+
+
+def code_of(path: Path) -> str:
+    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', '""', path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def c_functions(path: Path) -> dict[str, str]:
+    """The functions that a C file defines, each with its text; comments are blank."""
+    text = re.sub(
+        r"/\*.*?\*/",
+        lambda found: "\n" * found[0].count("\n"),
+        path.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    head = re.compile(r"^(?!typedef|struct|enum|#)[\w*][^;={}#]*?\b(tt_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+    return {
+        found[1]: text[found.start() : text.index("\n", end_of_block(text, found.end()))]
+        for found in head.finditer(text)
+    }
+
+
+def end_of_block(text: str, at: int) -> int:
+    depth = 1
+    while depth:
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        at += 1
+    return at
+
+
+def test_no_c_file_includes_itself_by_way_of_others() -> None:
+    graph = {path: included(path) for path in c_sources()}
     assert set().union(*graph.values()) <= graph.keys()
     # Raises a CycleError that names the circle.
     assert set(TopologicalSorter(graph).static_order()) == graph.keys()
+
+
+def test_the_core_knows_nothing_of_what_is_around_it_and_shows_two_headers() -> None:
+    for path in c_sources():
+        folder = path.relative_to(NATIVE).parts[0]
+        for header in included(path):
+            other = header.relative_to(NATIVE).parts[0]
+            assert other == folder or other in MAY_INCLUDE[folder], f"{path} includes {header}"
+            if other == "core" and folder not in ("core", "native"):
+                assert header.name in PUBLIC, f"{path} includes {header}"
+
+
+def test_entering_a_section_leads_to_few_files() -> None:
+    """Every function of the core that `tt_enter` may call, and what these may call."""
+    functions = {name: (path, text) for path in c_sources(CORE) for name, text in c_functions(path).items()}
+    reached, ahead = set(), ["tt_enter"]
+    while ahead:
+        name = ahead.pop()
+        if name not in reached and name in functions:
+            reached.add(name)
+            ahead += re.findall(r"\b(tt_\w+)\b", functions[name][1])
+    files = {functions[name][0].name for name in reached}
+    assert {"tt_push_as", "tt_node_make", "tt_thread_make", "tt_close", "tt_tick_end"} <= reached
+    assert len(files) <= FROM_AN_ENTRY_AT_MOST, sorted(files)
+
+
+def test_there_is_one_hash_table() -> None:
+    """`% slots` and `& (slots - 1)` are how the others began."""
+    probing = re.compile(r"& \([\w.>-]+ - 1\)")
+    found = {path.relative_to(NATIVE).as_posix() for path in c_sources() if probing.search(code_of(path))}
+    assert found == {"core/memory.c"}
 
 
 def functions_of(path: Path) -> Iterator[tuple[str, int]]:
@@ -213,10 +295,26 @@ def test_no_function_is_longer_than_a_screen() -> None:
     assert {f"{path.name}: {name}": n for (path, name), n in lengths.items() if n > A_SCREEN} == {}
 
 
+def test_no_c_function_is_longer_than_a_screen() -> None:
+    sources = [*c_sources(), *c_sources(ROOT / "tests" / "recorder" / "core")]
+    lengths = {
+        (path.name, name): text.count("\n") + 1
+        for path in sources
+        for name, text in c_functions(path).items()
+    }
+    assert len(lengths) > 300, "nothing was found"
+    assert {key: n for key, n in lengths.items() if n > A_SCREEN} == {}
+
+
 def source_files() -> list[Path]:
     folders = ("src", "tests", "benchmarks", "workloads")
-    endings = {".py", ".pyx", ".pxi", ".pxd", ".pyi", ".h"}
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in endings)
+    endings = {".py", ".pyx", ".pxi", ".pxd", ".pyi", ".h", ".c"}
+    return sorted(
+        path
+        for folder in folders
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in endings and path.name != "_native.c"
+    )
 
 
 def test_no_source_file_is_longer_than_one_sitting() -> None:

@@ -7,18 +7,18 @@
 #define TICKTREE_CORE_H
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* RUSAGE_THREAD; as Python.h says */
+#define _GNU_SOURCE 1 /* for RUSAGE_THREAD */
 #endif
+#ifndef TICKTREE_PYFRAME
+#define TICKTREE_PYFRAME "pyframe.h"
+#endif
+#include TICKTREE_PYFRAME /* first: Python.h wants to be */
+
 #include <pthread.h>
 #include <string.h>
 
 #include "clock.h"
 #include "layout.h"
-
-#ifndef TICKTREE_PYFRAME
-#define TICKTREE_PYFRAME "pyframe.h"
-#endif
-#include TICKTREE_PYFRAME
 
 #pragma GCC visibility push(hidden) /* calls within the module need no table */
 
