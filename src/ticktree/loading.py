@@ -10,7 +10,7 @@ from ticktree.errors import TicktreeError
 from ticktree.files.guarded import MOST_OF_DATA, MissingFileError, read_bytes, understood
 from ticktree.importers import chrome, mlagents
 from ticktree.importers.text import value_in
-from ticktree.profile import Profile, codec
+from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline
 from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.finishing import RunDirectory
@@ -93,7 +93,7 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
             return chrome.profile_of(value, _run_id(path), categories)
         if mlagents.is_timers_file(value):
             return mlagents.profile_of(value, _run_id(path))
-        profile = codec.from_value(value)
+        profile = Profile.from_value(value)
         profile.check()
         return profile
 

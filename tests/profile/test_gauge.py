@@ -33,7 +33,7 @@ def test_readings_made_at_once_are_ranked_by_their_writer():
 
 
 def test_gauges_of_different_names_do_not_merge():
-    with pytest.raises(ValueError, match="different names"):
+    with pytest.raises(ValueError, match="different gauges"):
         gauge_of("queue", [1.0]) + gauge_of("depth", [1.0])
 
 

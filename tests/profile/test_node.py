@@ -136,7 +136,7 @@ def test_wakers_add_up():
 
 
 def test_nodes_of_different_names_do_not_merge():
-    with pytest.raises(ValueError, match="different names"):
+    with pytest.raises(ValueError, match="different nodes"):
         tree("a") + tree("b")
 
 

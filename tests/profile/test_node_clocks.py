@@ -9,7 +9,7 @@ from profile_strategies import nodes
 
 from ticktree.profile import CLOCKS, Node, Profile, ProfileError, Stats, key_of
 from ticktree.profile.clock import named_by
-from ticktree.profile.summing import sum_of_trees
+from ticktree.profile.table import merge
 
 names = st.text(max_size=4) | st.sampled_from(["cuda:0", "a@device", "a@host", "@remote", "a@device@host"])
 clocks = st.sampled_from(CLOCKS)
@@ -52,14 +52,12 @@ def test_siblings_of_one_name_and_several_clocks_merge_each_with_its_like():
         "forward": 10,
         "forward@device": 1800,
     }
-    assert merged == sum_of_trees([around(device), around(host), around(host, device)])
+    assert merged == merge([around(device), around(host), around(host, device)])
 
 
 def test_nodes_of_different_clocks_do_not_merge():
-    with pytest.raises(ValueError, match="different clocks"):
+    with pytest.raises(ValueError, match="different nodes"):
         calls("forward", "host", 5) + calls("forward", "device", 5)
-    with pytest.raises(ValueError, match="'forward' and 'forward@device'"):
-        sum_of_trees([calls("forward", "host", 5), calls("forward", "device", 5)])
 
 
 @given(nodes("train", clock="remote"), nodes("train", clock="remote"))
@@ -93,14 +91,6 @@ def test_json_says_what_devices_did_beside_what_the_host_did():
     assert written["device"] == {"unsupported": forward.device, "count": 2, "total_ns": 905}
     assert (written["count"], written["total_ns"]) == (1, 40)
     assert Profile.from_json(profile.to_json()) == profile
-
-
-def test_json_of_before_there_was_device_time_is_read():
-    profile = Profile(around(Node(name="forward", self_ns=4, device="no clock")))
-    text = profile.to_json()
-    assert '"device":{"unsupported":"no clock"}' in text
-    old = text.replace('{"unsupported":"no clock"}', '"unsupported: no clock"')
-    assert Profile.from_json(old) == profile
 
 
 def test_a_clock_that_there_is_not_is_refused():

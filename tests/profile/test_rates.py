@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from ticktree.profile import Node, Profile, Stats, Work
-from ticktree.profile.rates import Rates, rates
+from ticktree.profile.measures import Rates, rates
 
 
 def test_rates_are_work_against_time():

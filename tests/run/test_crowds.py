@@ -8,7 +8,7 @@ import pytest
 from families import FAMILY, family
 
 from ticktree.profile import Node, Profile, Writer
-from ticktree.profile.share import Share
+from ticktree.profile.measures import Share
 from ticktree.run.reading.crowds import KEPT_APART, add_up_crowds
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import read_images

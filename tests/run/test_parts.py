@@ -7,7 +7,7 @@ import pytest
 from ticktree.fleet.cluster.node import end_part, find_part, join_part
 from ticktree.fleet.cluster.word import reached, word_of
 from ticktree.profile import Node, Profile, Stats, Writer
-from ticktree.profile.share import Share
+from ticktree.profile.measures import Share
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.parts import FOLDER, keep_part, read_parts
 

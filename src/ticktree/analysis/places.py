@@ -9,7 +9,7 @@ from ticktree.analysis.crews.roles import Unit, amount
 from ticktree.profile import Node, Waker, Wakes
 from ticktree.profile import path as paths
 from ticktree.profile.clock import HOST
-from ticktree.profile.summing import sums_of
+from ticktree.profile.table import sums_of
 
 # Of two, one in the other, the inner one tells better where something is if it has so much of it. Our own choice.
 TELLING_SHARE = 0.8

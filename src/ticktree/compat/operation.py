@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ticktree.profile import Memory, Profile
-from ticktree.profile.merging import present
 from ticktree.profile.stats import Stats
+from ticktree.profile.table import present
 
 
 @dataclass(frozen=True, slots=True)

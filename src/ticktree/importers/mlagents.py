@@ -17,8 +17,8 @@ from ticktree.profile import MAX_DEPTH, ROOT_NAME, Gauge, Node, Profile, Stats
 from ticktree.profile.clock import HOST, named_by
 from ticktree.profile.errors import quoted
 from ticktree.profile.fields import LIMIT, Fields
-from ticktree.profile.merging import sums
 from ticktree.profile.metadata import Value
+from ticktree.profile.table import sums_of
 from ticktree.run.reading.settling import Settled, settle
 
 _SECOND = 1_000_000_000
@@ -59,7 +59,7 @@ def profile_of(value: Any, run_id: str) -> Profile:
             **{key: frozenset({value}) for key, value in _metadata(facts)},
             "read_from": frozenset({"timers file"}),
         },
-        losses=sums(losses, _losses(facts)),
+        losses=sums_of([losses, _losses(facts)]),
     )
     profile.check()
     return profile

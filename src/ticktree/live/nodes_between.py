@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from ticktree.live.subtraction import NotLaterError, between, each_less, less, stats_less, windows_less
+from ticktree.live.subtraction import (
+    NotLaterError,
+    added,
+    added_less,
+    between,
+    each_less,
+    less,
+    stats_less,
+    windows_less,
+)
 from ticktree.profile import CallSite, Node, Share, Stats, Wakes
-from ticktree.profile.measures import Cpu, Memory, Work
 
 
 def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
@@ -17,26 +24,25 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
         NotLaterError: `earlier` has calls that `later` has not.
     """
     steady, warmup = _phases(earlier, later)
-    self_ns = later.self_ns - earlier.self_ns
+    numbers = added(earlier, later)
+    numbers["self_ns"] = later.self_ns - earlier.self_ns  # as it is: totals derive from it
+    # An estimate that was held back by too little own time may catch up all at once.
+    numbers["recorder_ns"] = min(max(0, numbers["recorder_ns"]), max(0, numbers["self_ns"]))
     return Node(
+        **numbers,
         name=later.name,
         clock=later.clock,
-        self_ns=self_ns,
-        concurrent_ns=later.concurrent_ns - earlier.concurrent_ns,
         steady=steady,
         warmup=warmup,
         windows=windows_less(earlier, later),
         wait=later.wait,
         call_sites=_call_sites(earlier.call_sites, later.call_sites),
-        work=between(earlier.work, later.work, _work),
-        cpu=between(earlier.cpu, later.cpu, _cpu),
-        memory=between(earlier.memory, later.memory, _memory),
-        device_memory=between(earlier.device_memory, later.device_memory, _memory),
+        work=between(earlier.work, later.work, added_less),
+        cpu=between(earlier.cpu, later.cpu, added_less),
+        memory=between(earlier.memory, later.memory, added_less),
+        device_memory=between(earlier.device_memory, later.device_memory, added_less),
         device=later.device,
         open=later.open,
-        raised=max(0, later.raised - earlier.raised),
-        # An estimate that was held back by too little own time may catch up all at once.
-        recorder_ns=min(max(0, later.recorder_ns - earlier.recorder_ns), max(0, self_ns)),
         per_run=each_less(earlier.per_run, later.per_run, _run),
         by_writer=_shares(earlier, later),
         wakers=each_less(earlier.wakers, later.wakers, _wakes),
@@ -74,12 +80,7 @@ def _shares(earlier: Node, later: Node) -> dict[str, Share]:
     # Short-lived writers are at times added up as one, under another id.
     if not (earlier.attributed and later.attributed and before.keys() <= now.keys()):
         return {}
-    return each_less(before, now, _share)
-
-
-def _share(earlier: Share, later: Share) -> Share:
-    count, self_ns = later.count - earlier.count, later.self_ns - earlier.self_ns
-    return Share(count, later.total_ns - earlier.total_ns, self_ns)
+    return each_less(before, now, added_less)
 
 
 def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
@@ -89,17 +90,3 @@ def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
     waited_ns = max(0, later.waited_ns - earlier.waited_ns)
     handover_ns = max(0, later.handover_ns - earlier.handover_ns)
     return Wakes(later.count - earlier.count, waited_ns, min(handover_ns, waited_ns))
-
-
-def _work(earlier: Work, later: Work) -> Work:
-    return Work(later.bytes - earlier.bytes, later.flops - earlier.flops, later.items - earlier.items)
-
-
-def _cpu(earlier: Cpu, later: Cpu) -> Cpu:
-    samples = later.samples - earlier.samples
-    return Cpu(samples, later.cpu_ns - earlier.cpu_ns, later.wall_ns - earlier.wall_ns)
-
-
-def _memory(earlier: Memory, later: Memory) -> Memory:
-    change_bytes = later.change_bytes - earlier.change_bytes
-    return replace(later, samples=later.samples - earlier.samples, change_bytes=change_bytes)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from ticktree.profile import Histogram, Node, Stats, Windows
+from ticktree.profile import Cpu, Histogram, Memory, Node, Share, Stats, Windows, Work
 from ticktree.profile.histogram import edges_of
+from ticktree.profile.table import Stored, add, columns
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+Part = TypeVar("Part", Cpu, Memory, Share, Work)
 
 
 class NotLaterError(ValueError):
@@ -41,6 +44,24 @@ def each_less(
     """Return what each of `later` has more, as `less` tells of two; who has nothing more is left out."""
     found = ((key, between(earlier.get(key), value, less)) for key, value in later.items())
     return {key: left for key, left in found if left is not None}
+
+
+def added(earlier: Stored, later: Stored) -> dict[str, Any]:
+    """Return what was added in between to each field that merges by adding; never less than the field may be.
+
+    Parts of a call may be there and others not where a reading was caught in a write.
+    """
+    found = {}
+    for column in columns(type(later)):
+        if column.merge is add:
+            more = getattr(later, column.name) - getattr(earlier, column.name)
+            found[column.name] = more if column.least is None else max(column.least, more)
+    return found
+
+
+def added_less(earlier: Part, later: Part) -> Part:
+    """Return `later` with only what was added in between where fields merge by adding."""
+    return replace(later, **added(earlier, later))
 
 
 def stats_less(earlier: Stats, later: Stats) -> Stats:

@@ -15,47 +15,33 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ticktree.profile import nested
-from ticktree.profile.decode import profile_from
-from ticktree.profile.encode import dict_of
 from ticktree.profile.errors import ProfileError, quoted
 from ticktree.profile.fields import Fields
 from ticktree.profile.pausing import collector_paused
-from ticktree.profile.profile import Profile
 
 SCHEMA = "ticktree-profile/1"
 
 
-def to_dict(profile: Profile) -> dict[str, Any]:
-    """Return what `to_text` writes of `profile`."""
-    return {"schema": SCHEMA, **dict_of(profile)}
-
-
 def to_text(value: dict[str, Any]) -> str:
-    """Return what `to_dict` made as JSON in ASCII, which every file and every encoding can carry."""
+    """Return a profile's fields as JSON in ASCII, which every file and every encoding can carry; the tree is last."""
     *rest, (tree, root) = value.items()  # the tree is last
     return f"{_dumps(dict(rest))[:-1]},{_dumps(tree)}:{''.join(_written(root))}}}"
 
 
-def from_text(text: str | bytes) -> Profile:
-    """Return the profile in `text`. Its types are checked; whether it can be, only `Profile.check` says.
+def opened(value: Any) -> Fields:
+    """Return the fields of the profile in `value`, as `value_in` gives it.
 
     Raises:
-        ProfileError: `text` is not JSON, not a profile, or one of a version not known here.
+        ProfileError: it is not a profile, or one of a version not known here.
     """
-    return from_value(value_in(text))
-
-
-def from_value(value: Any) -> Profile:
-    """Return the profile in `value`, as `value_in` gives it; see `from_text`."""
-    with collector_paused():
-        fields = Fields(value, "profile")
-        schema = fields.text("schema")
-        if schema != SCHEMA:
-            raise ProfileError(
-                f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r};"
-                " if a newer one wrote it, read it with that"
-            )
-        return profile_from(fields)
+    fields = Fields(value, "profile")
+    schema = fields.text("schema")
+    if schema != SCHEMA:
+        raise ProfileError(
+            f"unknown profile schema {quoted(schema)}: this ticktree reads {SCHEMA!r};"
+            " if a newer one wrote it, read it with that"
+        )
+    return fields
 
 
 def _dumps(value: Any) -> str:

@@ -1,16 +1,19 @@
-"""Fields: one JSON object, read field by field, each refused by name where it is not what it should be."""
+"""Fields: one JSON object, read field by field, each refused by name where it is not what it should be; and codecs."""
 
 from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from ticktree.profile.errors import ProfileError
 
 # Far beyond anything that can be measured, and still exact enough as a float for every ratio derived from it.
 LIMIT = 2**96
+
+
+Object = dict[str, Any]
 
 
 class Fields:
@@ -19,13 +22,17 @@ class Fields:
     Args:
         value: what should be an object.
         where: what it is, for messages.
+        writers: the ids that it and what is in it name by their place in the list.
 
     Raises:
         ProfileError: `value` is not an object.
     """
 
-    def __init__(self, value: Any, where: str) -> None:
+    __slots__ = ("_fields", "where", "writers")
+
+    def __init__(self, value: Any, where: str, writers: Sequence[str] = ()) -> None:
         self.where = where
+        self.writers = writers
         if not isinstance(value, dict):
             self.fail("should be an object")
         self._fields: dict[str, Any] = value
@@ -97,19 +104,24 @@ class Fields:
 
     def sub(self, key: str, where: str | None = None) -> Fields:
         """Return an object of its own, empty where the field is absent."""
-        return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}")
+        return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}", self.writers)
+
+    def each(self, key: str, where: str | None = None) -> Iterator[Fields]:
+        """Yield the objects of a list, none where the field is absent."""
+        for value in self.list(key):
+            yield Fields(value, where or f"{self.where}: {key!r}", self.writers)
 
     def counts(self, key: str) -> dict[str, int]:
         """Return an object whose values are whole numbers."""
         fields = self.sub(key)
         return {name: fields.whole(name) for name in fields}
 
-    def chosen(self, key: str, among: Sequence[str]) -> str:
-        """Return the one of `among` whose place there the field gives."""
+    def writer(self, key: str) -> str:
+        """Return the id of the writer whose place among `writers` the field gives."""
         place = self.whole(key)
-        if not 0 <= place < len(among):
-            self.fail(f"{key!r} is the place of none of the {len(among)} there are")
-        return among[place]
+        if not 0 <= place < len(self.writers):
+            self.fail(f"{key!r} is the place of none of the {len(self.writers)} there are")
+        return self.writers[place]
 
     def rows(self, key: str, width: int) -> builtins.list[builtins.list[int]]:
         """Return a list of lists of `width` whole numbers, empty where the field is absent."""
@@ -148,3 +160,37 @@ class Fields:
         if min(table.values()) < 1 or max(table.values()) >= LIMIT:
             self.fail(f"{key!r} has a count that cannot be")
         return table
+
+
+class Codec(NamedTuple):
+    """How JSON has the values of a field.
+
+    Attributes:
+        write: gives what JSON has, of a value; writers are named by their numbers there, by their ids.
+        read: gives the value, of the object and the key where it is.
+    """
+
+    write: Callable[[Any, Mapping[str, int]], Any]
+    read: Callable[[Fields, str], Any]
+
+
+def _as_it_is(value: Any, _: Mapping[str, int]) -> Any:
+    return value
+
+
+def _in_order(value: Mapping[Any, Any], _: Mapping[str, int]) -> Any:
+    return dict(sorted(value.items()))
+
+
+WHOLE = Codec(_as_it_is, Fields.whole)
+WHOLE_OR_NULL = Codec(_as_it_is, Fields.whole_or_none)
+NUMBER = Codec(lambda value, _: float(value), Fields.number)
+TEXT = Codec(_as_it_is, Fields.text)
+TEXTS = Codec(lambda values, _: sorted(values), lambda fields, key: frozenset(fields.texts(key)))
+FLAG = Codec(_as_it_is, Fields.flag)
+COUNTS = Codec(_in_order, Fields.counts)
+
+
+def pairs(least: int, most: int) -> Codec:
+    """Return how JSON has counts by a number from `least` to `most`: as pairs, in the order of the numbers."""
+    return Codec(lambda table, _: sorted(table.items()), lambda fields, key: fields.pairs(key, least, most))

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ticktree.profile.histogram import Histogram, rank_of
+from ticktree.profile.fields import NUMBER, TEXT, WHOLE, Object
+from ticktree.profile.histogram import READINGS, Histogram, rank_of
+from ticktree.profile.table import Mergeable, add, largest, same, smallest, stored, whole
+
+
+def _latest(gauges: Sequence[Gauge], values: Sequence[Any]) -> Any:
+    order = [(gauge.last_wall_ns, gauge.writer, gauge.last) for gauge in gauges]
+    return values[order.index(max(order))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
+class Gauge(Mergeable):
     """A gauge's readings.
 
     It has no mean: a sum of floating-point numbers depends on their order, and merging must not.
@@ -28,33 +36,20 @@ class Gauge:
         zeros: how many were 0. Merges by adding.
     """
 
-    name: str
-    last: float
-    last_wall_ns: int
-    writer: str
-    count: int
-    min: float
-    max: float
-    positive: Histogram = field(default_factory=Histogram)
-    negative: Histogram = field(default_factory=Histogram)
-    zeros: int = 0
+    name: str = stored(same)
+    last: float = stored(_latest, NUMBER)
+    last_wall_ns: int = stored(_latest, WHOLE)
+    writer: str = stored(_latest, TEXT)
+    count: int = stored(add, WHOLE)
+    min: float = stored(smallest, NUMBER)
+    max: float = stored(largest, NUMBER)
+    zeros: int = stored(add, WHOLE, least=0, default=0)
+    positive: Histogram = stored(whole, READINGS, factory=Histogram)
+    negative: Histogram = stored(whole, READINGS, factory=Histogram)
 
-    def __add__(self, other: Gauge) -> Gauge:
-        if self.name != other.name:
-            raise ValueError(f"gauges of different names do not merge: {self.name!r} and {other.name!r}")
-        latest = max(self, other, key=lambda gauge: (gauge.last_wall_ns, gauge.writer, gauge.last))
-        return Gauge(
-            name=self.name,
-            last=latest.last,
-            last_wall_ns=latest.last_wall_ns,
-            writer=latest.writer,
-            count=self.count + other.count,
-            min=min(self.min, other.min),
-            max=max(self.max, other.max),
-            positive=self.positive + other.positive,
-            negative=self.negative + other.negative,
-            zeros=self.zeros + other.zeros,
-        )
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it, with percentiles."""
+        return {**written, "p50": self.p50, "p99": self.p99}
 
     @property
     def filed(self) -> int:
@@ -93,9 +88,8 @@ class Gauge:
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        yield from self.positive.problems()
-        yield from self.negative.problems()
-        if self.zeros < 0 or not self.filed <= self.count or self.count < 1:
+        yield from Mergeable.problems(self)
+        if not self.filed <= self.count or self.count < 1:
             yield f"{self.filed} readings are filed where {self.count} were counted"
         if not all(map(math.isfinite, (self.last, self.min, self.max))):
             yield "a reading is not a finite number"

@@ -12,12 +12,13 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
-from ticktree.profile.merging import sums
+from ticktree.profile.fields import Codec, Fields
+from ticktree.profile.table import Mergeable, counts, stored
 
 BUCKETS_PER_OCTAVE = 32
 
@@ -69,14 +70,14 @@ def edges_of(bucket: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Mergeable):
     """Counts per bucket. Merges by adding; the empty histogram is the identity.
 
     Attributes:
         buckets: count of each bucket that is not empty.
     """
 
-    buckets: Mapping[int, int] = field(default_factory=dict)
+    buckets: Mapping[int, int] = stored(counts, factory=dict)
 
     def __post_init__(self) -> None:
         if 0 in self.buckets.values():  # equal histograms compare equal, whoever built them
@@ -86,9 +87,6 @@ class Histogram:
     def of(cls, values: Iterable[float]) -> Histogram:
         """Return the histogram of `values`, none of which is negative."""
         return cls(dict(Counter(map(bucket_of, values))))
-
-    def __add__(self, other: Histogram) -> Histogram:
-        return Histogram(sums(self.buckets, other.buckets))
 
     @property
     def count(self) -> int:
@@ -139,3 +137,16 @@ def _decimal(q: float) -> Fraction:
         raise ValueError(f"a quantile is a share from 0 to 1, not {q}")
     # 0.07 * 100 is 7.000000000000001 in binary, and its ceiling one rank too high.
     return Fraction(str(q))
+
+
+def _of_values(least: int, most: int) -> Codec:
+    def read(fields: Fields, key: str) -> Histogram:
+        return Histogram(fields.pairs(key, least, most))
+
+    return Codec(lambda histogram, _: sorted(histogram.buckets.items()), read)
+
+
+# How JSON has a histogram of durations, which start at 1 ns.
+DURATIONS = _of_values(0, 96 * BUCKETS_PER_OCTAVE - 1)
+# And of readings: of any double but 0, the least of which is 2**-1074.
+READINGS = _of_values(-1074 * BUCKETS_PER_OCTAVE, 1024 * BUCKETS_PER_OCTAVE - 1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ticktree.profile.histogram import Histogram, rank_of
+from ticktree.profile.fields import WHOLE, Object
+from ticktree.profile.histogram import DURATIONS, Histogram, rank_of
 from ticktree.profile.stats import rounded_ratio
+from ticktree.profile.table import Mergeable, add, largest, stored, where_known, whole
 
 
-class _Filed:
+class _Filed(Mergeable):
     """Durations that were added up, and filed where each of them is known."""
 
     __slots__ = ()
@@ -27,19 +29,30 @@ class _Filed:
         """Their mean; None when there was none."""
         return rounded_ratio(self.sum_ns, self.count) if self.count else None
 
-    def _both(self, other: _Filed) -> Histogram:
-        """Return both histograms together; an empty one where not all of it is known."""
-        return self.histogram + other.histogram if self.is_known and other.is_known else Histogram()
-
     def _quantile_ns(self, q: float, most_ns: int) -> int | None:
         """Return the quantile `q`, never above what is known to be the most; None where nothing is known."""
         count = self.histogram.count
         return min(round(self.histogram.at_rank(rank_of(q, count))), most_ns) if count else None
 
-    def _problems(self, what: str) -> Iterator[str]:
-        yield from self.histogram.problems()
+    def quantile_ns(self, q: float) -> int | None:
+        """The quantile `q`, within 1.1%; None when not known."""
+        raise NotImplementedError
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        yield from Mergeable.problems(self)
         if self.histogram.count not in (0, self.count):
-            yield f"the histogram holds {self.histogram.count} {what} where {self.count} were counted"
+            yield f"the histogram holds {self.histogram.count} durations where {self.count} were counted"
+
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it, with mean and percentiles; those are absent where single ones are not known."""
+        written["mean_ns"] = self.mean_ns
+        if self.histogram.count:
+            written |= {"p50_ns": self.quantile_ns(0.5), "p99_ns": self.quantile_ns(0.99)}
+        return written
+
+
+_ALL = where_known(lambda part: part.is_known, whole, Histogram())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +66,14 @@ class Lateness(_Filed):
         histogram: of their lateness; empty where it is not known of each. Merges by adding.
     """
 
-    count: int
-    sum_ns: int
-    max_ns: int
-    histogram: Histogram = field(default_factory=Histogram)
-
-    def __add__(self, other: Lateness) -> Lateness:
-        latest_ns = max(self.max_ns, other.max_ns)
-        return Lateness(self.count + other.count, self.sum_ns + other.sum_ns, latest_ns, self._both(other))
+    count: int = stored(add, WHOLE, least=0)
+    sum_ns: int = stored(add, WHOLE, least=0)
+    max_ns: int = stored(largest, WHOLE, least=0)
+    histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
 
     def quantile_ns(self, q: float) -> int | None:
         """Lateness that the share `q` of the late ticks did not exceed, within 1.1%; None when not known."""
         return self._quantile_ns(q, self.max_ns)
-
-    def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken here."""
-        yield from self._problems("late ticks")
-        if min(self.count, self.sum_ns, self.max_ns) < 0:
-            yield "a lateness is negative"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +86,10 @@ class Jitter(_Filed):
         histogram: of the differences; empty where they are not known of each pair.
     """
 
-    count: int
-    sum_ns: int
-    histogram: Histogram = field(default_factory=Histogram)
-
-    def __add__(self, other: Jitter) -> Jitter:
-        return Jitter(self.count + other.count, self.sum_ns + other.sum_ns, self._both(other))
+    count: int = stored(add, WHOLE, least=0)
+    sum_ns: int = stored(add, WHOLE, least=0)
+    histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
 
     def quantile_ns(self, q: float) -> int | None:
         """Difference that the share `q` of the pairs did not exceed, within 1.1%; None when not known."""
         return self._quantile_ns(q, self.sum_ns)
-
-    def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken here."""
-        yield from self._problems("differences")
-        if min(self.count, self.sum_ns) < 0:
-            yield "a jitter is negative"

@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
+from ticktree.profile import metadata as meta
 from ticktree.profile import path as paths
-from ticktree.profile.causes import Causes
+from ticktree.profile.fields import COUNTS, TEXT, WHOLE, Codec, Fields, Object
 from ticktree.profile.lateness import Jitter, Lateness
-from ticktree.profile.merging import present, sums
 from ticktree.profile.stats import Stats
-from ticktree.profile.ticks import FirstTicks, WorstTick, worst_of
+from ticktree.profile.table import (
+    Mergeable,
+    Rule,
+    add,
+    add_known,
+    counts,
+    largest,
+    listed,
+    members,
+    nested,
+    same,
+    smallest,
+    stored,
+    where_known,
+    whole,
+)
+from ticktree.profile.ticks import Causes, FirstTicks, WorstTick, worst_of
 
 NS_PER_SECOND = 1_000_000_000
 SLOWEST_HZ = 1e-9  # a tick in thirty years: slower ones have budgets that no integer holds
 
 
+def _rates(fields: Fields, key: str) -> frozenset[float]:
+    rates = fields.raw(key)
+    listed = rates if isinstance(rates, list) else [] if rates is None else [rates]
+    return frozenset(fields.finite(key, rate) for rate in listed)
+
+
+_RATES = Codec(lambda hz, _: meta.one_or_list(map(float, hz)), _rates)
+_OR_NULL = Codec(lambda count, _: count, lambda fields, key: fields.whole_or_none(key) or 0)
+
+
+def _worst(_: Sequence[Loop], values: Sequence[tuple[WorstTick, ...]]) -> tuple[WorstTick, ...]:
+    return worst_of(chain.from_iterable(values))
+
+
+# A loop without ticks lacks nothing, so that it changes nothing.
+def _of_all_steady(rule: Rule) -> Rule:
+    return where_known(lambda loop: loop.waited_ns is not None or not loop.stats.count, rule)
+
+
+def _of_all_missed(rule: Rule, unknown: Any = None) -> Rule:
+    return where_known(lambda loop: loop.missed_ns is not None or not loop.missed, rule, unknown)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class Loop(Mergeable):
     """What a loop's ticks did. A loop with only a path is the identity of `+` for loops of that path.
 
     Attributes:
@@ -43,49 +84,33 @@ class Loop:
             `missed_ns` is None. Merges by adding.
     """
 
-    path: str
-    ticks: int = 0
-    incomplete: int = 0
-    hz: frozenset[float] = frozenset()
-    missed: int = 0
-    longest_miss_run: int = 0
-    warmup_ticks: int = 0
-    stats: Stats = field(default_factory=Stats)
-    lateness: Lateness | None = None
-    jitter: Jitter | None = None
-    busy_ns: int = 0
-    first_ticks: FirstTicks | None = None
-    worst: tuple[WorstTick, ...] = ()
-    waited_ns: int | None = None
-    causes: Causes | None = None
-    missed_causes: Causes | None = None
-    missed_ns: int | None = None
-    missed_breakdown: Mapping[str, int] = field(default_factory=dict)
+    path: str = stored(same, TEXT)
+    ticks: int = stored(add, WHOLE, least=0, default=0)
+    incomplete: int = stored(add, WHOLE, least=0, default=0)
+    hz: frozenset[float] = stored(members, _RATES, default=frozenset())
+    missed: int = stored(add, _OR_NULL, least=0, default=0)
+    longest_miss_run: int = stored(largest, _OR_NULL, default=0)
+    warmup_ticks: int = stored(add, WHOLE, least=0, default=0)
+    stats: Stats = stored(whole, nested(Stats), key="steady", factory=Stats)
+    busy_ns: int = stored(add, WHOLE, least=0, default=0)
+    worst: tuple[WorstTick, ...] = stored(_worst, listed(WorstTick), default=())
+    lateness: Lateness | None = stored(whole, nested(Lateness), optional=True, default=None)
+    jitter: Jitter | None = stored(whole, nested(Jitter), optional=True, default=None)
+    first_ticks: FirstTicks | None = stored(smallest, nested(FirstTicks), optional=True, default=None)
+    waited_ns: int | None = stored(_of_all_steady(add_known), WHOLE, optional=True, least=0, default=None)
+    causes: Causes | None = stored(whole, nested(Causes), optional=True, default=None)
+    missed_causes: Causes | None = stored(whole, nested(Causes), optional=True, default=None)
+    missed_ns: int | None = stored(_of_all_missed(add_known), WHOLE, optional=True, least=0, default=None)
+    missed_breakdown: Mapping[str, int] = stored(
+        _of_all_missed(counts, {}), COUNTS, optional=True, factory=dict
+    )
 
-    def __add__(self, other: Loop) -> Loop:
-        if self.path != other.path:
-            raise ValueError(f"loops of different paths do not merge: {self.path!r} and {other.path!r}")
-        missed_ns = _known(self.missed_ns, self.missed, other.missed_ns, other.missed)
-        return Loop(
-            path=self.path,
-            ticks=self.ticks + other.ticks,
-            incomplete=self.incomplete + other.incomplete,
-            hz=self.hz | other.hz,
-            missed=self.missed + other.missed,
-            longest_miss_run=max(self.longest_miss_run, other.longest_miss_run),
-            warmup_ticks=self.warmup_ticks + other.warmup_ticks,
-            stats=self.stats + other.stats,
-            lateness=present(self.lateness, other.lateness),
-            jitter=present(self.jitter, other.jitter),
-            busy_ns=self.busy_ns + other.busy_ns,
-            first_ticks=present(self.first_ticks, other.first_ticks),
-            worst=worst_of(self.worst + other.worst),
-            waited_ns=_known(self.waited_ns, self.stats.count, other.waited_ns, other.stats.count),
-            causes=present(self.causes, other.causes),
-            missed_causes=present(self.missed_causes, other.missed_causes),
-            missed_ns=missed_ns,
-            missed_breakdown={} if missed_ns is None else sums(self.missed_breakdown, other.missed_breakdown),
-        )
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it, with its name, rates and extremes; misses are null where there is no rate."""
+        if not (self.hz or self.missed):
+            written["missed"] = written["longest_miss_run"] = None
+        rates = {"budget_ns": self.budget_ns, "achieved_hz": self.achieved_hz}
+        return {"name": self.name, **written, **rates, **self.stats.summary}
 
     @property
     def name(self) -> str:
@@ -104,11 +129,7 @@ class Loop:
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        for part in (self.stats, self.lateness, self.jitter, self.causes, self.missed_causes):
-            if part is not None:
-                yield from part.problems()
-        if min(self.ticks, self.incomplete, self.missed, self.warmup_ticks, self.busy_ns) < 0:
-            yield "a count of ticks is negative"
+        yield from Mergeable.problems(self)
         if self.ticks != self.warmup_ticks + self.stats.count:
             yield f"{self.ticks} ticks are not {self.warmup_ticks} of warm-up and {self.stats.count} after it"
         if not 0 <= self.longest_miss_run <= self.missed <= self.ticks:
@@ -120,22 +141,11 @@ class Loop:
         yield from self._problems_of_misses()
 
     def _problems_of_misses(self) -> Iterator[str]:
-        amounts_ns = (self.waited_ns or 0, self.missed_ns or 0, *self.missed_breakdown.values())
-        if min(amounts_ns) < 0:
-            yield "a time in ticks is negative"
+        if min(self.missed_breakdown.values(), default=0) < 0:
+            yield "a time in missed ticks is negative"
         if self.missed_breakdown and self.missed_ns is None:
             yield "there is a breakdown of missed ticks whose durations are not known"
         if self.causes is not None and self.causes.ticks > self.stats.count:
             yield f"the causes of {self.causes.ticks} ticks are known of {self.stats.count}"
         if self.missed_causes is not None and self.missed_causes.ticks > self.missed:
             yield f"the causes of {self.missed_causes.ticks} missed ticks are known of {self.missed}"
-
-
-def _known(left: int | None, left_ticks: int, right: int | None, right_ticks: int) -> int | None:
-    """Return the sum of what two loops' ticks took; None where it is not known of all their ticks.
-
-    None of no ticks is nothing that is missing, so that a loop without ticks changes nothing.
-    """
-    if (left is None and left_ticks) or (right is None and right_ticks):
-        return None
-    return present(left, right)

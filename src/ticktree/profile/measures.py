@@ -1,41 +1,37 @@
-"""What a node may know beside its times: its call sites, the work it did, CPU time, memory, open calls."""
+"""What a node may know besides its times: call sites, work, CPU time, memory, open calls, and who made them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ticktree.profile.merging import largest
+from ticktree.profile.fields import FLAG, TEXT, TEXTS, WHOLE
+from ticktree.profile.table import Mergeable, Stored, add, all_of, largest, members, stored
+
+_NS_PER_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class CallSite:
+class CallSite(Stored):
     """A line of the profiled program. A node keeps a counted set of them, which merges by adding."""
 
-    file: str
-    line: int
-    function: str
+    file: str = stored(None, TEXT)
+    line: int = stored(None, WHOLE)
+    function: str = stored(None, TEXT)
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Work(Mergeable):
     """Work the section says it did. Every field merges by adding; 0 where that kind was never reported."""
 
-    bytes: int = 0
-    flops: int = 0
-    items: int = 0
-
-    def __add__(self, other: Work) -> Work:
-        return Work(self.bytes + other.bytes, self.flops + other.flops, self.items + other.items)
-
-    def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken here."""
-        if min(self.bytes, self.flops, self.items) < 0:
-            yield "the work done is negative"
+    bytes: int = stored(add, WHOLE, optional=True, least=0, default=0)
+    flops: int = stored(add, WHOLE, optional=True, least=0, default=0)
+    items: int = stored(add, WHOLE, optional=True, least=0, default=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(Mergeable):
     """Thread CPU time of the calls that were sampled for it. Every field merges by adding.
 
     Attributes:
@@ -44,21 +40,13 @@ class Cpu:
         wall_ns: wall time they took.
     """
 
-    samples: int
-    cpu_ns: int
-    wall_ns: int
-
-    def __add__(self, other: Cpu) -> Cpu:
-        return Cpu(self.samples + other.samples, self.cpu_ns + other.cpu_ns, self.wall_ns + other.wall_ns)
-
-    def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken here."""
-        if min(self.samples, self.cpu_ns, self.wall_ns) < 0:
-            yield "a CPU time is negative"
+    samples: int = stored(add, WHOLE, least=0)
+    cpu_ns: int = stored(add, WHOLE, least=0)
+    wall_ns: int = stored(add, WHOLE, least=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Mergeable):
     """Memory across the calls that were sampled for it: what the process had resident, or what it had of a device.
 
     Attributes:
@@ -73,33 +61,22 @@ class Memory:
             of one device, that which had most.
     """
 
-    samples: int
-    change_bytes: int
-    peak_bytes: int
-    growth_bytes: int | None = None
-    is_exact: bool = False
-    devices: frozenset[str] = frozenset()
-
-    def __add__(self, other: Memory) -> Memory:
-        return Memory(
-            self.samples + other.samples,
-            self.change_bytes + other.change_bytes,
-            max(self.peak_bytes, other.peak_bytes),
-            largest(self.growth_bytes, other.growth_bytes),
-            self.is_exact and other.is_exact,
-            self.devices | other.devices,
-        )
+    samples: int = stored(add, WHOLE, least=0)
+    change_bytes: int = stored(add, WHOLE)
+    peak_bytes: int = stored(largest, WHOLE, least=0)
+    growth_bytes: int | None = stored(largest, WHOLE, optional=True, least=0, default=None)
+    is_exact: bool = stored(all_of, FLAG, key="exact", default=False)
+    devices: frozenset[str] = stored(members, TEXTS, optional=True, default=frozenset())
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        if self.samples < 0 or self.peak_bytes < 0 or (self.growth_bytes or 0) < 0:
-            yield "a memory size is negative"
+        yield from Mergeable.problems(self)
         if (self.growth_bytes or 0) > self.peak_bytes:
             yield f"a call needed {self.growth_bytes} bytes more, where there were never more than {self.peak_bytes}"
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class Open(Mergeable):
     """Calls that had not ended when the profile was taken.
 
     Attributes:
@@ -107,13 +84,99 @@ class Open:
         age_ns: how long the oldest had been running. Merges by the maximum.
     """
 
-    count: int
-    age_ns: int
+    count: int = stored(add, WHOLE, least=1)
+    age_ns: int = stored(largest, WHOLE, least=0)
 
-    def __add__(self, other: Open) -> Open:
-        return Open(self.count + other.count, max(self.age_ns, other.age_ns))
+
+@dataclass(frozen=True, slots=True)
+class Share(Mergeable):
+    """One writer's part of a node. Every field merges by adding, and adds up to the node's over its writers.
+
+    Attributes:
+        count: completed calls.
+        total_ns: own time and the children's, so far as it is this writer's. Like a node's total it counts time that
+            ran beside something else once.
+        self_ns: time in which none of the children ran.
+    """
+
+    count: int = stored(add, WHOLE, least=0, default=0)
+    total_ns: int = stored(add, WHOLE, default=0)
+    self_ns: int = stored(add, WHOLE, least=0, default=0)
+
+
+class Waker(NamedTuple):
+    """Who let whom go on.
+
+    Attributes:
+        channel: what was waited for: the name of a queue, a pipe, a lock, a thread to join.
+        writer: id of the writer that waited.
+        by: id of the writer that signalled.
+        path: of the node that was open there when it signalled.
+    """
+
+    channel: str
+    writer: str
+    by: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes(Mergeable):
+    """Waits that ended by the same waker's signals. Every field merges by adding.
+
+    Attributes:
+        count: how many.
+        waited_ns: how long they had lasted together.
+        handover_ns: of that, the time from the signal to the end of the wait.
+    """
+
+    count: int = stored(add, WHOLE)
+    waited_ns: int = stored(add, WHOLE)
+    handover_ns: int = stored(add, WHOLE)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        if self.count < 1 or self.age_ns < 0:
-            yield "open calls have no count or a negative age"
+        if self.count < 1:
+            yield "a waker never woke"
+        if not 0 <= self.handover_ns <= self.waited_ns:
+            yield f"a handover of {self.handover_ns} ns is not part of a wait of {self.waited_ns} ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Work against time, of all calls together. None where there was no such work, or no time.
+
+    Attributes:
+        bytes_per_s: bytes a second.
+        flops_per_s: floating-point operations a second.
+        items_per_s: items a second.
+        ns_per_item: what one item cost, in nanoseconds.
+    """
+
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    items_per_s: float | None = None
+    ns_per_item: float | None = None
+
+
+def rates(work: Work | None, total_ns: int) -> Rates:
+    """Return the rates of `work` done in `total_ns`."""
+    if work is None:
+        return Rates()
+    return Rates(
+        bytes_per_s=_per_second(work.bytes, total_ns),
+        flops_per_s=_per_second(work.flops, total_ns),
+        items_per_s=_per_second(work.items, total_ns),
+        ns_per_item=_ratio(total_ns, work.items),
+    )
+
+
+def _per_second(amount: int, total_ns: int) -> float | None:
+    return _ratio(amount * _NS_PER_SECOND, total_ns)
+
+
+def _ratio(above: int, below: int) -> float | None:
+    try:
+        return above / below if above > 0 and below > 0 else None
+    except OverflowError:  # a file may say anything; what is beyond all numbers is no rate
+        return None

@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 
+from ticktree.profile import node_json as json
 from ticktree.profile import path as paths
 from ticktree.profile.clock import DEVICE, HOST, Clock, key_of
-from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Work
-from ticktree.profile.merging import present, smallest, sums, union
-from ticktree.profile.share import Share
+from ticktree.profile.fields import FLAG, TEXT, WHOLE, Object
+from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Share, Waker, Wakes, Work, rates
 from ticktree.profile.stats import Stats
-from ticktree.profile.wakes import Waker, Wakes
+from ticktree.profile.table import (
+    Mergeable,
+    add,
+    any_of,
+    by_key,
+    columns,
+    counts,
+    merged_fields,
+    nested,
+    object_of,
+    same,
+    smallest,
+    stored,
+    where_known,
+    whole,
+)
 from ticktree.profile.windows import Windows
 
 MAX_DEPTH = 1000
 
 
+def _runs(_: Sequence[Node], values: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for runs in values:
+        for run, (count, sum_ns) in runs.items():
+            so_far = found.get(run, (0, 0))
+            found[run] = (so_far[0] + count, so_far[1] + sum_ns)
+    return found
+
+
+_WINDOWS = where_known(lambda node: node.windows_known, whole, Windows())
+_SHARES = where_known(lambda node: node.attributed, by_key, {})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Node:
+class Node(Mergeable):
     """Where time went under one path. A node with only a name and a clock is the identity of `+` for its like.
 
     For every node `total_ns == self_ns + sum(child.total_ns - child.concurrent_ns)`: totals are not stored but
@@ -59,26 +87,26 @@ class Node:
         total_ns: own time and the children's. Derived.
     """
 
-    name: str
-    clock: Clock = HOST
-    self_ns: int = 0
-    concurrent_ns: int = 0
-    steady: Stats = field(default_factory=Stats)
-    warmup: Stats | None = None
-    windows: Windows = field(default_factory=Windows)
-    wait: bool = False
-    call_sites: Mapping[CallSite, int] = field(default_factory=dict)
-    work: Work | None = None
-    cpu: Cpu | None = None
-    memory: Memory | None = None
-    device_memory: Memory | None = None
-    device: str | None = None
-    open: Open | None = None
-    recorder_ns: int = 0
-    raised: int = 0
-    per_run: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    by_writer: Mapping[str, Share] = field(default_factory=dict)
-    wakers: Mapping[Waker, Wakes] = field(default_factory=dict)
+    name: str = stored(same, TEXT)
+    clock: Clock = stored(same, json.CLOCK, optional=True, default=HOST)
+    self_ns: int = stored(add, WHOLE, least=0, default=0)
+    concurrent_ns: int = stored(add, WHOLE, default=0)
+    recorder_ns: int = stored(add, WHOLE, default=0)
+    steady: Stats = stored(whole, json.STEADY, factory=Stats)
+    warmup: Stats | None = stored(whole, nested(Stats), optional=True, default=None)
+    wait: bool = stored(any_of, FLAG, default=False)
+    windows: Windows = stored(_WINDOWS, nested(Windows), optional=True, factory=Windows)
+    raised: int = stored(add, WHOLE, optional=True, least=0, default=0)
+    call_sites: Mapping[CallSite, int] = stored(counts, json.CALL_SITES, optional=True, factory=dict)
+    per_run: Mapping[str, tuple[int, int]] = stored(_runs, json.PER_RUN, optional=True, factory=dict)
+    by_writer: Mapping[str, Share] = stored(_SHARES, json.SHARES, optional=True, factory=dict)
+    wakers: Mapping[Waker, Wakes] = stored(by_key, json.WAKERS, key="woken_by", optional=True, factory=dict)
+    work: Work | None = stored(whole, nested(Work), optional=True, default=None)
+    cpu: Cpu | None = stored(whole, nested(Cpu), optional=True, default=None)
+    memory: Memory | None = stored(whole, nested(Memory), optional=True, default=None)
+    device_memory: Memory | None = stored(whole, nested(Memory), optional=True, default=None)
+    device: str | None = stored(smallest, json.DEVICE, optional=True, default=None)
+    open: Open | None = stored(whole, nested(Open), optional=True, default=None)
     children: Mapping[str, Node] = field(default_factory=dict, repr=False)
     stats: Stats = field(init=False, repr=False)
     total_ns: int = field(init=False)
@@ -86,19 +114,30 @@ class Node:
     def __post_init__(self) -> None:
         stats = self.steady if self.warmup is None else self.steady + self.warmup
         object.__setattr__(self, "stats", stats)
-        covered_ns = sum(child.total_ns - child.concurrent_ns for child in self.children.values())
-        object.__setattr__(self, "total_ns", self.self_ns + covered_ns)
+        total_ns = self.self_ns
+        for child in self.children.values():
+            total_ns += child.total_ns - child.concurrent_ns
+        object.__setattr__(self, "total_ns", total_ns)
 
-    def __add__(self, other: Node) -> Node:
-        # From the root down, pair the nodes that both trees have; then join the pairs from the leaves up.
-        pairs = [(self, other, -1)]
-        for place, (left, right, _) in enumerate(pairs):  # the list grows while it is walked
-            shared = left.children.keys() & right.children.keys()
-            pairs.extend((left.children[name], right.children[name], place) for name in shared)
-        joined: list[dict[str, Node]] = [{} for _ in pairs]
-        for left, right, parent in reversed(pairs[1:]):
-            joined[parent][left.key] = left._joined(right, joined.pop())
-        return self._joined(other, joined[0])
+    @classmethod
+    def _of(cls, parts: Sequence[Node]) -> Node:
+        # Every group is the nodes of one place in the tree, with the group above it.
+        groups: list[tuple[list[Node], int]] = [(list(parts), -1)]
+        for at, (nodes, _) in enumerate(groups):  # from the root down: the list grows while it is walked
+            if len(nodes) > 1:  # else it is whole already, with all below it
+                below: dict[str, list[Node]] = {}
+                for node in nodes:
+                    for key, child in node.children.items():
+                        below.setdefault(key, []).append(child)
+                groups.extend((alike, at) for alike in below.values())
+        children: list[dict[str, Node]] = [{} for _ in groups]
+        for nodes, above in reversed(groups):  # from the leaves up
+            below_it = children.pop()
+            merged = nodes[0] if len(nodes) == 1 else Node(**merged_fields(Node, nodes, children=below_it))
+            if above < 0:
+                return merged
+            children[above][merged.key] = merged
+        raise AssertionError("the root comes last")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
@@ -135,9 +174,16 @@ class Node:
         return tuple(child for child in self.children.values() if child.clock == DEVICE)
 
     @property
+    def windows_known(self) -> bool:
+        """Whether all its calls are in its windows."""
+        return self.windows.count == self.count
+
+    @property
     def attributed(self) -> bool:
         """Whether it is known who made its calls and spent its time."""
         shares = self.by_writer.values()
+        if not shares:
+            return not (self.total_ns or self.self_ns or self.count)
         return (
             self.total_ns == sum(share.total_ns for share in shares)
             and self.self_ns == sum(share.self_ns for share in shares)
@@ -179,86 +225,45 @@ class Node:
             below = [(paths.child(path, name), depth + 1, child) for name, child in node.children.items()]
             waiting.extend(reversed(below))
 
-    def _joined(self, other: Node, joined: Mapping[str, Node]) -> Node:
-        """Merge two nodes whose common children are already merged, in `joined`."""
-        if self.name != other.name:
-            raise ValueError(f"nodes of different names do not merge: {self.name!r} and {other.name!r}")
-        if self.clock != other.clock:
-            raise ValueError(f"nodes of different clocks do not merge: {self.key!r} and {other.key!r}")
-        windows_known = all(node.windows.count == node.count for node in (self, other))
-        writers_known = self.attributed and other.attributed
-        return Node(
-            name=self.name,
-            clock=self.clock,
-            self_ns=self.self_ns + other.self_ns,
-            concurrent_ns=self.concurrent_ns + other.concurrent_ns,
-            steady=self.steady + other.steady,
-            warmup=present(self.warmup, other.warmup),
-            windows=self.windows + other.windows if windows_known else Windows(),
-            wait=self.wait or other.wait,
-            call_sites=sums(self.call_sites, other.call_sites),
-            work=present(self.work, other.work),
-            cpu=present(self.cpu, other.cpu),
-            memory=present(self.memory, other.memory),
-            device_memory=present(self.device_memory, other.device_memory),
-            device=smallest(self.device, other.device),
-            open=present(self.open, other.open),
-            recorder_ns=self.recorder_ns + other.recorder_ns,
-            raised=self.raised + other.raised,
-            per_run=_runs(self.per_run, other.per_run),
-            by_writer=union(self.by_writer, other.by_writer) if writers_known else {},
-            wakers=union(self.wakers, other.wakers),
-            children={**self.children, **other.children, **joined},
-        )
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it but for its path and children."""
+        steady = written.pop("steady")
+        if self.warmup is not None:
+            written |= {**object_of(self.stats, {}), "steady": steady}
+        else:
+            written |= steady
+        if self.work is not None:
+            found = asdict(rates(self.work, self.total_ns))
+            written["work"].update((name, rate) for name, rate in found.items() if rate is not None)
+        if self.on_devices:
+            calls, spent_ns = (
+                sum(getattr(on, name) for on in self.on_devices) for name in ("count", "total_ns")
+            )
+            written["device"] = {**written.get("device", {}), "count": calls, "total_ns": spent_ns}
+        site = object_of(self.call_site, {}) if self.call_site else None
+        return {**written, "total_ns": self.total_ns, "parallel": self.parallel, "call_site": site}
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken in this node itself."""
-        measures = (self.work, self.cpu, self.memory, self.device_memory, self.open)
-        for part in (self.steady, self.warmup, self.windows, *measures):
-            if part is not None:
-                yield from part.problems()
-        if self.self_ns < 0:
-            yield f"its own time is negative: {self.self_ns} ns"
+        yield from Mergeable.problems(self)
         if self.total_ns != self.self_ns + sum(c.total_ns - c.concurrent_ns for c in self.children.values()):
             yield "its total is not its own time and its children's"
         if not 0 <= self.recorder_ns <= max(0, self.self_ns):
             yield f"ticktree's own cost, {self.recorder_ns} ns, is not within its own time, {self.self_ns} ns"
         if self.windows.counts and self.windows.count != self.count:
             yield f"the windows hold {self.windows.count} calls where {self.count} were counted"
-        if not 0 <= self.raised <= self.count:
+        if self.raised > self.count:
             yield f"exceptions ended {self.raised} of its {self.count} calls"
         if any(count < 1 for count in self.call_sites.values()):
             yield "a call site was never called"
-        yield from self._problems_of_runs()
-        yield from self._problems_of_writers()
-        if any(key != child.key for key, child in self.children.items()):
-            yield "a child is filed under another name or clock than its own"
-
-    def _problems_of_runs(self) -> Iterator[str]:
         if any(count < 0 or sum_ns < 0 for count, sum_ns in self.per_run.values()):
             yield "a run's part of it is negative"
         if sum(count for count, _ in self.per_run.values()) > self.count:
             yield f"its runs made more calls than the {self.count} counted"
-
-    def _problems_of_writers(self) -> Iterator[str]:
         if self.by_writer and not self.attributed:
             yield "its writers' calls and times are not its own together"
-        for share in self.by_writer.values():
-            yield from share.problems()
-        for wakes in self.wakers.values():
-            yield from wakes.problems()
+        if any(key != child.key for key, child in self.children.items()):
+            yield "a child is filed under another name or clock than its own"
 
 
-_RECORD = attrgetter(
-    *(name for name in Node.__dataclass_fields__ if name not in ("children", "stats", "total_ns"))
-)
-
-
-def _runs(
-    left: Mapping[str, tuple[int, int]], right: Mapping[str, tuple[int, int]]
-) -> dict[str, tuple[int, int]]:
-    result = dict(left)
-    for run, (count, sum_ns) in right.items():
-        so_far = result.get(run, (0, 0))
-        result[run] = (so_far[0] + count, so_far[1] + sum_ns)
-    return result
+_RECORD = attrgetter(*(column.name for column in columns(Node)))

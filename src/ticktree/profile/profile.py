@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ticktree.profile import critical
+from ticktree.profile import codec
 from ticktree.profile import metadata as meta
-from ticktree.profile.critical import CriticalPlace
+from ticktree.profile import profile_json as json
 from ticktree.profile.errors import ProfileError, quoted
+from ticktree.profile.fields import COUNTS, WHOLE, Object
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.loop import Loop
-from ticktree.profile.merging import sums, union
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.node import MAX_DEPTH, Node
-from ticktree.profile.summing import sum_of_trees, sums_of, union_of
-from ticktree.profile.writer import Writer
+from ticktree.profile.pausing import collector_paused
+from ticktree.profile.table import Mergeable, add, by_key, counts, merge, object_of, part_from, stored, whole
+from ticktree.profile.writer import CriticalPlace, Writer
 
 ROOT_NAME = "root"
 
 
+def _metadata(_: Sequence[Profile], values: Sequence[Metadata]) -> Metadata:
+    return meta.merged(*values)
+
+
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Mergeable):
     """Everything that is known of a run. Merges field by field; `Profile.empty()` is the identity.
 
     Attributes:
@@ -39,45 +44,25 @@ class Profile:
             there. Merges by adding.
     """
 
-    root: Node = field(default_factory=lambda: Node(name=ROOT_NAME))
-    loops: Mapping[str, Loop] = field(default_factory=dict)
-    gauges: Mapping[str, Gauge] = field(default_factory=dict)
-    metadata: Metadata = field(default_factory=dict)
-    losses: Mapping[str, int] = field(default_factory=dict)
-    writers: Mapping[str, Writer] = field(default_factory=dict)
-    critical: Mapping[CriticalPlace, int] = field(default_factory=dict)
-    timeline_calls: int = 0
+    root: Node = stored(whole, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
+    loops: Mapping[str, Loop] = stored(by_key, json.LOOPS, factory=dict)
+    gauges: Mapping[str, Gauge] = stored(by_key, json.GAUGES, factory=dict)
+    metadata: Metadata = stored(_metadata, json.METADATA, factory=dict)
+    losses: Mapping[str, int] = stored(counts, COUNTS, factory=dict)
+    writers: Mapping[str, Writer] = stored(by_key, json.WRITERS, optional=True, factory=dict)
+    critical: Mapping[CriticalPlace, int] = stored(
+        counts, json.CRITICAL, key="critical_path", optional=True, factory=dict
+    )
+    timeline_calls: int = stored(add, WHOLE, optional=True, default=0)
 
     @classmethod
     def empty(cls) -> Profile:
         """Return the profile of nothing."""
         return cls()
 
-    def __add__(self, other: Profile) -> Profile:
-        return Profile(
-            root=self.root + other.root,
-            loops=union(self.loops, other.loops),
-            gauges=union(self.gauges, other.gauges),
-            metadata=meta.merged(self.metadata, other.metadata),
-            losses=sums(self.losses, other.losses),
-            writers=union(self.writers, other.writers),
-            critical=sums(self.critical, other.critical),
-            timeline_calls=self.timeline_calls + other.timeline_calls,
-        )
-
     def merge(self, *others: Profile) -> Profile:
-        """Return this profile and `others` as one, whatever their order; the same as adding them one by one."""
-        every = (self, *others)
-        return Profile(
-            root=sum_of_trees([each.root for each in every]),
-            loops=union_of(each.loops for each in every),
-            gauges=union_of(each.gauges for each in every),
-            metadata=meta.merged(*(each.metadata for each in every)),
-            losses=sums_of(each.losses for each in every),
-            writers=union_of(each.writers for each in every),
-            critical=sums_of(each.critical for each in every),
-            timeline_calls=sum(each.timeline_calls for each in every),
-        )
+        """Return this profile and `others` as one, whatever their order."""
+        return merge((self, *others))
 
     def check(self) -> None:
         """Assert what holds for every profile.
@@ -85,7 +70,7 @@ class Profile:
         Raises:
             ProfileError: a rule is broken; it names the part and the rule.
         """
-        for problem in self._problems():
+        for problem in self.problems():
             raise ProfileError(problem)
 
     def to_dict(self, findings: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -93,17 +78,13 @@ class Profile:
 
         The profile has none of its own: advice is about a profile, not part of it.
         """
-        from ticktree.profile import codec  # imports this module
-
-        fields = codec.to_dict(self)
+        fields = self._as_json()
         tree = fields.pop("tree")  # stays last: it is written piece by piece
         return {**fields, "findings": [dict(finding) for finding in findings], "tree": tree}
 
     def to_json(self) -> str:
         """Return the profile as JSON; equal profiles give the same text."""
-        from ticktree.profile import codec
-
-        return codec.to_text(codec.to_dict(self))
+        return codec.to_text(self._as_json())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Profile:
@@ -112,13 +93,35 @@ class Profile:
         Raises:
             ProfileError: `text` is not a profile, is of a version not known here, or says what cannot be.
         """
-        from ticktree.profile import codec
-
-        profile = codec.from_text(text)
+        profile = cls.from_value(codec.value_in(text))
         profile.check()
         return profile
 
-    def _problems(self) -> Iterator[str]:
+    @classmethod
+    def from_value(cls, value: Any) -> Profile:
+        """Return the profile in `value`, as `codec.value_in` gives it.
+
+        Its types are checked; whether it can be, only `check` says.
+
+        Raises:
+            ProfileError: `value` is not a profile, or one of a version not known here.
+        """
+        with collector_paused():
+            fields = codec.opened(value)
+            fields.writers = list(json.WRITERS.read(fields, "writers"))  # all else names them by their place
+            return part_from(cls, fields)
+
+    def _as_json(self) -> Object:
+        numbers = {key: number for number, key in enumerate(sorted(self.writers))}
+        return {"schema": codec.SCHEMA, **object_of(self, numbers)}
+
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it, the tree last: it is written piece by piece."""
+        tree = written.pop("tree")
+        return {**written, "tree": tree}
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
         yield from meta.problems(self.metadata)
         if any(count < 0 for count in self.losses.values()):
             yield "a loss is negative"
@@ -148,7 +151,8 @@ class Profile:
             if key != writer.id or writer.parent not in known:
                 yield f"writer {quoted(key)}: filed under another id, or its parent is no node"
             yield from (f"writer {quoted(key)}: {rule}" for rule in writer.problems())
-        yield from critical.problems(self.critical)
+        if min(self.critical.values(), default=1) < 1:
+            yield "a place on the critical path took no time"
         named = set(self.critical)
         for path, _, node in self.root.walk():
             if not node.by_writer.keys() <= self.writers.keys():

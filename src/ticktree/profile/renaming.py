@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ticktree.profile.critical import CriticalPlace
+from ticktree.profile.measures import Share, Waker, Wakes
 from ticktree.profile.node import Node
 from ticktree.profile.profile import Profile
-from ticktree.profile.share import Share
-from ticktree.profile.wakes import Waker, Wakes
-from ticktree.profile.writer import Writer
+from ticktree.profile.writer import CriticalPlace, Writer
 
 # The new id of a writer, for its old one.
 _Name = Callable[[str], str]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ticktree.profile.histogram import Histogram
-from ticktree.profile.merging import largest, smallest
+from ticktree.profile.fields import WHOLE, WHOLE_OR_NULL, Object
+from ticktree.profile.histogram import DURATIONS, Histogram
+from ticktree.profile.table import Mergeable, add, largest, smallest, stored, where_known, whole
+
+
+def _is_known(stats: Stats) -> bool:
+    return stats.min_ns is not None or not stats.count
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Mergeable):
     """Durations of completed calls. `Stats()` is the identity of `+`.
 
     Of calls that another program only counted and added up it is not known how long any one took: they have no
@@ -24,11 +29,11 @@ class Stats:
         histogram: how many took how long, empty when that is not known. Merges by adding.
     """
 
-    count: int = 0
-    sum_ns: int = 0
-    min_ns: int | None = None
-    max_ns: int | None = None
-    histogram: Histogram = field(default_factory=Histogram)
+    count: int = stored(add, WHOLE, least=0, default=0)
+    sum_ns: int = stored(add, WHOLE, least=0, default=0)
+    min_ns: int | None = stored(where_known(_is_known, smallest), WHOLE_OR_NULL, default=None)
+    max_ns: int | None = stored(where_known(_is_known, largest), WHOLE_OR_NULL, default=None)
+    histogram: Histogram = stored(where_known(_is_known, whole, Histogram()), DURATIONS, factory=Histogram)
 
     @classmethod
     def of(cls, durations_ns: Iterable[int]) -> Stats:
@@ -42,21 +47,10 @@ class Stats:
             histogram=Histogram.of(durations),
         )
 
-    def __add__(self, other: Stats) -> Stats:
-        if not (self.is_known and other.is_known):
-            return Stats(self.count + other.count, self.sum_ns + other.sum_ns)
-        return Stats(
-            count=self.count + other.count,
-            sum_ns=self.sum_ns + other.sum_ns,
-            min_ns=smallest(self.min_ns, other.min_ns),
-            max_ns=largest(self.max_ns, other.max_ns),
-            histogram=self.histogram + other.histogram,
-        )
-
     @property
     def is_known(self) -> bool:
         """Whether it is known how long single calls took; true when no call completed."""
-        return self.min_ns is not None or not self.count
+        return _is_known(self)
 
     @property
     def mean_ns(self) -> int | None:
@@ -85,11 +79,20 @@ class Stats:
         value = self.histogram.quantile(q, self.min_ns, self.max_ns)
         return None if value is None else round(value)
 
+    @property
+    def summary(self) -> Object:
+        """What other programs want to know of it: extremes, mean and percentiles."""
+        names = ("min_ns", "max_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns")
+        return {name: getattr(self, name) for name in names}
+
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it, with its summary before the histogram."""
+        histogram = written.pop("histogram")
+        return {**written, **self.summary, "histogram": histogram}
+
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        yield from self.histogram.problems()
-        if self.count < 0 or self.sum_ns < 0:
-            yield "a count or a sum is negative"
+        yield from Mergeable.problems(self)
         if self.histogram.count != (self.count if self.is_known else 0):
             yield f"the histogram holds {self.histogram.count} calls where {self.count} were counted"
         if self.min_ns is None or self.max_ns is None:

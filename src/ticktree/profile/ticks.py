@@ -1,15 +1,28 @@
-"""Single ticks of a loop that are worth keeping: the first ones, and the worst."""
+"""What is kept of a loop's ticks: the first ones and the worst one by one, and what disturbed them all together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from ticktree.profile.fields import COUNTS, LIMIT, TEXT, WHOLE, Codec, Fields
+from ticktree.profile.table import Mergeable, Stored, add, columns, stored
 
 WORST_TICKS_KEPT = 8
 
 
+def _durations(fields: Fields, key: str) -> tuple[int, ...]:
+    durations_ns = fields.list(key)
+    if not all(type(duration) is int and 0 <= duration < LIMIT for duration in durations_ns):
+        fields.fail(f"{key!r} should hold whole numbers")
+    return tuple(durations_ns)
+
+
+_DURATIONS = Codec(lambda durations_ns, _: list(durations_ns), _durations)
+
+
 @dataclass(frozen=True, slots=True, order=True)
-class FirstTicks:
+class FirstTicks(Stored):
     """How long the first ticks took, in order. Merges by the earliest (wall time, writer).
 
     Attributes:
@@ -18,16 +31,13 @@ class FirstTicks:
         durations_ns: duration of each tick.
     """
 
-    started_wall_ns: int
-    writer: str
-    durations_ns: tuple[int, ...]
-
-    def __add__(self, other: FirstTicks) -> FirstTicks:
-        return min(self, other)
+    started_wall_ns: int = stored(None, WHOLE)
+    writer: str = stored(None, TEXT)
+    durations_ns: tuple[int, ...] = stored(None, _DURATIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class WorstTick:
+class WorstTick(Stored):
     """A tick that took long, and where its time went.
 
     Attributes:
@@ -40,12 +50,12 @@ class WorstTick:
             `minor_faults`, `major_faults`. A key is absent where that was not measured.
     """
 
-    duration_ns: int
-    writer: str
-    tick: int
-    started_ns: int
-    breakdown: Mapping[str, int] = field(default_factory=dict)
-    causes: Mapping[str, int] = field(default_factory=dict)
+    duration_ns: int = stored(None, WHOLE)
+    writer: str = stored(None, TEXT)
+    tick: int = stored(None, WHOLE)
+    started_ns: int = stored(None, WHOLE)
+    breakdown: Mapping[str, int] = stored(None, COUNTS, factory=dict)
+    causes: Mapping[str, int] = stored(None, COUNTS, factory=dict)
 
     def order(self) -> tuple[int, str, int, int, _Rest]:
         """Return what ticks are ranked by: duration, then whatever makes the order total."""
@@ -75,3 +85,32 @@ class _Rest:
 def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
     """Return the 8 longest of `ticks`, the longest first."""
     return tuple(sorted(ticks, key=WorstTick.order, reverse=True)[:WORST_TICKS_KEPT])
+
+
+@dataclass(frozen=True, slots=True)
+class Causes(Mergeable):
+    """What else happened in ticks, added up over those of which it is known. Every field merges by adding.
+
+    Attributes:
+        ticks: ticks of which all of this is known: the others may have been disturbed as well.
+        gc_ns: the garbage collector's pauses, in the whole process.
+        voluntary_switches: how often the loop's thread gave its core away: it waited, or slept.
+        involuntary_switches: how often its core was taken from it: somebody else was to run.
+        minor_faults: pages of memory that it touched for the first time.
+        major_faults: pages that had to be read from a disk.
+    """
+
+    ticks: int = stored(add, WHOLE, least=0)
+    gc_ns: int = stored(add, WHOLE, least=0, default=0)
+    voluntary_switches: int = stored(add, WHOLE, least=0, default=0)
+    involuntary_switches: int = stored(add, WHOLE, least=0, default=0)
+    minor_faults: int = stored(add, WHOLE, least=0, default=0)
+    major_faults: int = stored(add, WHOLE, least=0, default=0)
+
+    def __sub__(self, other: Causes) -> Causes:
+        """What is left without a part of it."""
+        return Causes(*(left - right for left, right in zip(self.amounts(), other.amounts(), strict=True)))
+
+    def amounts(self) -> tuple[int, ...]:
+        """Return its fields, in their order."""
+        return tuple(getattr(self, column.name) for column in columns(Causes))

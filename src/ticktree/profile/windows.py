@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ticktree.profile.merging import sums
+from ticktree.profile.fields import LIMIT, WHOLE, pairs
+from ticktree.profile.table import Mergeable, Rule, largest, stored, sums_of
 
 BASE_WIDTH_NS = 10_000_000
 
 
+_SERIES = pairs(0, LIMIT)
+
+
+def _coarse(name: str) -> Rule:
+    """The sum of series in the widest windows of all."""
+
+    def merged(parts: Sequence[Windows], _: Sequence[Any]) -> dict[int, int]:
+        width_ns = max(part.width_ns for part in parts)
+        return sums_of(getattr(part.coarsened(width_ns), name) for part in parts)
+
+    return merged
+
+
 @dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Mergeable):
     """Count and total per stretch of the run. Merges by coarsening the finer one, exactly, and adding.
 
     Every width is 10 ms times a power of two, so a window of the finer always lies within one of the coarser.
@@ -22,20 +37,14 @@ class Windows:
         totals: nanoseconds those calls took.
     """
 
-    width_ns: int = BASE_WIDTH_NS
-    counts: Mapping[int, int] = field(default_factory=dict)
-    totals: Mapping[int, int] = field(default_factory=dict)
+    width_ns: int = stored(largest, WHOLE, default=BASE_WIDTH_NS)
+    counts: Mapping[int, int] = stored(_coarse("counts"), _SERIES, factory=dict)
+    totals: Mapping[int, int] = stored(_coarse("totals"), _SERIES, key="totals_ns", factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("counts", "totals"):
-            table: Mapping[int, int] = getattr(self, name)
+        for name, table in (("counts", self.counts), ("totals", self.totals)):
             if 0 in table.values():  # equal series compare equal, whoever built them
                 object.__setattr__(self, name, {index: n for index, n in table.items() if n})
-
-    def __add__(self, other: Windows) -> Windows:
-        width_ns = max(self.width_ns, other.width_ns)
-        left, right = self.coarsened(width_ns), other.coarsened(width_ns)
-        return Windows(width_ns, sums(left.counts, right.counts), sums(left.totals, right.totals))
 
     @property
     def count(self) -> int:

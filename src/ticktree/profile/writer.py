@@ -1,17 +1,21 @@
-"""Writer: one thread of one process, and what it does in the run."""
+"""Writers: the threads of a run's processes, what they do, and which of them set its length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ticktree.profile import path as paths
-from ticktree.profile.merging import largest, smallest
+from ticktree.profile.fields import FLAG, TEXT, WHOLE, WHOLE_OR_NULL
+from ticktree.profile.table import Mergeable, any_of, largest, same, smallest, stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
+class Writer(Mergeable):
     """Who wrote part of a profile: a thread, or several short-lived ones after another that were added up as one.
+
+    What is known of one writer differs where it was read before it had a name: a name comes after "".
 
     Attributes:
         id: `PROCESS/TREE`: the process, as "PID-START", and which of its threads. A process that went on as another
@@ -28,35 +32,17 @@ class Writer:
         host: the machine it ran on; "" where that is the only one of the run.
     """
 
-    id: str
-    run: str = ""
-    process_name: str = ""
-    thread_name: str = ""
-    role: str = ""
-    is_main: bool = False
-    parent: str = paths.ROOT
-    started_ns: int | None = None
-    last_ns: int | None = None
-    members: int = 1
-    host: str = ""
-
-    def __add__(self, other: Writer) -> Writer:
-        if self.id != other.id:
-            raise ValueError(f"different writers do not merge: {self.id!r} and {other.id!r}")
-        # What is said of one writer differs where it was read before it had a name: a name comes after "".
-        return Writer(
-            id=self.id,
-            run=max(self.run, other.run),
-            process_name=max(self.process_name, other.process_name),
-            thread_name=max(self.thread_name, other.thread_name),
-            role=max(self.role, other.role),
-            is_main=self.is_main or other.is_main,
-            parent=max(self.parent, other.parent),
-            started_ns=smallest(self.started_ns, other.started_ns),
-            last_ns=largest(self.last_ns, other.last_ns),
-            members=max(self.members, other.members),
-            host=max(self.host, other.host),
-        )
+    id: str = stored(same, TEXT)
+    run: str = stored(largest, TEXT, default="")
+    process_name: str = stored(largest, TEXT, default="")
+    thread_name: str = stored(largest, TEXT, default="")
+    role: str = stored(largest, TEXT, default="")
+    is_main: bool = stored(any_of, FLAG, default=False)
+    parent: str = stored(largest, TEXT, default=paths.ROOT)
+    started_ns: int | None = stored(smallest, WHOLE_OR_NULL, default=None)
+    last_ns: int | None = stored(largest, WHOLE_OR_NULL, default=None)
+    members: int = stored(largest, WHOLE, default=1)
+    host: str = stored(largest, TEXT, optional=True, default="")
 
     @property
     def process(self) -> str:
@@ -72,3 +58,15 @@ class Writer:
                 yield "of the first and the last sign of its life only one is known"
         elif not 0 <= self.started_ns <= self.last_ns:
             yield f"its life, from {self.started_ns} to {self.last_ns} ns, cannot be"
+
+
+class CriticalPlace(NamedTuple):
+    """Where the critical path went. A profile keeps the nanoseconds of each place, which merge by adding.
+
+    Attributes:
+        writer: id of the writer that everything else waited for.
+        path: of the node it was in.
+    """
+
+    writer: str
+    path: str

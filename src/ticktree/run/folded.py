@@ -21,7 +21,7 @@ from typing import Any
 
 from ticktree.files.guarded import MissingFileError, content_of, json_in, opened, understood
 from ticktree.profile import Profile
-from ticktree.profile.codec import from_text
+from ticktree.profile.codec import value_in
 from ticktree.run.naming import FOLDED
 from ticktree.run.reading.edges import Edge, NodeAddress
 from ticktree.run.reading.image import ProcessKey
@@ -123,7 +123,9 @@ class Folded:
                 str(main),
                 {NodeAddress(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares},
             )
-            return cls(from_text(fields["profile"]), files, places, loose, longest, version)
+            return cls(
+                Profile.from_value(value_in(fields["profile"])), files, places, loose, longest, version
+            )
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:

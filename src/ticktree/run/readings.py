@@ -19,10 +19,9 @@ from typing import Any
 from ticktree.files.atomic import write_atomically
 from ticktree.files.guarded import MissingFileError, json_in, read_bytes, understood
 from ticktree.profile import Gauge
-from ticktree.profile.decode.gauge import gauge_from
-from ticktree.profile.encode.gauge import gauge_object
 from ticktree.profile.fields import Fields
 from ticktree.profile.machine import is_of_machine
+from ticktree.profile.profile_json import GAUGES
 from ticktree.run.naming import MACHINE
 
 FORMAT = "ticktree-machine/1"
@@ -39,7 +38,7 @@ def keep(folder: Path, gauges: Mapping[str, Gauge]) -> None:
     Raises:
         OSError: There is no room, or the run has been finished.
     """
-    fields = {"format": FORMAT, "gauges": {name: gauge_object(gauge) for name, gauge in gauges.items()}}
+    fields = {"format": FORMAT, "gauges": GAUGES.write(gauges, {})}
     write_atomically(folder / MACHINE, (json.dumps(fields) + "\n").encode(), follow=False)
 
 
@@ -61,8 +60,7 @@ def _gauges(value: Any) -> dict[str, Gauge]:
     fields = Fields(value, MACHINE)
     if fields.raw("format") != FORMAT:
         fields.fail(f"its format is not {FORMAT}")
-    named = fields.sub("gauges")
-    gauges = {name: gauge_from(name, named.sub(name)) for name in named}
+    gauges: dict[str, Gauge] = GAUGES.read(fields, "gauges")
     for name, gauge in gauges.items():
         if not is_of_machine(name):
             fields.fail("it holds something that is no reading of a machine")

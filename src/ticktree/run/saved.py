@@ -16,6 +16,6 @@ def read_saved(path: Path) -> Profile:
     """
     content = read_bytes(path, MOST_OF_DATA)
     with understood(path):
-        profile = codec.from_value(codec.value_in(content))
+        profile = Profile.from_value(codec.value_in(content))
         profile.check()
         return profile

@@ -4,7 +4,7 @@ import pytest
 
 from ticktree.analysis.cycles.per_tick import a_tick
 from ticktree.profile import Loop, Stats, WorstTick
-from ticktree.profile.causes import Causes
+from ticktree.profile.ticks import Causes
 
 MS = 1_000_000
 

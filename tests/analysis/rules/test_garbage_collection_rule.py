@@ -8,7 +8,7 @@ from steady_loops import MS, US, loop_of
 import ticktree
 from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
 from ticktree.analysis.survey import Survey
-from ticktree.profile.causes import Causes
+from ticktree.profile.ticks import Causes
 
 
 def found(profile):

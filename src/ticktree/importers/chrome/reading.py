@@ -18,9 +18,9 @@ from ticktree.importers.chrome.places import NOWHERE, NumberedTree, placed
 from ticktree.importers.chrome.ticks import Groups, loop_of, loop_places, ticks_around
 from ticktree.importers.chrome.writers import lanes_of, writers_of
 from ticktree.profile import Loop, Profile, ProfileError
-from ticktree.profile.merging import sums
 from ticktree.profile.metadata import Value
 from ticktree.profile.pausing import collector_paused
+from ticktree.profile.table import sums_of
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Timeline, in_order
 
 _LONGEST_NS = 1 << 60  # all calls together: thirty-six years, and sums of it stay within 64 bits
@@ -117,7 +117,7 @@ class _Trace:
             loops=loops,
             gauges=gauges_of(self._events.counters, zero_ns),
             metadata={key: frozenset(values) for key, values in facts.items()},
-            losses=sums(self._losses, self._origin.losses),
+            losses=sums_of([self._losses, self._origin.losses]),
             writers={writer.id: writer for writer in self._writers},
         )
 

@@ -11,7 +11,7 @@ from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
 from ticktree.profile.clock import HOST
-from ticktree.profile.rates import rates
+from ticktree.profile.measures import rates
 
 
 def notes_of(node: Node, options: ViewOptions, here: Ceilings | None = None) -> tuple[str, ...]:

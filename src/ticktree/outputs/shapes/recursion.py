@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
 
 from ticktree.profile import Node, Share, Stats
-from ticktree.profile.merging import present, sums, union
+from ticktree.profile.table import merge, present, sums_of, union_of
 
 # A name stands in itself a few times where nothing recurses: an env's step in a loop's, a layer in a layer.
 LEAST_LEVELS = 5
@@ -147,7 +145,7 @@ class _Place:
         self_ns = sum(node.self_ns for node in every)
         total_ns = self_ns + sum(child.total_ns - child.concurrent_ns for child in children.values())
         is_part = total_ns != sum(node.total_ns for node in self.called)
-        outermost = reduce(add, (replace(node, children={}) for node in self.called))
+        outermost = merge(replace(node, children={}) for node in self.called)
         if is_part:  # how long its calls took is not what is left of them: of that only the sum is known
             left = Stats(outermost.count, max(0, total_ns)) if outermost.count else Stats()
             outermost = replace(outermost, steady=left, warmup=None)
@@ -155,8 +153,8 @@ class _Place:
             **{name: getattr(outermost, name) for name in _OF_THE_OUTERMOST},
             self_ns=self_ns,
             recorder_ns=sum(node.recorder_ns for node in every),
-            call_sites=reduce(sums, (node.call_sites for node in every)),
-            work=reduce(present, (node.work for node in every)),
+            call_sites=sums_of(node.call_sites for node in every),
+            work=present(*(node.work for node in every)),
             by_writer=_shares(self.called, self.recursed, moved),
             children=children,
             levels=self.levels if self.recursed else 1,
@@ -188,7 +186,7 @@ def _shares(called: Sequence[Node], recursed: Sequence[Node], moved: Sequence[No
         *({who: replace(share, count=0) for who, share in node.by_writer.items()} for node in recursed),
         *({who: Share(total_ns=-share.total_ns) for who, share in node.by_writer.items()} for node in moved),
     ]
-    return reduce(union, parts)
+    return union_of(parts)
 
 
 def deeper_levels(

@@ -187,16 +187,17 @@ typedef struct {
     uint32_t cpu_samples;
     uint32_t memory_samples;
     tt_ref ticks; /* of a loop: its tick record */
+    /* from here to `warmup`: what calls add up to, all zeros after a reset */
     uint64_t cpu_ns, cpu_wall;
     int64_t memory_change;
     uint64_t memory_peak;
     uint64_t work_bytes, work_flops, work_items;
+    uint64_t raised; /* completed calls that an exception ended */
     tt_stats warmup;
     uint32_t depth; /* below its tree's root, whose depth is that of the node it was started under */
     uint32_t path_hint;  /* private: where the path of its thread has its share */
     int64_t marked_own;  /* own time, that of open calls included, when its thread's path was last brought up to date */
     uint64_t marked_count;
-    uint64_t raised;     /* completed calls that an exception ended */
     uint64_t running;    /* private: ticks of open calls plus one, while the path is being brought up to date; else 0 */
     uint64_t reserved[7];
     tt_ref octaves[TT_OCTAVES], warmup_octaves[TT_OCTAVES];

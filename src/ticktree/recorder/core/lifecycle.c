@@ -124,9 +124,8 @@ static void tt_node_reset(tt_recorder *recorder, tt_node *node)
     tt_stats_clear(&node->warmup);
     node->tick_epoch = node->tick_sum = 0;
     node->cpu_samples = node->memory_samples = 0;
-    node->cpu_ns = node->cpu_wall = node->memory_peak = 0;
-    node->memory_change = 0;
-    node->work_bytes = node->work_flops = node->work_items = node->raised = 0;
+    const size_t sums = offsetof(tt_node, cpu_ns);
+    memset((char *)node + sums, 0, offsetof(tt_node, warmup) - sums);
     node->flags &= ~(uint32_t)TT_NODE_PHASED;
     memset(node->windows, 0, sizeof node->windows);
     for (unsigned octave = 0; octave < TT_OCTAVES; octave++) {

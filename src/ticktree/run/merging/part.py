@@ -11,7 +11,7 @@ from typing import Any
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile, Writer
 from ticktree.profile.renaming import renamed
-from ticktree.profile.summing import sums_of
+from ticktree.profile.table import sums_of
 from ticktree.run.merging.job import Job
 from ticktree.run.merging.program import program_of
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
-from ticktree.profile import Histogram, Node
+from ticktree.profile import Histogram, Node, Share, Waker, Wakes
 from ticktree.profile import path as paths
 from ticktree.profile.clock import HOST, Clock, key_of, named_by
-from ticktree.profile.tally import NodeTally
+from ticktree.profile.table import merged_fields
 from ticktree.run.reading.histograms import HistogramSums
+from ticktree.run.reading.parts import NodePart
+
+# So many parts of one place are kept one by one: a run may have thousands of processes.
+_MERGED_AT = 64
 
 
 class Branch:
@@ -21,21 +26,40 @@ class Branch:
         path: From the root.
         above: What it hangs under; None for the root.
         clock: What its time was measured with.
+        run_id: What the profile calls the run; of the root, all others have the same.
 
     Attributes:
         children: By name, and clock where it is not the host's.
-        tally: What was recorded here, but for histograms.
+        parts: What was recorded here, without histograms; many are merged at times.
         histograms: Those of the whole tree.
         slot: In which of them are those of the calls here after warm-up; in the next, of those before that.
     """
 
-    __slots__ = ("_taken", "children", "histograms", "name", "path", "slot", "tally")
+    __slots__ = (
+        "_shares",
+        "_taken",
+        "_wakers",
+        "children",
+        "clock",
+        "histograms",
+        "name",
+        "parts",
+        "path",
+        "run_id",
+        "slot",
+    )
 
-    def __init__(self, name: str, path: str, above: Branch | None = None, clock: Clock = HOST) -> None:
+    def __init__(
+        self, name: str, path: str, above: Branch | None = None, clock: Clock = HOST, run_id: str = ""
+    ) -> None:
         self.name = name
         self.path = path
         self.children: dict[str, Branch] = {}
-        self.tally = NodeTally(name, clock)
+        self.clock = clock
+        self.run_id: str = above.run_id if above else run_id
+        self.parts: list[NodePart | Node] = []
+        self._shares: dict[str, list[int]] = {}
+        self._wakers: dict[Waker, Wakes] = {}
         self._taken: Iterator[int] = above._taken if above else count(0, 2)
         self.slot = next(self._taken)
         self.histograms: HistogramSums = above.histograms if above else HistogramSums()
@@ -54,6 +78,22 @@ class Branch:
             branch = branch.child(*named_by(key))
         return branch
 
+    def add(self, part: NodePart) -> None:
+        """Adds one record, without histograms."""
+        self.parts.append(part)
+        if len(self.parts) >= _MERGED_AT:
+            self.parts = [Node(**self._merged({}))]
+
+    def add_share(self, writer: str, count: int, total_ns: int, self_ns: int) -> None:
+        """Adds what of it is one writer's."""
+        share = self._shares.setdefault(writer, [0, 0, 0])
+        for at, amount in enumerate((count, total_ns, self_ns)):
+            share[at] += amount
+
+    def add_wakes(self, waker: Waker, wakes: Wakes) -> None:
+        """Adds waits that one waker ended."""
+        self._wakers[waker] = self._wakers[waker] + wakes if waker in self._wakers else wakes
+
     def to_node(self) -> Node:
         """The finished tree from here on."""
         finished: dict[str, Node] = {}
@@ -63,12 +103,20 @@ class Branch:
         return finished[self.path]
 
     def _total(self, children: Mapping[str, Node]) -> Node:
-        node = self.tally.total(children)
-        steady = replace(node.steady, histogram=Histogram(self.histograms.buckets(self.slot)))
-        if node.warmup is None:
-            return replace(node, steady=steady)
-        warmup = replace(node.warmup, histogram=Histogram(self.histograms.buckets(self.slot + 1)))
-        return replace(node, steady=steady, warmup=warmup)
+        shares = {writer: Share(*amounts) for writer, amounts in self._shares.items()}
+        fields = self._merged(children, by_writer=shares, wakers=self._wakers)
+        for slot, phase in enumerate(("steady", "warmup"), self.slot):
+            if fields.get(phase) is not None:
+                fields[phase] = replace(fields[phase], histogram=Histogram(self.histograms.buckets(slot)))
+        node = Node(**fields)
+        return replace(node, per_run={self.run_id: (node.count, node.stats.sum_ns)}) if node.count else node
+
+    def _merged(self, children: Mapping[str, Node], **given: Any) -> dict[str, Any]:
+        """The fields of a node with these children, less those that are kept apart."""
+        own = {"name": self.name, "clock": self.clock, "children": children}
+        apart: dict[str, Any] = {"by_writer": {}, "wakers": {}, "per_run": {}}
+        given = {**own, **apart, **given}
+        return merged_fields(Node, self.parts, **given) if self.parts else given
 
     def _walk(self) -> Iterator[Branch]:
         waiting = [self]

@@ -8,8 +8,8 @@ from typing import TypeVar
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile import Writer as Thread
 from ticktree.profile import metadata as meta
-from ticktree.profile.merging import Addable, sums
 from ticktree.profile.metadata import Metadata
+from ticktree.profile.table import Mergeable, sums_of
 from ticktree.profile.ticks import WORST_TICKS_KEPT
 from ticktree.run.reading.branches import Branch
 from ticktree.run.reading.image import DamagedError, Image, ProcessKey
@@ -17,7 +17,7 @@ from ticktree.run.reading.places import NodeLocations
 from ticktree.run.reading.records import ImageReader
 from ticktree.run.reading.wakes import Longest, Loose, WakesTally
 
-Part = TypeVar("Part", bound=Addable)
+Part = TypeVar("Part", bound=Mergeable)
 
 
 class Joining:
@@ -37,7 +37,7 @@ class Joining:
         self.errors: list[DamagedError] = []
         self._run_id = run_id
         self._known = known or NodeLocations()
-        self._root = Branch("root", "")
+        self._root = Branch("root", "", run_id=run_id)
         self._places: dict[ProcessKey, dict[int, Branch]] = {}
         self._waiting: dict[ProcessKey, list[Image]] = {}
         self._wakes = WakesTally(self._root, self._known)
@@ -77,7 +77,7 @@ class Joining:
         while self._waiting:  # they name each other as parents
             self._take_children_of(next(iter(self._waiting)))
         self._wakes.file(is_whole=is_whole)
-        losses = sums(self._losses, self._wakes.losses() if is_whole else {})
+        losses = sums_of([self._losses, self._wakes.losses() if is_whole else {}])
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(

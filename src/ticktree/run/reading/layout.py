@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from enum import IntFlag
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ticktree.profile.clock import DEVICE, HOST, REMOTE, Clock
@@ -46,7 +47,8 @@ def _record_types() -> dict[str, type[Record]]:
     for name, (size, fields) in _RECORDS.items():
         members: list[tuple[str, Any]] = []
         end = 0
-        for field, kind, offset, length in (*fields, ("", "S1", size, 0)):
+        in_order = sorted(fields, key=itemgetter(2))
+        for field, kind, offset, length in (*in_order, ("", "S1", size, 0)):
             if offset > end:  # private to the process that writes, or reserved
                 members.append((f"_{end}", ctypes.c_char * (offset - end)))
             item: Any = _NUMBERS.get(kind) or found[kind]

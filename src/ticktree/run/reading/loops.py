@@ -81,7 +81,7 @@ class LoopsReader:
             hz=frozenset({record.hz, record.other_hz} - {0.0}),
             missed=missed,
             longest_miss_run=longest,
-            warmup_ticks=part.warm.completed if part.is_phased else 0,
+            warmup_ticks=part.warm_calls.completed if part.is_phased else 0,
             stats=stats,
             lateness=lateness,
             jitter=jitter,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
 from ticktree.profile import Clock as WhoseClock
 from ticktree.profile.histogram import Histogram
-from ticktree.profile.windows import BASE_WIDTH_NS
+from ticktree.profile.windows import BASE_WIDTH_NS, Windows
 from ticktree.run.reading.accounts import Accounts
 from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.footprints import Footprint, footprints_of
@@ -50,7 +50,7 @@ _NO_CALLS = PhaseCalls(0, 0, None, None, 0)
 
 @dataclass(slots=True)
 class NodePart:
-    """One node's record, as `Node` holds it.
+    """One node's record, with the fields of `Node`: parts of one place merge to one.
 
     Attributes:
         row: The record.
@@ -60,7 +60,7 @@ class NodePart:
         is_root: Whether it is a tree's root, which stands for the node that its thread was started under.
         name: Of the section; "" for a root.
         self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
-        steady, warm: Completed calls, warm-up apart.
+        steady_calls, warm_calls: Completed calls, warm-up apart.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
         footprint: What its calls needed of memory, where that is known in full.
@@ -77,9 +77,9 @@ class NodePart:
     concurrent_ns: int
     recorder_ns: int
     open: Open | None
-    call_sites: dict[CallSite, int] | None
-    steady: PhaseCalls
-    warm: PhaseCalls
+    call_sites: dict[CallSite, int]
+    steady_calls: PhaseCalls
+    warm_calls: PhaseCalls
     window_counts: Pairs
     window_totals: Pairs
     windows_known: bool
@@ -89,13 +89,7 @@ class NodePart:
     @property
     def count(self) -> int:
         """Completed calls, warm-up included."""
-        return self.steady.completed + self.warm.completed
-
-    @property
-    def window_ns(self) -> int:
-        """How wide its windows are."""
-        shift: int = self.row.window_shift
-        return BASE_WIDTH_NS << shift
+        return self.steady_calls.completed + self.warm_calls.completed
 
     @property
     def is_phased(self) -> bool:
@@ -108,23 +102,33 @@ class NodePart:
         return clock_of(self.row.flags)
 
     @property
-    def waits(self) -> bool:
+    def steady(self) -> Stats:
+        """Completed calls after warm-up, without their histogram."""
+        return Stats(*self.steady_calls[:4])
+
+    @property
+    def warmup(self) -> Stats | None:
+        """Those of the warm-up."""
+        return Stats(*self.warm_calls[:4]) if self.is_phased else None
+
+    @property
+    def windows(self) -> Windows:
+        """Its calls over the run's time."""
+        shift: int = self.row.window_shift
+        return Windows(BASE_WIDTH_NS << shift, dict(self.window_counts), dict(self.window_totals))
+
+    @property
+    def wait(self) -> bool:
         """Whether it waits, rather than works."""
         return bool(self.row.flags & _WAIT)
 
     @property
-    def device(self) -> str | None:
-        """Why its device time is unsupported, where it was asked for."""
-        return device_lack_of(self.row.flags)
+    def raised(self) -> int:
+        """Calls that an exception ended; one that was caught in a write may know of more than have ended."""
+        raised: int = self.row.raised
+        return min(raised, self.count)
 
     @property
-    def is_measured(self) -> bool:
-        """Whether more than times is known of it."""
-        row = self.row
-        work = row.work_bytes or row.work_flops or row.work_items
-        measured = row.cpu_samples or row.memory_samples or self.footprint.device
-        return bool(work or measured or self.open or row.flags & _DEVICE)
-
     def work(self) -> Work | None:
         """What work it said it did."""
         row = self.row
@@ -132,27 +136,35 @@ class NodePart:
             return Work(row.work_bytes, row.work_flops, row.work_items)
         return None
 
+    @property
     def cpu(self) -> Cpu | None:
         """Its CPU time."""
         row = self.row
         return Cpu(row.cpu_samples, row.cpu_ns, row.cpu_wall) if row.cpu_samples else None
 
+    @property
     def memory(self) -> Memory | None:
-        """Its resident memory; of files without footprints, as far as it was seen when calls began and ended."""
+        """Its resident memory; without a footprint, as far as it was seen when calls began and ended."""
         row = self.row
         if self.footprint.resident is not None or not row.memory_samples:
             return self.footprint.resident
         return Memory(row.memory_samples, row.memory_change, row.memory_peak)
 
+    @property
     def device_memory(self) -> Memory | None:
         """Its memory of devices."""
         return self.footprint.device
 
+    @property
+    def device(self) -> str | None:
+        """Why its device time is unsupported, where it was asked for."""
+        return device_lack_of(self.row.flags)
+
     def may_be(self) -> bool:
         """Whether these could be so: the rules of `Node.problems` that its making does not already keep."""
-        if not (self.steady.may_be() and self.warm.may_be()) or self.depth > MAX_DEPTH:
+        if not (self.steady_calls.may_be() and self.warm_calls.may_be()) or self.depth > MAX_DEPTH:
             return False
-        if self.warm.completed and not self.is_phased:  # calls that would be counted nowhere
+        if self.warm_calls.completed and not self.is_phased:  # calls that would be counted nowhere
             return False
         if not self.window_counts:
             return not self.window_totals
@@ -203,7 +215,7 @@ class PartsReader:
 
     def stats(self, place: int) -> Stats:
         """The completed calls of the node at `place` after its warm-up."""
-        calls = self.parts[place].steady
+        calls = self.parts[place].steady_calls
         if not calls.completed:
             return Stats()
         histogram = Histogram(self.histograms.buckets(2 * place))
@@ -242,8 +254,8 @@ class PartsReader:
             recorder_ns=min(self_ns, self._recorder_ns(row, count, calls_below)),
             open=self._open(ref),
             call_sites=self._call_sites(row, count),
-            steady=steady,
-            warm=warm,
+            steady_calls=steady,
+            warm_calls=warm,
             window_counts=counts,
             window_totals=totals,
             windows_known=windows_known,
@@ -314,9 +326,9 @@ class PartsReader:
         header = self._image.header
         return self._clock.ns(header.inner_cost * count + header.outer_cost * calls_below) >> 8
 
-    def _call_sites(self, row: NodeRow, count: int) -> dict[CallSite, int] | None:
+    def _call_sites(self, row: NodeRow, count: int) -> dict[CallSite, int]:
         if not row.site_file or not count:
-            return None
+            return {}
         site = CallSite(self._text(row.site_file), row.site_line, self._text(row.site_function))
         # Past the first only the fact is kept that there were others: an empty place stands for them.
         others = {_OTHER_SITES: 1} if row.flags & _MANY_SITES else {}

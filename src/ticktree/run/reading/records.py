@@ -10,7 +10,6 @@ from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
 from ticktree.profile.clock import key_of
 from ticktree.profile.metadata import Metadata
-from ticktree.profile.tally import NodeTally
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import leave_virtually
@@ -94,47 +93,27 @@ class ImageReader:
             place = place if part.is_root else place.child(part.name, part.clock)
             places.append(place)
             if not (is_child and part.is_root):
-                self._add(place.tally, part, is_child=is_child)
+                if is_child and self._parts[part.above].is_root:
+                    part.concurrent_ns = part.total_ns
+                place.add(part)
         self._add_histograms(above, places, is_child=is_child)
         self._share_out(places, is_child=is_child)
         return dict(zip(self._nodes.index, places, strict=True))
-
-    def _add(self, tally: NodeTally, part: NodePart, *, is_child: bool) -> None:
-        tally.self_ns += part.self_ns
-        tally.concurrent_ns += part.total_ns if is_child and self._is_on_top(part) else part.concurrent_ns
-        tally.recorder_ns += part.recorder_ns
-        tally.raised += min(part.row.raised, part.count)
-        tally.steady.add_calls(*part.steady[:4])
-        if part.is_phased:
-            tally.with_warmup().add_calls(*part.warm[:4])
-        tally.windows.add_series(part.window_ns, part.window_counts, part.window_totals)
-        tally.windows_known = tally.windows_known and part.windows_known
-        tally.wait = tally.wait or part.waits
-        if part.is_measured:
-            tally.add_measures(part.work(), part.cpu(), part.memory(), part.device, part.open)
-            tally.add_device_memory(part.device_memory())
-        if part.call_sites:
-            tally.add_call_sites(part.call_sites)
-        if part.count:
-            tally.add_run(self._run_id, part.count, part.steady.sum_ns + part.warm.sum_ns)
 
     def _add_histograms(self, above: Branch, places: Sequence[Branch], *, is_child: bool) -> None:
         slots: list[int] = []
         for part, place in zip(self._parts, places, strict=True):
             counts = not (is_child and part.is_root)
-            slots.append(place.slot if counts and part.steady.completed else -1)
-            slots.append(place.slot + 1 if counts and part.is_phased and part.warm.completed else -1)
+            slots.append(place.slot if counts and part.steady_calls.completed else -1)
+            slots.append(place.slot + 1 if counts and part.is_phased and part.warm_calls.completed else -1)
         self._nodes.histograms.add_to(above.histograms, np.array(slots, np.int64))
-
-    def _is_on_top(self, part: NodePart) -> bool:
-        return self._parts[part.above].is_root
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
         """Tells each place what of it is whose."""
         for part, place, writer in zip(self._parts, places, self.writer_ids.values(), strict=True):
             if part.is_root and (is_child or not (part.count or part.total_ns or part.self_ns)):
                 continue
-            place.tally.add_share(writer, part.count, part.total_ns, part.self_ns)
+            place.add_share(writer, part.count, part.total_ns, part.self_ns)
             if part.is_root and part.total_ns:
                 self._pass_up(part, writer, places)
 
@@ -147,7 +126,7 @@ class ImageReader:
         while at >= 0:
             part = self._parts[at]
             if not part.is_root or part.above < 0:
-                places[at].tally.add_share(writer, 0, root.total_ns, 0)
+                places[at].add_share(writer, 0, root.total_ns, 0)
             at = part.above
 
     def _paths_below(self, above: str) -> list[str]:

@@ -104,7 +104,7 @@ class WakesTally:
                 self.loose.append(Loose(waiting.branch.path, waiting.writer, edge))
                 continue
             waker = Waker(edge.channel, waiting.writer, by.writer, by.branch.path)
-            waiting.branch.tally.add_wakes(waker, Wakes(edge.waits, edge.waited_ns, edge.handover_ns))
+            waiting.branch.add_wakes(waker, Wakes(edge.waits, edge.waited_ns, edge.handover_ns))
         self._edges.clear()
 
     def losses(self) -> dict[str, int]:

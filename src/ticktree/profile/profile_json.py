@@ -1,0 +1,152 @@
+"""How JSON has the fields of a profile: its tree, loops, gauges, writers. Nothing that is read is taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ticktree.profile import metadata as meta
+from ticktree.profile import path as paths
+from ticktree.profile.clock import key_of
+from ticktree.profile.errors import quoted
+from ticktree.profile.fields import Codec, Fields, Object
+from ticktree.profile.gauge import Gauge
+from ticktree.profile.loop import Loop
+from ticktree.profile.metadata import Metadata, Value
+from ticktree.profile.node import MAX_DEPTH, Node
+from ticktree.profile.node_json import clock_of
+from ticktree.profile.stats import Stats
+from ticktree.profile.table import object_of, part_from
+from ticktree.profile.writer import CriticalPlace, Writer
+
+
+def _write_tree(root: Node, numbers: Mapping[str, int]) -> Object:
+    result = _object(root, paths.ROOT, numbers)
+    waiting = [(root, result)]
+    for node, written in waiting:  # breadth first, and not by recursion: trees are deep
+        for key in sorted(node.children):
+            below = _object(node.children[key], paths.child(written["path"], key), numbers)
+            written["children"].append(below)
+            waiting.append((node.children[key], below))
+    return result
+
+
+def _object(node: Node, path: str, numbers: Mapping[str, int]) -> Object:
+    written = object_of(node, numbers)
+    return {"name": written.pop("name"), "path": path, **written, "children": []}
+
+
+def _tree(fields: Fields, key: str) -> Node:
+    # Nodes are opened from the root down, then built from the leaves up.
+    root = Fields(fields.raw(key), key, fields.writers)
+    opened = [(_opened(root, None), -1, 0)]
+    for place, (entry, _, depth) in enumerate(opened):  # breadth first: the list grows while it is walked
+        if depth > MAX_DEPTH:
+            entry.fail(f"the tree is more than {MAX_DEPTH} nodes deep")
+        path = entry.text("path")
+        opened.extend((_opened(child, path), place, depth + 1) for child in entry.each("children", key))
+    children: list[dict[str, Node]] = [{} for _ in opened]
+    for entry, parent, _ in reversed(opened[1:]):
+        node = _node(entry, children.pop())
+        if node.key in children[parent]:
+            entry.fail("there are two nodes of this name here")
+        children[parent][node.key] = node
+    return _node(opened[0][0], children[0])
+
+
+def _opened(fields: Fields, parent: str | None) -> Fields:
+    """Return the fields of a node whose parent has the path `parent`; None for the root."""
+    key = key_of(fields.text("name"), clock_of(fields))
+    path = paths.ROOT if parent is None else paths.child(parent, key)
+    fields.where = f"node {quoted(path)}"
+    if fields.text("path") != path:
+        fields.fail("its path is another than its place in the tree")
+    return fields
+
+
+def _node(fields: Fields, children: dict[str, Node]) -> Node:
+    node = part_from(Node, fields, children=dict(reversed(children.items())))
+    if ("steady" in fields or node.warmup is not None) and node.stats != part_from(Stats, fields):
+        fields.fail("its calls are not those of its warm-up and its steady phase together")
+    if node.total_ns != fields.whole("total_ns"):
+        fields.fail(f"the accounts do not add up: 'total_ns' should be {node.total_ns}")
+    return node
+
+
+def _write_metadata(metadata: Metadata, _: Mapping[str, int]) -> Object:
+    return {key: meta.one_or_list(metadata[key]) for key in sorted(metadata)}
+
+
+def _metadata(fields: Fields, key: str) -> Metadata:
+    result: dict[str, frozenset[Value]] = {}
+    entries = fields.sub(key, key)
+    for name in entries:
+        value = entries.raw(name)
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(isinstance(each, (str, int, float)) for each in values):
+            entries.fail(f"{quoted(name)} should hold strings, numbers or truths")
+        result[name] = frozenset(values)
+    return result
+
+
+def _write_list(parts: Mapping[str, Loop | Writer], numbers: Mapping[str, int]) -> list[Object]:
+    return [object_of(parts[key], numbers) for key in sorted(parts)]
+
+
+def _loops(fields: Fields, key: str) -> dict[str, Loop]:
+    loops: dict[str, Loop] = {}
+    for entry in fields.each(key, "loop"):
+        path = entry.text("path")
+        entry.where = f"loop {quoted(path)}"
+        try:
+            names = paths.split(path)
+        except ValueError as error:
+            entry.fail(str(error))
+        if not names or entry.text("name") != names[-1]:
+            entry.fail("its name is not the last of its path")
+        if path in loops:
+            fields.fail(f"the loop {quoted(path)} is there twice")
+        loops[path] = part_from(Loop, entry)
+    return loops
+
+
+def _write_gauges(gauges: Mapping[str, Gauge], numbers: Mapping[str, int]) -> Object:
+    return {name: object_of(gauges[name], numbers) for name in sorted(gauges)}
+
+
+def _gauges(fields: Fields, key: str) -> dict[str, Gauge]:
+    entries = fields.sub(key, key)
+    return {name: part_from(Gauge, entries.sub(name, f"gauge {quoted(name)}"), name=name) for name in entries}
+
+
+def _writers(fields: Fields, key: str) -> dict[str, Writer]:
+    writers: dict[str, Writer] = {}
+    for entry in fields.each(key, "writer"):
+        entry.where = f"writer {quoted(entry.text('id'))}"
+        writer = part_from(Writer, entry)
+        if writer.id in writers:
+            fields.fail(f"the writer {quoted(writer.id)} is there twice")
+        writers[writer.id] = writer
+    return writers
+
+
+def _write_critical(critical: Mapping[CriticalPlace, int], numbers: Mapping[str, int]) -> list[Object]:
+    longest_first = sorted(critical.items(), key=lambda entry: (-entry[1], entry[0]))
+    return [{"path": at.path, "writer": numbers[at.writer], "ns": ns} for at, ns in longest_first]
+
+
+def _critical(fields: Fields, key: str) -> dict[CriticalPlace, int]:
+    critical: dict[CriticalPlace, int] = {}
+    for entry in fields.each(key, "critical path"):
+        place = CriticalPlace(entry.writer("writer"), entry.text("path"))
+        if place in critical:
+            entry.fail("the same place is there twice")
+        critical[place] = entry.whole("ns")
+    return critical
+
+
+TREE = Codec(_write_tree, _tree)
+METADATA = Codec(_write_metadata, _metadata)
+LOOPS = Codec(_write_list, _loops)
+GAUGES = Codec(_write_gauges, _gauges)
+WRITERS = Codec(_write_list, _writers)
+CRITICAL = Codec(_write_critical, _critical)
