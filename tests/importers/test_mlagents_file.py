@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ticktree.errors import TicktreeError
 from ticktree.importers.mlagents import is_timers_file, profile_of
+from ticktree.importers.settling import settle
 from ticktree.loading import load
 from ticktree.profile import ProfileError
 from ticktree.profile.codec import value_in
-from ticktree.run.reading.settling import settle
 
 S = 1_000_000_000
 

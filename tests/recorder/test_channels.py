@@ -14,9 +14,8 @@ import time
 import pytest
 
 from ticktree.recorder import Channel, Recorder
-from ticktree.run.reading.critical import critical_path
-from ticktree.run.reading.edges import edges_of
 from ticktree.run.reading.image import Image, ProcessKey
+from ticktree.run.reading.signals import critical_path, edges_of
 
 # Of `tt_channels` and `tt_place`, in critical_path/channel.h.
 FIRST_PLACE = 64 + 16 * 1024

@@ -11,10 +11,9 @@ from lockstep import Puppet, Self
 from waiting import Place, Waiting
 
 import ticktree
-from ticktree.run.reading.critical import critical_path
-from ticktree.run.reading.edges import edges_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
+from ticktree.run.reading.signals import critical_path, edges_of
 
 CHANNELS = ("red", "green", "blue")
 NAMES = ("a", "b", "c")

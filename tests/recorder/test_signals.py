@@ -14,9 +14,8 @@ from lockstep import Puppet
 
 import ticktree
 from ticktree.recorder import Channel
-from ticktree.run.reading.critical import ELSEWHERE, critical_path
-from ticktree.run.reading.edges import edges_of
 from ticktree.run.reading.image import Image
+from ticktree.run.reading.signals import ELSEWHERE, critical_path, edges_of
 
 
 @pytest.fixture

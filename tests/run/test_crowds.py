@@ -9,9 +9,9 @@ from families import FAMILY, family
 
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
-from ticktree.run.reading.crowds import KEPT_APART, add_up_crowds
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import read_images
+from ticktree.run.reading.whole_run import KEPT_APART, add_up_crowds
 
 
 def crowd(number, role="worker"):

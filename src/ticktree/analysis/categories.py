@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ticktree.profile import Node
-from ticktree.profile.called import does
 from ticktree.profile.clock import REMOTE
+from ticktree.profile.short_names import does
 
 WAITING = "waiting"
 

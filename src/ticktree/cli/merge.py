@@ -26,9 +26,8 @@ from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
-from ticktree.run.merging.job import Job
-from ticktree.run.merging.part import Part
-from ticktree.run.reading.crowds import add_up_crowds
+from ticktree.run.merging import Job, Part
+from ticktree.run.reading.whole_run import add_up_crowds
 
 _NAMED_AT_MOST = 3
 # The loss that counts what `--skip` has left out.

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ticktree.importers.settling import Settled, settle
 from ticktree.profile import MAX_DEPTH, ROOT_NAME, Gauge, Node, Profile, Stats
 from ticktree.profile.clock import HOST, named_by
 from ticktree.profile.errors import quoted
 from ticktree.profile.fields import LIMIT, Fields
 from ticktree.profile.metadata import Value
 from ticktree.profile.table import sums_of
-from ticktree.run.reading.settling import Settled, settle
 
 _SECOND = 1_000_000_000
 # What ticktree calls facts that the toolkit has by other names; the inverse of what its export does.

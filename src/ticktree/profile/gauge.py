@@ -28,12 +28,12 @@ class Gauge(Mergeable):
         last: the latest reading. Merges by the latest (wall time, writer).
         last_wall_ns: when it was read, since the epoch.
         writer: which process reported it.
-        count: readings. Merges by adding.
-        min: the smallest. Merges by the minimum.
-        max: the largest. Merges by the maximum.
-        positive: the readings above 0. Merges by adding.
-        negative: the readings below 0, without their sign. Merges by adding.
-        zeros: how many were 0. Merges by adding.
+        count: readings.
+        min: the smallest.
+        max: the largest.
+        positive: the readings above 0.
+        negative: the readings below 0, without their sign.
+        zeros: how many were 0.
     """
 
     name: str = stored(same)

@@ -60,10 +60,10 @@ class Lateness(_Filed):
     """How late the ticks were that were late.
 
     Attributes:
-        count: late ticks. Merges by adding.
-        sum_ns: their lateness together. Merges by adding.
-        max_ns: the latest. Merges by the maximum.
-        histogram: of their lateness; empty where it is not known of each. Merges by adding.
+        count: late ticks.
+        sum_ns: their lateness together.
+        max_ns: the latest.
+        histogram: of their lateness; empty where it is not known of each.
     """
 
     count: int = stored(add, WHOLE, least=0)
@@ -78,7 +78,7 @@ class Lateness(_Filed):
 
 @dataclass(frozen=True, slots=True)
 class Jitter(_Filed):
-    """How much one tick's duration differs from the tick's before it. All fields merge by adding.
+    """How much one tick's duration differs from the tick's before it.
 
     Attributes:
         count: pairs of neighbouring ticks.

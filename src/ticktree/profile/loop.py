@@ -62,26 +62,26 @@ class Loop(Mergeable):
     """What a loop's ticks did. A loop with only a path is the identity of `+` for loops of that path.
 
     Attributes:
-        path: path of the loop's node. The same in all loops merged.
-        ticks: completed ticks, warm-up included. Merges by adding.
-        incomplete: ticks cut short by `break` or an exception. Merges by adding.
-        hz: every rate the loop was asked to hold. Merges by union.
-        missed: ticks whose duration, less its waits, was over budget. Merges by adding.
-        longest_miss_run: the most ticks missed in a row. Merges by the maximum.
-        warmup_ticks: completed ticks taken for warm-up. Merges by adding.
-        stats: the completed ticks after warm-up. Merges by adding.
-        lateness: None where there is no rate to be late for. Merges by adding.
-        jitter: None where no two ticks were neighbours. Merges by adding.
-        busy_ns: duration of all completed ticks, warm-up included. Merges by adding.
+        path: path of the loop's node.
+        ticks: completed ticks, warm-up included.
+        incomplete: ticks cut short by `break` or an exception.
+        hz: every rate the loop was asked to hold.
+        missed: ticks whose duration, less its waits, was over budget.
+        longest_miss_run: the most ticks missed in a row.
+        warmup_ticks: completed ticks taken for warm-up.
+        stats: the completed ticks after warm-up.
+        lateness: None where there is no rate to be late for.
+        jitter: None where no two ticks were neighbours.
+        busy_ns: duration of all completed ticks, warm-up included.
         first_ticks: Merges by the earliest writer's.
-        worst: the 8 longest ticks, the longest first. Merges by the 8 longest of both.
+        worst: the 8 longest ticks, the longest first.
         waited_ns: time in the ticks after warm-up in which any of their waits was open; None where it is not known of
-            all of them. Merges by adding.
-        causes: what else happened in the ticks after warm-up; None where it is known of none. Merges by adding.
-        missed_causes: the same of missed ticks. Merges by adding.
-        missed_ns: duration of all missed ticks; None where it is not known of all of them. Merges by adding.
+            all of them.
+        causes: what else happened in the ticks after warm-up; None where it is known of none.
+        missed_causes: the same of missed ticks.
+        missed_ns: duration of all missed ticks; None where it is not known of all of them.
         missed_breakdown: nanoseconds in missed ticks of each node whose innermost loop this is, by path; empty where
-            `missed_ns` is None. Merges by adding.
+            `missed_ns` is None.
     """
 
     path: str = stored(same, TEXT)

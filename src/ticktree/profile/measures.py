@@ -32,7 +32,7 @@ class Work(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Cpu(Mergeable):
-    """Thread CPU time of the calls that were sampled for it. Every field merges by adding.
+    """Thread CPU time of the calls that were sampled for it.
 
     Attributes:
         samples: calls that were sampled.
@@ -50,13 +50,13 @@ class Memory(Mergeable):
     """Memory across the calls that were sampled for it: what the process had resident, or what it had of a device.
 
     Attributes:
-        samples: calls that were sampled. Merges by adding.
-        change_bytes: what those calls added by their end, negative where they freed more. Merges by adding.
-        peak_bytes: the largest size while one of them ran. Merges by the maximum.
+        samples: calls that were sampled.
+        change_bytes: what those calls added by their end, negative where they freed more.
+        peak_bytes: the largest size while one of them ran.
         growth_bytes: the most that one of them needed at any moment beyond what was there when it began; None where
-            that is not known. Merges by the maximum of those known.
+            that is not known.
         is_exact: whether peak and growth are true; else they are at least so much, because memory could only be looked
-            at when a call began and when it ended. Merges by and.
+            at when a call began and when it ended.
         devices: the devices whose memory it is; empty where it is the process's own. Merges by union: sizes are those
             of one device, that which had most.
     """
@@ -80,8 +80,8 @@ class Open(Mergeable):
     """Calls that had not ended when the profile was taken.
 
     Attributes:
-        count: how many. Merges by adding.
-        age_ns: how long the oldest had been running. Merges by the maximum.
+        count: how many.
+        age_ns: how long the oldest had been running.
     """
 
     count: int = stored(add, WHOLE, least=1)
@@ -122,7 +122,7 @@ class Waker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wakes(Mergeable):
-    """Waits that ended by the same waker's signals. Every field merges by adding.
+    """Waits that ended by the same waker's signals.
 
     Attributes:
         count: how many.

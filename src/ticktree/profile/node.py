@@ -57,32 +57,32 @@ class Node(Mergeable):
     nothing here is recursive, equality included.
 
     Attributes:
-        name: the section's name, unescaped. The same in all nodes merged.
-        clock: what its time was measured with. The same in all nodes merged.
-        self_ns: the node's own time, in which none of its children ran. Merges by adding.
+        name: the section's name, unescaped.
+        clock: what its time was measured with.
+        self_ns: the node's own time, in which none of its children ran.
         concurrent_ns: what of its total does not count against its parent, because something else that counts
-            ran at the same time; signed. Merges by adding.
-        steady: completed calls after warm-up, or all of them where there is no warm-up. Merges by adding.
+            ran at the same time; signed.
+        steady: completed calls after warm-up, or all of them where there is no warm-up.
         warmup: completed calls before that. Merges by adding; None where neither has a warm-up.
         windows: all completed calls over the run's time. Merges by adding; empty, which means not known, as
             soon as one part that has calls has no windows.
-        wait: whether the section waits rather than works. Merges by or.
-        call_sites: how often each line entered it. Merges by adding.
-        work: what work it said it did, None if it never said. Merges by adding.
-        cpu: CPU time, None if never sampled. Merges by adding.
-        memory: resident memory, None if never sampled. Merges by adding.
-        device_memory: memory of devices, None if never sampled or there was none. Merges by adding.
+        wait: whether the section waits rather than works.
+        call_sites: how often each line entered it.
+        work: what work it said it did, None if it never said.
+        cpu: CPU time, None if never sampled.
+        memory: resident memory, None if never sampled.
+        device_memory: memory of devices, None if never sampled or there was none.
         device: None, or why the device time that was asked for is unsupported here. Where it is not, it is in children
-            of the device's clock. Merges by the alphabetically first reason.
-        open: calls not yet ended, None if there are none. Merges by adding.
-        recorder_ns: what of `self_ns` ticktree itself is estimated to have cost. Merges by adding.
+            of the device's clock.
+        open: calls not yet ended, None if there are none.
+        recorder_ns: what of `self_ns` ticktree itself is estimated to have cost.
         raised: how many of its completed calls an exception ended. An iterator's end and a generator's closing are
-            none. Merges by adding.
-        per_run: calls and nanoseconds of each run, by run id. Merges by adding.
+            none.
+        per_run: calls and nanoseconds of each run, by run id.
         by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
             part that has calls or time does not know whose they are.
-        wakers: who let its calls go on, where it waits. Merges by adding.
-        children: the nodes below it, by `key`: the name and, where it is not the host's, the clock. Merges by key.
+        wakers: who let its calls go on, where it waits.
+        children: the nodes below it, by `key`: the name and, where it is not the host's, the clock.
         stats: all completed calls, `steady + warmup`. Derived.
         total_ns: own time and the children's. Derived.
     """

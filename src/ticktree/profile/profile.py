@@ -31,17 +31,17 @@ class Profile(Mergeable):
     """Everything that is known of a run. Merges field by field; `Profile.empty()` is the identity.
 
     Attributes:
-        root: the tree; its root is named "root" and has the path "". Merges by adding.
-        loops: by path. Merges by path.
-        gauges: by name. Merges by name.
-        metadata: a set of values a key. Merges by union.
+        root: the tree; its root is named "root" and has the path "".
+        loops: by path.
+        gauges: by name.
+        metadata: a set of values a key.
         losses: counts of what could not be recorded, by a short English phrase in snake_case that can follow
-            the count ("3 nodes_over_cap"). Merges by adding.
+            the count ("3 nodes_over_cap").
         writers: the threads of the run's processes, by id. Merges by id; empty where not known.
         critical: nanoseconds of each place on the critical path: which sections, on which writer, set the run's
             length. Merges by adding; empty where nothing was signalled between writers.
         timeline_calls: how many calls were recorded one by one in a timeline, whether or not they are still kept
-            there. Merges by adding.
+            there.
     """
 
     root: Node = stored(whole, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))

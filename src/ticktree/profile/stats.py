@@ -22,11 +22,11 @@ class Stats(Mergeable):
     minimum, no maximum and no histogram, and neither has what they are merged with.
 
     Attributes:
-        count: completed calls. Merges by adding.
-        sum_ns: what they took together. Merges by adding.
-        min_ns: the shortest of them, None when there was none or it is not known. Merges by the minimum.
-        max_ns: the longest of them, None when there was none or it is not known. Merges by the maximum.
-        histogram: how many took how long, empty when that is not known. Merges by adding.
+        count: completed calls.
+        sum_ns: what they took together.
+        min_ns: the shortest of them, None when there was none or it is not known.
+        max_ns: the longest of them, None when there was none or it is not known.
+        histogram: how many took how long, empty when that is not known.
     """
 
     count: int = stored(add, WHOLE, least=0, default=0)

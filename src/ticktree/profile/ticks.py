@@ -89,7 +89,7 @@ def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Causes(Mergeable):
-    """What else happened in ticks, added up over those of which it is known. Every field merges by adding.
+    """What else happened in ticks, added up over those of which it is known.
 
     Attributes:
         ticks: ticks of which all of this is known: the others may have been disturbed as well.

@@ -32,7 +32,7 @@ class Windows(Mergeable):
     Every width is 10 ms times a power of two, so a window of the finer always lies within one of the coarser.
 
     Attributes:
-        width_ns: length of a window. Merges by the maximum.
+        width_ns: length of a window.
         counts: calls that ended in each window; index 0 starts when the run began.
         totals: nanoseconds those calls took.
     """

@@ -19,16 +19,16 @@ class Writer(Mergeable):
 
     Attributes:
         id: `PROCESS/TREE`: the process, as "PID-START", and which of its threads. A process that went on as another
-            program is "PID-START-2" then. The same in all writers merged.
+            program is "PID-START-2" then.
         run: id of the run it belongs to.
         process_name: the process's name, else the script or module it runs.
         thread_name: the thread's name, cut to 47 bytes.
         role: what it does ("actor", "learner"); "" where nothing is known.
         is_main: whether it is its process's main thread.
         parent: path of the node that was open where it was started; "" where none is known.
-        started_ns: first sign of its process's life, since the run began; None where not known. Merges by the minimum.
-        last_ns: the last sign of it. Merges by the maximum.
-        members: how many processes were added up in it. Merges by the maximum.
+        started_ns: first sign of its process's life, since the run began; None where not known.
+        last_ns: the last sign of it.
+        members: how many processes were added up in it.
         host: the machine it ran on; "" where that is the only one of the run.
     """
 

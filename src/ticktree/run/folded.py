@@ -23,9 +23,9 @@ from ticktree.files.guarded import MissingFileError, content_of, json_in, opened
 from ticktree.profile import Profile
 from ticktree.profile.codec import value_in
 from ticktree.run.naming import FOLDED
-from ticktree.run.reading.edges import Edge, NodeAddress
 from ticktree.run.reading.image import ProcessKey
 from ticktree.run.reading.places import NodeLocation, NodeLocations
+from ticktree.run.reading.signals import Edge, NodeAddress
 from ticktree.run.reading.wakes import Longest, Loose
 
 FORMAT = "ticktree-folded/1"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ticktree.profile import Node
 from ticktree.profile import path as paths
-from ticktree.profile.called import Called
+from ticktree.profile.short_names import Called
 
 # Where a function makes calls of the same text in several places, each says its own.
 _PLACE = re.compile(r" @ L(\d+)(?::(\d+))?$")

@@ -8,7 +8,7 @@ from ticktree.analysis.categories import Categories
 from ticktree.analysis.cycles.cycle import Cycle, Spot
 from ticktree.analysis.cycles.far_side import tells_of_a_server
 from ticktree.analysis.survey import Survey
-from ticktree.profile.called import does
+from ticktree.profile.short_names import does
 
 INFERENCE = "inference"
 PREPROCESSING = "preprocessing"

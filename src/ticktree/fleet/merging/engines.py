@@ -7,8 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from ticktree.run.merging.job import Job
-from ticktree.run.merging.part import Part
+from ticktree.run.merging import Job, Part
 
 
 class Engine(Protocol):

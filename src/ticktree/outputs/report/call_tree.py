@@ -10,7 +10,7 @@ from ticktree.outputs.report.notes import notes_on_calls
 from ticktree.outputs.report.rows import Row, tree_rows
 from ticktree.outputs.writing.formatting import count, counted, time
 from ticktree.profile import Node, Profile
-from ticktree.profile.called import Called
+from ticktree.profile.short_names import Called
 
 
 def focus_roots(profile: Profile) -> Iterator[tuple[Called, Node]]:

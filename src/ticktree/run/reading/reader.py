@@ -12,12 +12,11 @@ from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
 from ticktree.run.gathering import gather
 from ticktree.run.parts import read_parts
-from ticktree.run.reading.blanks import without_blanks
-from ticktree.run.reading.crowds import add_up_crowds
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
 from ticktree.run.reading.layout import HeaderFlag
 from ticktree.run.reading.places import NodeLocations
+from ticktree.run.reading.whole_run import add_up_crowds, without_blanks
 from ticktree.run.readings import kept
 from ticktree.run.without_room import LOSS, count_without_room
 

@@ -15,13 +15,12 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import leave_virtually
 from ticktree.run.reading.branches import Branch
 from ticktree.run.reading.clock import Clock
-from ticktree.run.reading.critical import critical_path
-from ticktree.run.reading.edges import Edge, NodeAddress, edges_of
 from ticktree.run.reading.events import counts_in
 from ticktree.run.reading.gauges import gauges_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.loops import LoopsReader
 from ticktree.run.reading.parts import NodePart, PartsReader
+from ticktree.run.reading.signals import Edge, NodeAddress, critical_path, edges_of
 from ticktree.run.reading.writers import WritersReader, writer_id
 
 

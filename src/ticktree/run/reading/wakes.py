@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from ticktree.profile import CriticalPlace, Waker, Wakes
 from ticktree.run.reading.branches import Branch
-from ticktree.run.reading.edges import Edge, NodeAddress
 from ticktree.run.reading.image import ProcessKey
 from ticktree.run.reading.places import NodeLocations
 from ticktree.run.reading.records import ImageReader
+from ticktree.run.reading.signals import Edge, NodeAddress
 
 UNKNOWN_WAKERS = "wakes_by_unknown_processes"
 

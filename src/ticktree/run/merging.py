@@ -1,9 +1,10 @@
-"""Part: some runs of a job, merged, and what there is to say of them. Parts combine in any order and grouping."""
+"""Merging: any number of runs as parts of one job, so that any number can be added to any other."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,35 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile, Writer
 from ticktree.profile.renaming import renamed
 from ticktree.profile.table import sums_of
-from ticktree.run.merging.job import Job
-from ticktree.run.merging.program import program_of
+
+_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One execution of a program on several machines: merged, its runs are one run.
+
+    Attributes:
+        id: what this run is called.
+        keeps_writers: whether it is kept whose each part is: with it, a profile grows with every process.
+    """
+
+    id: str
+    keeps_writers: bool = True
+
+    @classmethod
+    def of(cls, sources: Sequence[Path], name: str | None = None, *, keeps_writers: bool = True) -> Job:
+        """Return a job that is called the same whenever the same is merged, whatever the order.
+
+        Args:
+            sources: what is merged.
+            name: what to call it; None for "job".
+            keeps_writers: see `Job`.
+        """
+        every = "\0".join(sorted(str(source.absolute()) for source in sources))
+        digest = hashlib.sha256(every.encode(errors="surrogateescape")).hexdigest()
+        return cls(f"{name or 'job'}-{digest[:_DIGITS]}", keeps_writers)
+
 
 # Between a process's own id and the tag of the run it is of: processes of two machines may have the same number and
 # start, as containers that are started together do.
@@ -121,3 +149,23 @@ def _tags(profile: Profile) -> set[str]:
 
 def _tag(run: str) -> str:
     return hashlib.sha256(run.encode(errors="surrogateescape")).hexdigest()[:_TAG_DIGITS]
+
+
+def program_of(profile: Profile) -> str:
+    """Return the script's name or the module of a profile's command; "" where it has none, or several.
+
+    Arguments and directories may differ from machine to machine, and the program be the same.
+    """
+    commands = profile.metadata.get("command", frozenset())
+    names = {_program(str(command)) for command in commands}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _program(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError:  # no command that we wrote
+        return command
+    if words[:1] == ["-m"]:
+        return " ".join(words[:2])
+    return Path(words[0]).name if words else ""

@@ -1,7 +1,9 @@
-"""Crowds: where a run has had hundreds of processes of one role, the short-lived ones are added up as one writer.
+"""What is done to the profile of a whole run: blank nodes are left out, and crowds of workers are added up.
 
-A column, or a line, for each of five thousand workers tells nobody anything, and takes its place in every file. Those
-that lived longest are kept apart: stragglers and whole-run workers are among them.
+Blank are sections that were entered before a reset only, or never. A crowd: where a run has had hundreds of processes
+of one role, the short-lived ones are added up as one writer. A column, or a line, for each of five thousand workers
+tells nothing, and takes its place in every file. Those that lived longest are kept apart: stragglers and whole-run
+workers are among them.
 """
 
 from __future__ import annotations
@@ -10,9 +12,42 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ticktree.profile import Profile, Writer
+from ticktree.profile import Node, Profile, Writer
+from ticktree.profile import path as paths
 from ticktree.profile.renaming import renamed
-from ticktree.run.reading.roles import role_of
+from ticktree.run.reading.writers import role_of
+
+
+def without_blanks(profile: Profile) -> Profile:
+    """The profile without nodes that have no call, completed or open, no time and nothing below them.
+
+    Their loops go with them, and so do the threads that were started in them.
+
+    Args:
+        profile: Of a whole run: what is blank in one process's file need not be in another's.
+    """
+    begun = {path for path, loop in profile.loops.items() if loop.ticks or loop.incomplete}
+    finished: dict[str, Node] = {}
+    for path, _, node in reversed(list(profile.root.walk())):
+        below = {key: finished.pop(paths.child(path, key), None) for key in node.children}
+        kept = {key: child for key, child in below.items() if child is not None}
+        if kept or not path or path in begun or not _is_blank(node):
+            same = all(kept.get(key) is child for key, child in node.children.items())
+            finished[path] = node if same else replace(node, children=kept)
+    root = finished[paths.ROOT]
+    if root is profile.root:
+        return profile
+    return replace(
+        profile,
+        root=root,
+        loops={path: loop for path, loop in profile.loops.items() if root.find(path) is not None},
+        writers={key: each for key, each in profile.writers.items() if root.find(each.parent) is not None},
+    )
+
+
+def _is_blank(node: Node) -> bool:
+    return not (node.count or node.open or node.self_ns or node.concurrent_ns or node.wakers)
+
 
 KEPT_APART = 256
 

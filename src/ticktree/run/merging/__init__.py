@@ -1,1 +1,0 @@
-"""Merging: the runs of one job, from several machines or processes, as one."""
