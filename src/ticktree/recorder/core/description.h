@@ -44,7 +44,7 @@ static const tt_field tt_fields[] = {
     F(sequence), F(flags), F(own), F(concurrent), F(stats), F(window_shift), F(tree), F(tick_epoch), F(tick_sum),
     F(parent), F(name), F(first_child), F(sibling), F(next), F(loop), F(site_file), F(site_function), F(site_line),
     F(cpu_samples), F(memory_samples), F(ticks), F(cpu_ns), F(cpu_wall), F(memory_change), F(memory_peak),
-    F(work_bytes), F(work_flops), F(work_items), F(warmup), F(depth), F(marked_own), F(marked_count), F(raised),
+    F(work_bytes), F(work_flops), F(work_items), F(raised), F(warmup), F(depth), F(marked_own), F(marked_count),
     F(octaves), F(warmup_octaves), F(windows),
 #undef R
 #define R frame
