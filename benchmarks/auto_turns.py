@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import ticktree
 from harness.race import settled_heap
 from harness.scratch import recording
-from ticktree import instrument
+from ticktree import instruments as instrument
 from ticktree.compat.profiling import get_profiler
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ class Stepping(NamedTuple):
     main: str = ""
 
 
-OWN = "tests/instrument/programs"
+OWN = "tests/instruments/programs"
 PROGRAMS = {
     "tiny": Stepping("benchmarks/tiny_update.py", (), "program:Turn.over", 400, 4),
     "sac": Stepping(f"{OWN}/sac.py", ("1000000000",), "program:Target.step", 400, 2),

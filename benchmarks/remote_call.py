@@ -18,7 +18,7 @@ from harness.race import Block, Contender, Cost, nothing, race
 from harness.report import Absent, Figure, Report, options, progress
 from harness.scratch import recording
 from harness.sections import own_code
-from ticktree import instrument
+from ticktree import instruments as instrument
 from ticktree.remote import Report as Said
 from ticktree.remote import Row, written
 from ticktree.remote.wsgi import WsgiServerTiming

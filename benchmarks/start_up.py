@@ -22,7 +22,7 @@ from typing import NamedTuple
 from harness.race import SEED
 from harness.report import Absent, Figure, Report, options, progress
 from harness.spread import Spread
-from ticktree.instrument import BUILT_IN, as_environment
+from ticktree.instruments import BUILT_IN, as_environment
 from ticktree.recorder import INSTRUMENT_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.run.finishing import RunDirectory
 
@@ -47,7 +47,7 @@ def by_default() -> str:
 STARTS = {
     NOTHING: Start("pass"),
     "import ticktree": Start("import ticktree"),
-    "ticktree.instrument.install()": Start("import ticktree; ticktree.instrument.install()"),
+    "ticktree.instrument()": Start("import ticktree; ticktree.instrument()"),
     "a child in a run": Start(ARM, True, by_default()),
     "a child in a run with --no-instrument": Start(ARM, True),
 }

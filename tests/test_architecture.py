@@ -36,14 +36,14 @@ MAY_IMPORT = {
     "configuration": {"files", "analysis"},
     "live": {"run", "loading", "profile", "analysis", "outputs"},
     "remote": {"recorder"},
-    "instrument": {"entry_points", "recorder", "remote", "run", "fleet"},
-    "session": {"files", "recorder", "run", "fleet", "profile", "outputs", "instrument", "supervisor"},
+    "instruments": {"entry_points", "recorder", "remote", "run", "fleet"},
+    "session": {"files", "recorder", "run", "fleet", "profile", "outputs", "instruments", "supervisor"},
     "compat": {"", "files", "session", "recorder", "run", "loading", "profile", "outputs"},
     "demo": {""},
     "publishing": {"", "machine", "run", "profile", "analysis", "outputs"},
     "trackers": {"profile", "outputs"},
     "cli": {
-        *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instrument"),
+        *("", "recorder", "run", "profile", "analysis", "outputs", "live", "session", "demo", "instruments"),
         *("files", "machine", "loading", "history", "fleet", "supervisor", "importers"),
         "publishing",
         "configuration",
@@ -60,7 +60,7 @@ MAY_IMPORT = {
         "configuration",
     },
     "__main__": {"cli"},
-    "__init__": {"session", "profile", "loading", "run", "instrument"},
+    "__init__": {"session", "profile", "loading", "run", "instruments"},
 }
 
 
@@ -143,7 +143,7 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
 
 
 # Their circles go as they are redrawn.
-CIRCLES_MAY_BE = ("analysis", "outputs", "live", "cli", "instrument")
+CIRCLES_MAY_BE = ("analysis", "outputs", "live", "cli", "instruments")
 # `Profile.to_json()` is what users expect of it.
 ITS_OWN_CODEC = ("ticktree.profile.profile", "ticktree.profile.codec")
 

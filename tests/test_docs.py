@@ -31,6 +31,7 @@ READERS_LOSSES = (
     "nodes_caught_in_a_write",
     "machine_readings_damaged",
     "memory_files_damaged",
+    "modules_not_instrumented",
     "processes_outlived_run",
     "processes_without_room",
     "negative_self_times",

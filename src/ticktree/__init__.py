@@ -15,6 +15,8 @@ from ticktree.session import (
     disable,
     enable,
     focus,
+    instrument,
+    instrumented,
     snapshot,
     summary,
     timed,
@@ -22,7 +24,6 @@ from ticktree.session import (
 )
 
 if TYPE_CHECKING:
-    from ticktree import instrument
     from ticktree.loading import load
     from ticktree.profile import Profile
 
@@ -38,6 +39,7 @@ __all__ = [
     "focus",
     "gauge",
     "instrument",
+    "instrumented",
     "load",
     "loop",
     "record_duration",
@@ -67,7 +69,7 @@ role = current.recorder.role
 
 
 def __getattr__(name: str) -> Any:
-    """`Profile`, `load` and `instrument` need what a profiled program does not: they are imported when asked for."""
+    """`Profile` and `load` need what a profiled program does not: they are imported when asked for."""
     if name == "Profile":
         from ticktree.profile import Profile
 
@@ -76,8 +78,4 @@ def __getattr__(name: str) -> Any:
         from ticktree.loading import load
 
         return load
-    if name == "instrument":
-        from importlib import import_module
-
-        return import_module("ticktree.instrument")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

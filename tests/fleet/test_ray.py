@@ -8,7 +8,7 @@ import pytest
 
 import ticktree
 from ticktree.analysis import findings
-from ticktree.instrument.ray.executing import WorkerCalls
+from ticktree.instruments.ray.executing import WorkerCalls
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -109,6 +109,6 @@ def test_a_section_that_is_nowhere_in_the_program_has_no_site(recorder):
 
 
 def test_a_section_that_ticktree_enters_for_a_library_has_no_site(recorder):
-    exec("with recorder.section('x'): pass", {"recorder": recorder, "__name__": "ticktree.instrument.any"})
+    exec("with recorder.section('x'): pass", {"recorder": recorder, "__name__": "ticktree.instruments.any"})
     told = node(recorder, "x")
     assert (told.call_site, told.call_sites) == (None, {})

@@ -19,6 +19,7 @@ from ticktree.recorder import (
     Layer,
     OutermostFunction,
     Redirection,
+    SectionsByObject,
     UnmarkedLoop,
     end_unmarked,
     is_inside,
@@ -87,7 +88,7 @@ def test_what_comes_before_is_called_once_and_its_mistakes_are_nobodys(recorder)
     assert seen == ["a"]
 
 
-@pytest.mark.parametrize("asked", ["before", "unless", "sections"])
+@pytest.mark.parametrize("asked", ["before", "sections"])
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError, SystemExit])
 def test_what_a_signals_handler_raises_while_we_are_asked_is_the_programs(recorder, asked, raised):
     def handler(*_):
@@ -100,7 +101,8 @@ def test_what_a_signals_handler_raises_while_we_are_asked_is_the_programs(record
     try:
         section, called = recorder.timed_section("call", NO_SITE), []
         layer = Layer()
-        call = OutermostFunction(called.append, section, layer, **{asked: interrupted})
+        knob = {"before": interrupted} if asked == "before" else {"choice": SectionsByObject(interrupted)}
+        call = OutermostFunction(called.append, section, layer, **knob)
         with pytest.raises(raised):
             call("a")
         assert (called, layer.within, is_inside(recorder)) == ([], None, False)
@@ -169,7 +171,7 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
         return recorder.timed_section(thing.name, NO_SITE)
 
     own = recorder.timed_section("nobody's", NO_SITE)
-    call = OutermostFunction(lambda *_: 5, own, Layer(), sections=sections)
+    call = OutermostFunction(lambda *_: 5, own, Layer(), choice=SectionsByObject(sections))
     one, other = Thing(), Thing()
     one.name, other.name = "one", "other"
     for _ in range(5):
@@ -188,7 +190,7 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
 def test_the_parts_of_a_large_model_are_asked_about_now_and_then_at_most(recorder):
     asked, section = [], recorder.timed_section("part", NO_SITE)
     call = OutermostFunction(
-        lambda _: 5, section, Layer(), sections=lambda thing: asked.append(thing) or section
+        lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(thing) or section)
     )
     parts = [Thing() for _ in range(40)]
     for _ in range(50):
@@ -201,19 +203,23 @@ def test_the_parts_of_a_large_model_are_asked_about_now_and_then_at_most(recorde
 
 def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
     own = recorder.timed_section("own", NO_SITE)
-    for sections in (lambda _: None, lambda _: 1 / 0, lambda: None):
-        assert OutermostFunction(len, own, Layer(), sections=sections)("abc") == 3
-    numbered = OutermostFunction(abs, own, Layer(), sections=lambda _: own)
+    for sections in (lambda _: 5, lambda _: 1 / 0, lambda: None):
+        assert OutermostFunction(len, own, Layer(), choice=SectionsByObject(sections))("abc") == 3
+    numbered = OutermostFunction(abs, own, Layer(), choice=SectionsByObject(lambda _: own))
     assert numbered(-3) == 3  # numbers have no weak references
     assert paths(recorder) == {"own": 4}
 
 
-def test_unless_it_is_said_so_a_call_is_recorded(recorder):
-    answers = [False, True, None, False]
+def test_an_object_without_a_section_has_no_row_and_what_is_within_has_its_own(recorder):
     own = recorder.timed_section("own", NO_SITE)
-    call = OutermostFunction(lambda: 1, own, Layer(), unless=answers.pop)
-    assert [call() for _ in range(5)] == [1] * 5  # the last time there is no answer left
-    assert paths(recorder) == {"own": 4}
+    layer, choice = Layer(), SectionsByObject(lambda things: None if isinstance(things, Group) else own)
+    call = OutermostFunction(lambda things: [call(each) for each in things], own, layer, choice=choice)
+    call(Group([Group([Group(), frozenset()]), frozenset()]))
+    assert paths(recorder) == {"own": 2}
+
+
+class Group(list):
+    """What is no part itself: its parts are."""
 
 
 def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
@@ -229,7 +235,7 @@ def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
         return thing
 
     call = OutermostFunction(
-        move, recorder.timed_section("own", NO_SITE), Layer(), idle=idle, redirection=redirection
+        move, recorder.timed_section("own", NO_SITE), Layer(), choice=idle, redirection=redirection
     )
     thing, other = Thing(), Thing()
     thing.place, thing.shape, other.place, other.shape = "here", 1, "there", 1
@@ -327,7 +333,7 @@ def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
         numbers.append(call_sites.number())
         return function()
 
-    call = OutermostFunction(lambda: 5, own, Layer(), call_sites=call_sites, redirection=redirection)
+    call = OutermostFunction(lambda: 5, own, Layer(), choice=call_sites, redirection=redirection)
     redirection.way = way
 
     def here():

@@ -43,8 +43,8 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
-# What a request is called (remote/names.py, instrument/grpc.py): the words of its path are not this program's for what
-# it does. With a host it is sent; without, it may as well be served here.
+# What a request is called (remote/names.py, instruments/grpc.py): the words of its path are not this program's for
+# what it does. With a host it is sent; without, it may as well be served here.
 _REQUEST = re.compile(
     r"(?:[A-Z]{3,16}|\(other method\)) (?P<host>[^/\s(]*)(?:/.*|\((?:other hosts|no URL)\))|/[\w.]+/\w+"
 )

@@ -63,8 +63,8 @@ def command(run: Path | None, measure: bool) -> None:
 
     Says which Python this is, which clock is used and why, what a section costs, how much memory a run may
     claim, how many cores there are, how often this machine interrupts what runs on it, what it can do at most,
-    of which devices the time can be measured, whether a program is recorded at all, which libraries are recorded
-    by themselves, and if the run is empty, why.
+    of which devices the time can be measured, whether a program is recorded at all, which libraries are
+    instrumented, which of them could not be in the run, and if the run is empty, why.
     """
     if measure:
         if run is not None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ticktree.errors import TicktreeError
-from ticktree.instrument import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, chosen
+from ticktree.instruments import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, chosen
 from ticktree.recorder import (
     GATHER_VARIABLE,
     MEMORY_VARIABLE,
@@ -31,7 +31,7 @@ _OPTIONS = (
         "--instrument",
         metavar="LIB,...",
         default=DEFAULT,
-        help="Libraries to record by themselves: names of those below, default for all that are so by default, "
+        help="Libraries to instrument: names of those below, default for all that are so by default, "
         "-NAME to leave one out.",
     ),
     click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
@@ -91,7 +91,7 @@ class RecordingOptions:
     """What is asked for; without arguments, what `ticktree run` records by default.
 
     Attributes:
-        instrument: the libraries to record by themselves, by name and with commas between.
+        instrument: the libraries to record without an edit, by name and with commas between.
         torch_layers: whether to record every layer of torch's modules, too.
         no_instrument: whether to record none.
         memory: whether to sample the memory that every section needs.

@@ -26,6 +26,7 @@ from ticktree.fleet.courier.process import CourierProcess
 from ticktree.profile.machine import is_empty
 from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.instrument_losses import summarize_instrument_losses
 from ticktree.run.job import how_far
 from ticktree.run.memory import other_root
 from ticktree.run.without_room import say_without_room
@@ -222,8 +223,8 @@ def _close(
         with progress(f"reading {run.path.name}"):
             profile = run.finish()
         lost = say_without_room(run, profile)
-        if lost:
-            complain(lost)
+        for line in filter(None, (lost, *summarize_instrument_losses(profile))):
+            complain(line)
         ending(profile)
         if not quiet:
             from ticktree.cli.summary import print_summary

@@ -250,10 +250,25 @@ cdef extern from "native/pace.h" nogil:
     void tt_spin_until(uint64_t)
     uint64_t tt_monotonic_ns()
 
+cdef extern from "wrapping/choice.h":
+    ctypedef struct tt_choice:
+        PyObject* (*choose)(tt_choice*, tt_args, size_t, PyObject*)
+
+cdef extern from "wrapping/section_cache.h":
+    ctypedef struct tt_section_cache:
+        tt_choice choice
+        PyObject* sections
+    PyTypeObject* tt_section_type
+    PyTypeObject* tt_attended_type
+    PyObject* tt_section_of(tt_choice*, tt_args, size_t, PyObject*)
+    void tt_section_cache_clear(tt_section_cache*)
+
 cdef extern from "wrapping/call_sites.h":
     ctypedef struct tt_call_sites:
+        tt_choice choice
         tt_recorder* recorder
         unsigned calls
+    PyObject* tt_call_sites_section(tt_choice*, tt_args, size_t, PyObject*)
     uint64_t tt_call_sites_of_caller(const tt_call_sites*)
     int tt_call_sites_name(tt_call_sites*, uint64_t, PyObject*)
     void tt_call_sites_forget(tt_call_sites*, uint64_t)
@@ -261,17 +276,17 @@ cdef extern from "wrapping/call_sites.h":
 
 cdef extern from "wrapping/idle.h":
     ctypedef struct tt_idle:
+        tt_choice choice
         PyObject* kinds
         PyObject* facts
         PyObject* unless
         PyObject* known
+    PyObject* tt_idle_section(tt_choice*, tt_args, size_t, PyObject*)
 
 cdef extern from "wrapping/outermost.h":
     ctypedef struct tt_redirection:
         PyObject* way
         uint32_t after
-    ctypedef struct tt_section_cache:
-        pass
     ctypedef struct tt_flag:
         PyObject* variables
         PyObject* name
@@ -279,17 +294,11 @@ cdef extern from "wrapping/outermost.h":
         uint64_t layer
         bint of_each
         PyObject* before
-        PyObject* unless
-        tt_flag* flag
-        PyObject* sections
-        tt_call_sites* call_sites
-        tt_idle* idle
+        tt_choice* choice
+        tt_flag* unless
         tt_redirection* redirection
-        tt_section_cache known
-    PyTypeObject* tt_section_type
-    PyTypeObject* tt_attended_type
-    void tt_section_cache_clear(tt_section_cache*)
     Py_ssize_t tt_outermost_offset
+    void tt_builtin_prepare(PyTypeObject*, const PyTypeObject*)
     PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
     void tt_outside() noexcept
     uint64_t tt_inside

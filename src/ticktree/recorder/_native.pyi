@@ -83,12 +83,17 @@ class Redirection:
     way: Callable[..., Any] | None
     after: int
 
-class CallSites:
+class SectionChoice: ...
+
+class SectionsByObject(SectionChoice):
+    def __init__(self, sections: Callable[[Any], Section | None]) -> None: ...
+
+class CallSites(SectionChoice):
     def __init__(self, recorder: Recorder, calls: int) -> None: ...
     def number(self) -> int: ...
     def name(self, number: int, section: Section | None) -> None: ...
 
-class IdleCalls:
+class IdleCalls(SectionChoice):
     def __init__(
         self,
         kinds: tuple[type, ...],
@@ -103,15 +108,15 @@ class OutermostFunction(TimedFunction[_F]):
         self,
         function: _F,
         section: Section,
-        layer: Layer,
+        layer: Layer | None = None,
         before: Callable[[Any], object] | None = None,
         *,
-        unless: Callable[[], object] | None = None,
-        sections: Callable[[Any], Section] | None = None,
-        call_sites: CallSites | None = None,
-        idle: IdleCalls | None = None,
+        choice: SectionChoice | None = None,
+        unless: Flag | None = None,
         redirection: Redirection | None = None,
     ) -> None: ...
+
+class OutermostBuiltin(OutermostFunction[_F]): ...
 
 class PipeFunction(TimedFunction[_F]):
     def __init__(

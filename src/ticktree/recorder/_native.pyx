@@ -2,7 +2,7 @@
 """The native recorder: the Python face of core/, where the hot path and the accounts are.
 
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
-what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), call_sites.pxi (where they are called
+what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), choice.pxi (their sections), call_sites.pxi (where they are called
 from), idle.pxi (calls of them that do nothing), piping.pxi (messages through pipes), unmarked.pxi (ticks of programs that mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate),
 ages.pxi (of what they act on), signals.pxi (who unblocks whom), origin.pxi (places carried to other tasks and threads),
 process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi
@@ -37,6 +37,7 @@ include "native/pace.pxi"
 include "native/ages.pxi"
 include "native/loop.pxi"
 include "native/timed.pxi"
+include "wrapping/choice.pxi"
 include "wrapping/call_sites.pxi"
 include "wrapping/idle.pxi"
 include "wrapping/outermost.pxi"

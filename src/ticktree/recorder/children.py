@@ -27,7 +27,7 @@ from ticktree.recorder.wrapping import wrap
 
 RUN_VARIABLE = "TICKTREE_RUN"
 PARENT_VARIABLE = "TICKTREE_PARENT"
-INSTRUMENT_VARIABLE = "TICKTREE_INSTRUMENT"  # libraries that are recorded by themselves: instrument/ reads it
+INSTRUMENT_VARIABLE = "TICKTREE_INSTRUMENT"  # libraries to instrument: instruments/ reads it
 MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every section
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
 GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job say where its store is: session/ reads it

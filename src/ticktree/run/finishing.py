@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ticktree.profile.timeline import Timeline
 
 # What was folded, what was kept of private memory, and what was being written when its writer was killed.
-_PASSING = r"folded\.json|without-room|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
+_PASSING = r"folded\.json|without-room|not-instrumented|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
 
 class RunDirectory(RunFiles):

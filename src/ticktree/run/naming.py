@@ -13,6 +13,8 @@ from ticktree.files.trust import any_directory
 FOLDED = "folded.json"
 # Which processes found no room for a memory file (without_room.py).
 WITHOUT_ROOM = "without-room"
+# Which libraries could not be instrumented as expected (instrument_losses.py).
+NOT_INSTRUMENTED = "not-instrumented"
 # What the machine did, until the run is finished (machine/kept.py).
 MACHINE = "machine.json"
 # Which rank a process is, as a pattern (courier/ranks.py).

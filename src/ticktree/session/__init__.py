@@ -9,7 +9,17 @@ from __future__ import annotations
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
 from ticktree.session.compiling import be_seen_through
-from ticktree.session.functions import disable, enable, focus, snapshot, summary, timed, uninstrument
+from ticktree.session.functions import (
+    disable,
+    enable,
+    focus,
+    instrument,
+    instrumented,
+    snapshot,
+    summary,
+    timed,
+    uninstrument,
+)
 from ticktree.session.session import Session, current
 from ticktree.session.step_timer import StepTimer
 
@@ -22,6 +32,8 @@ __all__ = [
     "disable",
     "enable",
     "focus",
+    "instrument",
+    "instrumented",
     "snapshot",
     "summary",
     "timed",

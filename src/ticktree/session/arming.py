@@ -41,7 +41,7 @@ def arm() -> None:
 
 
 def _record_by_itself() -> None:
-    from ticktree.instrument import install_from_environment
+    from ticktree.instruments import install_from_environment
 
     install_from_environment()
     try:

@@ -16,6 +16,6 @@ def be_seen_through() -> None:
 
 
 def _see_through(_: ModuleType) -> None:
-    from ticktree.instrument.torch.sections import leave_no_trace
+    from ticktree.instruments.torch.sections import leave_no_trace
 
     leave_no_trace()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
@@ -125,8 +125,25 @@ def timed(
     return native.timed(current.recorder, target, name=name, wait=wait, memory=memory, cpu=cpu, device=device)
 
 
+def instrument(*names: str) -> None:
+    """Record what known libraries do, without an edit of the program, in this process and in those that it starts.
+
+    Before a library is imported or after: it is wrapped when it is there.
+
+    Args:
+        names: As after `--instrument` of `ticktree run`: names of libraries, `default` for those that are not on
+            demand, `-NAME` to leave one out; commas may stand between. Without any, the default ones.
+
+    Raises:
+        TicktreeError: One of them is not known.
+    """
+    from ticktree.instruments import install
+
+    install(*_words(names))
+
+
 def uninstrument(*names: str) -> None:
-    """Puts back what known libraries were wrapped with: by `ticktree run`, or by `ticktree.instrument.install`.
+    """Put back what known libraries were wrapped with: by `instrument`, or by `ticktree run`.
 
     Args:
         names: Which; without any, all.
@@ -134,6 +151,17 @@ def uninstrument(*names: str) -> None:
     Raises:
         TicktreeError: One of them is not known.
     """
-    from ticktree.instrument import uninstall
+    from ticktree.instruments import uninstall
 
-    uninstall(*names)
+    uninstall(*_words(names))
+
+
+def instrumented() -> tuple[str, ...]:
+    """Return the names of the libraries that are recorded in this process, or will be when they are imported."""
+    from ticktree.instruments import installed
+
+    return installed()
+
+
+def _words(names: Iterable[str]) -> list[str]:
+    return [word.strip() for name in names for word in name.split(",")]

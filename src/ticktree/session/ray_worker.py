@@ -25,7 +25,7 @@ def begin(word: Mapping[str, Any]) -> bool:
     if OFF_FOR_GOOD:
         return False
     try:
-        from ticktree.instrument.ray.executing import WorkerCalls
+        from ticktree.instruments.ray.executing import WorkerCalls
 
         worker = _Worker(word)
         WorkerCalls(current.recorder, worker.is_ready).wrap()
@@ -64,8 +64,8 @@ class _Worker:
         import ray
 
         from ticktree.fleet.cluster.word import reached
-        from ticktree.instrument import install_from_environment
-        from ticktree.instrument.ray.executing import TASKS
+        from ticktree.instruments import install_from_environment
+        from ticktree.instruments.ray.executing import TASKS
 
         os.environ.update(self._word["environment"])
         run = reached(self._word)
@@ -100,7 +100,7 @@ class _Worker:
 
     @staticmethod
     def _take_to_calls() -> None:
-        from ticktree.instrument import installed
-        from ticktree.instrument.ray.submitting import carry
+        from ticktree.instruments import installed
+        from ticktree.instruments.ray.submitting import carry
 
         carry("ray" in installed())

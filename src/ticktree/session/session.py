@@ -156,7 +156,8 @@ class Session:
         atexit.register(self._finish)
         # Its workers end by os._exit: for them this is the end of the program.
         when_imported("multiprocessing.util", self._await_end)
-        when_imported("ticktree.instrument.torch.peers", self._await_job)
+        when_imported("ticktree.instruments.losses", self._await_instrument_losses)
+        when_imported("ticktree.instruments.torch.peers", self._await_job)
         try:
             self.recorder.name_process(_program_name())
             self._quiet = self._quiet or run is not None  # who began the run says where it is
@@ -236,6 +237,19 @@ class Session:
             self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
         )
 
+    def _await_instrument_losses(self, losses: Any) -> None:
+        aloud = losses.report
+
+        def note(loss: Any) -> None:
+            if self.run is None:
+                aloud(loss)
+                return
+            from ticktree.run.instrument_losses import note_instrument_loss
+
+            note_instrument_loss(self.run, loss.library, loss.sentence())
+
+        losses.report = note
+
     def _await_job(self, peers: Any) -> None:
         def join(store: Any, rank: int, ranks: int) -> None:
             if self.run is not None and os.environ.get(native.GATHER_VARIABLE):
@@ -271,6 +285,7 @@ class Session:
         self.disable()
         if self.run is None:
             return
+        from ticktree.run.instrument_losses import summarize_instrument_losses
         from ticktree.run.without_room import say_without_room
 
         try:
@@ -281,9 +296,10 @@ class Session:
                 from ticktree.run.naming import as_typed
 
                 _describe(self.run)
-                lost = say_without_room(self.run, self.run.finish())
-                if lost:
-                    say(lost)
+                profile = self.run.finish()
+                lost = say_without_room(self.run, profile)
+                for line in filter(None, (lost, *summarize_instrument_losses(profile))):
+                    say(line)
                 if not self._quiet:
                     say(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
                 _sweep()

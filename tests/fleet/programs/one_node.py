@@ -13,7 +13,7 @@ import ticktree
 
 if "--enable" in sys.argv:
     ticktree.enable()
-    ticktree.instrument.install()
+    ticktree.instrument()
 
 
 def hooked():

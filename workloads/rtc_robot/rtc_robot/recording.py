@@ -11,4 +11,4 @@ INSTRUMENTS = ("lerobot", "grpc")
 def record_anyway() -> None:
     """Record even without `ticktree run`, which would do this by itself: the programs tell what they recorded."""
     ticktree.enable()
-    ticktree.instrument.install(*INSTRUMENTS)
+    ticktree.instrument(*INSTRUMENTS)

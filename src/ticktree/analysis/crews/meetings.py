@@ -9,7 +9,7 @@ from ticktree.analysis.crews.roles import Unit
 from ticktree.profile import Node
 from ticktree.profile.clock import HOST
 
-# Of all ranks, as instrument/torch calls its rows. At others, as a broadcast, not everybody waits for everybody.
+# Of all ranks, as instruments/torch calls its rows. At others, as a broadcast, not everybody waits for everybody.
 BLOCKING = frozenset(
     {
         *("all_reduce", "all_reduce_coalesced", "barrier", "monitored_barrier"),

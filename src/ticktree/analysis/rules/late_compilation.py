@@ -11,7 +11,7 @@ from ticktree.analysis.wording import duration, last_name, percent
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
-# What instrument/torch/compiling.py calls it.
+# What instruments/torch/compiling.py calls it.
 COMPILING = "torch compile"
 # Where no warm-up was set aside, the first ticks are not counted: there compiling is in its place.
 FIRST_TICKS = 10

@@ -18,7 +18,7 @@ WAITS_SHARE = 0.5
 # "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and Graph Compilation", ASPLOS
 # 2024.
 TYPICAL_FACTOR = 2.27
-# What instrument/torch counts: functions and modules that were given to torch.compile.
+# What instruments/torch counts: functions and modules that were given to torch.compile.
 COMPILED_GAUGE = "torch/compiled"
 
 

@@ -11,7 +11,7 @@ from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge
 
-# What instrument/torch/gradients.py calls a pass that was seen to compute gradients that are cleared before any step
+# What instruments/torch/gradients.py calls a pass that was seen to compute gradients that are cleared before any step
 # uses them, and the gauge of what part of all numbers in its gradients that are.
 SECTION = "backward with unused gradients"
 GAUGE = "torch/unused gradients"

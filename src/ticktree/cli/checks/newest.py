@@ -13,6 +13,7 @@ from ticktree.outputs.writing import formatting
 from ticktree.profile.machine import FOCUS_UNSEEN, programs_own
 from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.instrument_losses import instrument_losses
 
 
 def check(path: Path | None) -> Iterator[str]:
@@ -37,6 +38,8 @@ def check(path: Path | None) -> Iterator[str]:
         yield f"{path.name}: another profiler had the place that --focus looks from: calls may be missing."
     for name in never_called_of(profile):
         yield f"{path.name}: --focus {name} was never called."
+    for sentence in instrument_losses(profile):
+        yield f"{path.name}: {sentence}."
     reason = why_empty(profile)
     if reason is not None:
         yield f"{path.name} is empty: {reason}."

@@ -49,7 +49,7 @@ cdef keep_site(tt_recorder* core, tt_node* node, tuple site):
 
 cdef bint is_instruments(object frame):
     """Whether it is ticktree that enters a section there, for a library: no line of the program's."""
-    return str(frame.f_globals.get("__name__")).startswith("ticktree.instrument")
+    return str(frame.f_globals.get("__name__")).startswith("ticktree.instruments")
 
 
 cdef PyObject* section_make "tt_section_make"(PyObject* recorder, PyObject* name) noexcept:

@@ -2,6 +2,7 @@
 #ifndef TICKTREE_CALL_SITES_H
 #define TICKTREE_CALL_SITES_H
 
+#include "choice.h"
 #include "core/hot.h"
 
 typedef struct {
@@ -10,6 +11,7 @@ typedef struct {
 } tt_named_call_site;
 
 typedef struct {
+    tt_choice choice;
     tt_recorder *recorder;
     unsigned calls;         /* that a number is made of */
     size_t count;
@@ -76,12 +78,16 @@ static void tt_call_sites_forget_all(tt_call_sites *call_sites)
     call_sites->named = NULL;
 }
 
-/* The section of a call that the running Python function makes; borrowed, or NULL: it has none of its own. */
-static inline PyObject *tt_call_sites_section(const tt_call_sites *call_sites)
+/* A tt_choice: the section of calls from where the running Python function makes this one, if they have one. */
+static PyObject *tt_call_sites_section(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
 {
-    if (!call_sites || !call_sites->count || call_sites->recorder->forked) return NULL;
+    (void)args, (void)count, (void)names;
+    const tt_call_sites *call_sites = (const tt_call_sites *)choice;
+    if (!call_sites->count || call_sites->recorder->forked) return NULL;
     tt_named_call_site *known = tt_call_sites_find(call_sites, tt_call_sites_of(call_sites, tt_pyframe_now(tt_thread_state())));
-    return known ? known->section : NULL;
+    if (!known) return NULL;
+    Py_INCREF(known->section);
+    return known->section;
 }
 
 #endif

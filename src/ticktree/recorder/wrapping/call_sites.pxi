@@ -2,7 +2,7 @@
 
 
 @cython.no_gc_clear
-cdef class CallSites:
+cdef class CallSites(SectionChoice):
     """Where calls come from: the section open there, and some calls around. Told apart by numbers.
 
     A number is another place's once the code of those calls is gone: who keeps the number keeps that.
@@ -18,6 +18,8 @@ cdef class CallSites:
     def __cinit__(self, Recorder recorder, unsigned calls):
         self.recorder = recorder
         self.core.recorder = recorder.core
+        self.core.choice.choose = tt_call_sites_section
+        self.choice = &self.core.choice
         self.core.calls = calls
 
     def number(self):

@@ -2,9 +2,10 @@
 #ifndef TICKTREE_IDLE_H
 #define TICKTREE_IDLE_H
 
-#include "mistake.h"
+#include "choice.h"
 
 typedef struct {
+    tt_choice choice;
     PyObject *kinds;  /* a tuple: classes of the first argument; of subclasses nothing is known */
     PyObject *facts;  /* a tuple: names of its attributes that decide */
     PyObject *unless; /* says whether attributes may not be read now; or NULL */
@@ -54,13 +55,16 @@ static int tt_knows(const tt_idle *idle, PyObject *const *args, size_t count, Py
     return known;
 }
 
-/* Whether a call does nothing; negative where what was raised meanwhile is the program's. */
-static inline int tt_is_idle(const tt_idle *idle, PyObject *const *args, size_t count, PyObject *names)
+/* A tt_choice: None for a call that does nothing. */
+static PyObject *tt_idle_section(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
 {
-    if (!idle || !PyVectorcall_NARGS(count) || !PySet_GET_SIZE(idle->known)) return 0;
-    if (!tt_is_one_of(idle->kinds, args[0])) return 0;
+    const tt_idle *idle = (const tt_idle *)choice;
+    if (!PyVectorcall_NARGS(count) || !PySet_GET_SIZE(idle->known) || !tt_is_one_of(idle->kinds, args[0])) return NULL;
     int known = tt_knows(idle, args, count, names);
-    return known >= 0 ? known : tt_forget_mistake() ? 0 : -1;
+    if (known < 0) tt_forget_mistake();
+    if (known <= 0) return NULL;
+    Py_INCREF(Py_None);
+    return Py_None;
 }
 
 #endif

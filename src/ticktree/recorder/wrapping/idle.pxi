@@ -4,8 +4,8 @@ MOST_IDLE = 256  # of one method: programs make few such calls, and each very of
 
 
 @cython.no_gc_clear
-cdef class IdleCalls:
-    """Calls of a method that are known to do nothing. An `OutermostFunction` makes them without any ado.
+cdef class IdleCalls(SectionChoice):
+    """Calls of a method that are known to do nothing: they are not recorded.
 
     Args:
         kinds: Classes of the first argument; of subclasses' instances nothing is known.
@@ -21,6 +21,8 @@ cdef class IdleCalls:
     cdef set known
 
     def __cinit__(self, tuple kinds, tuple facts, values, unless=None):
+        self.core.choice.choose = tt_idle_section
+        self.choice = &self.core.choice
         self.kinds, self.facts, self.values = kinds, facts, frozenset(values)
         self.unless, self.known = unless, set()
         self.core.kinds, self.core.facts = <PyObject*>self.kinds, <PyObject*>self.facts

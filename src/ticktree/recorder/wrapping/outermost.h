@@ -2,11 +2,10 @@
 #ifndef TICKTREE_OUTERMOST_H
 #define TICKTREE_OUTERMOST_H
 
-#include "call_sites.h"
-#include "idle.h"
+#include "choice.h"
 #include "native/builtins.h"
 #include "native/traceback.h"
-#include "section_cache.h"
+#include "section_cache.h" /* tt_is_attended */
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
 
@@ -25,13 +24,9 @@ typedef struct {
     uint64_t layer;      /* one bit: which kind of call; 0: every one counts */
     int of_each;         /* calls on another object are not within, but calls of their own */
     PyObject *before;    /* called with the first argument of an outermost call, before it; or NULL */
-    PyObject *unless;    /* says whether a call is to go unrecorded; or NULL */
-    tt_flag *flag;       /* the same, where that is one; or NULL */
-    PyObject *sections;  /* gives the section of a first argument; NULL: it is always the function's own */
-    tt_call_sites *call_sites;   /* gives it by where the call comes from; or NULL */
-    tt_idle *idle;       /* calls that do nothing; or NULL */
+    tt_choice *choice;   /* of the section; NULL: it is always the function's own */
+    tt_flag *unless;     /* while it is True, a call is not recorded; or NULL */
     tt_redirection *redirection;   /* or NULL */
-    tt_section_cache known; /* the sections of first arguments */
 } tt_outermost;
 
 /* Where the Cython class keeps its tt_outermost, measured once. */
@@ -61,14 +56,9 @@ static int tt_before_outermost(const tt_outermost *outermost, PyObject *object)
     return done || tt_forget_mistake();
 }
 
-/* Negative where what was raised meanwhile is the program's. */
-static inline int tt_goes_unrecorded(const tt_outermost *outermost)
+static inline int tt_goes_unrecorded(const tt_flag *flag)
 {
-    if (outermost->flag) return PyDict_GetItem(outermost->flag->variables, outermost->flag->name) == Py_True;
-    if (!outermost->unless) return 0;
-    PyObject *answer = PyObject_CallNoArgs(outermost->unless);
-    Py_XDECREF(answer);
-    return answer || tt_forget_mistake() ? answer == Py_True : -1;
+    return flag && PyDict_GetItem(flag->variables, flag->name) == Py_True;
 }
 
 /* Whether this call takes the redirection; one that need not yet is counted. */
@@ -124,34 +114,28 @@ static inline PyObject *tt_plain_call(const tt_timed *timed, PyObject *const *ar
 }
 
 /* New reference; NULL where what was raised meanwhile is the program's. */
-static PyObject *tt_section_of_call(tt_outermost *outermost, const tt_timed *timed, PyObject *object)
+static inline PyObject *tt_section_of_call(const tt_outermost *outermost, const tt_timed *timed, PyObject *const *args,
+                                           size_t count, PyObject *names)
 {
-    PyObject *section = NULL;
-    if (outermost->sections && object) section = tt_section_of(&outermost->known, outermost->sections, object);
-    if (section || PyErr_Occurred()) return section;
-    section = tt_call_sites_section(outermost->call_sites);
-    if (!section) section = timed->section->object;
-    Py_INCREF(section);
-    return section;
+    if (outermost->choice) {
+        PyObject *section = outermost->choice->choose(outermost->choice, args, count, names);
+        if (section || PyErr_Occurred()) return section;
+    }
+    Py_INCREF(timed->section->object);
+    return timed->section->object;
 }
 
-static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed, PyObject *const *args,
-                                  size_t count, PyObject *names)
+static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed, PyObject *section,
+                                  PyObject *const *args, size_t count, PyObject *names)
 {
-    PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
     if (tt_is_redirected(outermost->redirection))
         return tt_redirected_call(outermost->redirection->way, timed, args, count, names);
-    if (!tt_before_outermost(outermost, object)) return NULL;
-    PyObject *section = tt_section_of_call(outermost, timed, object), *result;
-    if (TT_UNLIKELY(!section)) return NULL;
-    if (TT_UNLIKELY(tt_is_attended(section))) result = tt_attended_call(section, timed, args, count, names);
-    else {
-        tt_section *core = &((tt_section_object *)section)->core;
-        tt_call timing = tt_call_begin(core);
-        result = tt_plain_call(timed, args, count, names);
-        tt_call_end(core, &timing, TT_LIKELY(result != NULL) ? 0 : tt_raised(PyErr_Occurred()));
-    }
-    Py_DECREF(section);
+    if (!tt_before_outermost(outermost, PyVectorcall_NARGS(count) ? args[0] : NULL)) return NULL;
+    if (TT_UNLIKELY(tt_is_attended(section))) return tt_attended_call(section, timed, args, count, names);
+    tt_section *core = &((tt_section_object *)section)->core;
+    tt_call timing = tt_call_begin(core);
+    PyObject *result = tt_plain_call(timed, args, count, names);
+    tt_call_end(core, &timing, TT_LIKELY(result != NULL) ? 0 : tt_raised(PyErr_Occurred()));
     return result;
 }
 
@@ -160,19 +144,31 @@ static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
     tt_outermost *outermost = (tt_outermost *)((char *)self + tt_outermost_offset);
     PyObject *object = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    if (tt_is_within(outermost, object) || !timed->section->recorder->recording)
+    if (tt_is_within(outermost, object) || !timed->section->recorder->recording || tt_goes_unrecorded(outermost->unless))
         return tt_plain_call(timed, args, count, names);
-    int unrecorded = tt_goes_unrecorded(outermost);
-    if (!unrecorded) unrecorded = tt_is_idle(outermost->idle, args, count, names);
-    if (TT_UNLIKELY(unrecorded)) return unrecorded < 0 ? NULL : tt_plain_call(timed, args, count, names);
+    PyObject *section = tt_section_of_call(outermost, timed, args, count, names), *result;
+    if (TT_UNLIKELY(!section)) return NULL;
+    if (section == Py_None) {
+        Py_DECREF(section);
+        return tt_plain_call(timed, args, count, names);
+    }
     uint64_t layer = outermost->layer, around = tt_inside & layer;
     PyObject **within = layer ? tt_within(layer) : NULL, *around_object = within ? *within : NULL;
     tt_inside |= layer;
     if (within) *within = object;
-    PyObject *result = tt_recorded_call(outermost, timed, args, count, names);
+    result = tt_recorded_call(outermost, timed, section, args, count, names);
     if (within) *within = around_object;
     tt_inside = (tt_inside & ~layer) | around;
+    Py_DECREF(section);
     return result;
+}
+
+/* The type of what stands for functions of C: called as its base is, but no method where it is an attribute of a class. */
+static void tt_builtin_prepare(PyTypeObject *type, const PyTypeObject *base)
+{
+    tt_vectorcall_prepare(type, (size_t)base->tp_vectorcall_offset);
+    type->tp_flags &= ~Py_TPFLAGS_METHOD_DESCRIPTOR;
+    PyType_Modified(type);
 }
 
 #endif

@@ -95,41 +95,35 @@ cdef class OutermostFunction(TimedFunction):
     Args:
         function: What is called.
         section: It is in it.
-        layer: Which calls wrap each other.
+        layer: Which calls wrap each other; None: every call is recorded.
         before: Called with the first argument, right before an outermost call.
-        unless: Where it says True, an outermost call is not recorded, nor what is within. A `Flag` costs least.
-        sections: Gives the section of the calls on a first argument, in place of `section`; asked once for each.
-        call_sites: Gives the section of calls from places named there, in place of `section`.
-        idle: Calls that do nothing: they are not recorded either.
+        choice: Which section a call is in, and whether it is recorded.
+        unless: While it is True, a call is not recorded.
         redirection: Takes outermost calls now and then.
     """
 
     cdef tt_outermost outermost
-    cdef object layer, before, unless, sections, call_sites, idle, redirection
+    cdef object layer, before, choice, unless, redirection
 
-    def __cinit__(self, function, Section section, Layer layer, before=None, *, unless=None, sections=None,
-                  CallSites call_sites=None, IdleCalls idle=None, Redirection redirection=None):
+    def __cinit__(self, function, Section section, Layer layer=None, before=None, *, SectionChoice choice=None,
+                  Flag unless=None, Redirection redirection=None):
         self.core.vectorcall = <void*>tt_outermost_call
-        self.layer, self.before, self.unless = layer, before, unless
-        self.sections, self.call_sites, self.idle, self.redirection = sections, call_sites, idle, redirection
-        self.outermost.layer = layer.bit
-        self.outermost.of_each = layer.of_each
+        self.layer, self.before, self.choice, self.unless, self.redirection = layer, before, choice, unless, redirection
+        self.outermost.layer = layer.bit if layer is not None else 0
+        self.outermost.of_each = layer is not None and layer.of_each
         self.outermost.before = or_null(before)
-        self.outermost.unless = or_null(unless)
-        self.outermost.flag = &(<Flag>unless).core if isinstance(unless, Flag) else NULL
-        self.outermost.sections = or_null(sections)
-        self.outermost.call_sites = &call_sites.core if call_sites is not None else NULL
-        self.outermost.idle = &idle.core if idle is not None else NULL
+        self.outermost.choice = choice.choice if choice is not None else NULL
+        self.outermost.unless = &unless.core if unless is not None else NULL
         self.outermost.redirection = &redirection.core if redirection is not None else NULL
-
-    def __dealloc__(self):
-        tt_section_cache_clear(&self.outermost.known)
 
     def __eq__(self, other):
         return self._function == (other._function if isinstance(other, OutermostFunction) else other)
 
     def __hash__(self):
         return hash(self._function)
+
+    def __repr__(self):
+        return repr(self._function)
 
     def __reduce__(self):
         if isinstance(self._function, type(str.join)):
@@ -139,6 +133,13 @@ cdef class OutermostFunction(TimedFunction):
         if self.__module__ in ("__main__", "__mp_main__") or "<locals>" in self.__qualname__:
             return copy.copy, (self._function,)
         return self.__qualname__
+
+
+cdef class OutermostBuiltin(OutermostFunction):
+    """A function of C: as an attribute of a class it is no method, and neither is this."""
+
+    def __get__(self, instance, owner):
+        return self
 
 
 cdef PyObject* or_null(object thing):
@@ -156,5 +157,6 @@ def _prepare_outermost():
     section = new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0)
     one = OutermostFunction.__new__(OutermostFunction, len, section, Layer())
     tt_timed_prepare(<PyTypeObject*>OutermostFunction, <char*>&one.core - <char*><PyObject*>one)
+    tt_builtin_prepare(<PyTypeObject*>OutermostBuiltin, <PyTypeObject*>OutermostFunction)
     set_outermost(<char*>&one.outermost - <char*><PyObject*>one)
     pthread_atfork(NULL, NULL, tt_outside)

@@ -2,8 +2,8 @@
 #ifndef TICKTREE_SECTION_CACHE_H
 #define TICKTREE_SECTION_CACHE_H
 
+#include "choice.h"
 #include "core/hot.h"
-#include "mistake.h"
 
 #define TT_CACHE_HASH_BITS 5
 #define TT_CACHE_WAYS 4 /* of one hash */
@@ -16,6 +16,8 @@ typedef struct {
 } tt_cached_section;
 
 typedef struct {
+    tt_choice choice;
+    PyObject *sections; /* called with the first argument of a call: its section, or None: its calls are not recorded */
     tt_cached_section cached[TT_CACHED_SECTIONS];
 } tt_section_cache;
 
@@ -54,19 +56,21 @@ static void tt_section_cache_add(tt_section_cache *known, PyObject *object, PyOb
     Py_XDECREF(oldest.section);
 }
 
-/* The section of an object: known, or what `sections` gives. New reference, or NULL: there is none, or what was raised
- * meanwhile is the program's. */
-static inline PyObject *tt_section_of(tt_section_cache *known, PyObject *sections, PyObject *object)
+/* A tt_choice: the section of the first argument, cached, or what `sections` gives. */
+static PyObject *tt_section_of(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
 {
-    const tt_cached_section *alike = tt_cached_at(known, object);
+    (void)names;
+    if (!PyVectorcall_NARGS(count)) return NULL;
+    tt_section_cache *known = (tt_section_cache *)choice;
+    const tt_cached_section *alike = tt_cached_at(known, args[0]);
     for (unsigned at = 0; at < TT_CACHE_WAYS; at++) {
-        if (!tt_is_cached(&alike[at], object)) continue;
+        if (!tt_is_cached(&alike[at], args[0])) continue;
         Py_INCREF(alike[at].section);
         return alike[at].section;
     }
-    PyObject *section = PyObject_CallOneArg(sections, object);
-    if (section && PyObject_TypeCheck(section, tt_section_type)) {
-        tt_section_cache_add(known, object, section);
+    PyObject *section = PyObject_CallOneArg(known->sections, args[0]);
+    if (section && (section == Py_None || PyObject_TypeCheck(section, tt_section_type))) {
+        tt_section_cache_add(known, args[0], section);
         return section;
     }
     if (!section) tt_forget_mistake();

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ticktree.profile import Profile
 from ticktree.profile.pausing import collector_paused
 from ticktree.run.gathering import gather
+from ticktree.run.instrument_losses import read_instrument_losses
 from ticktree.run.parts import read_parts
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
@@ -46,7 +47,7 @@ def read_run(run: RunFiles) -> Profile:
     known = {*(path.name for path in (*found.images, *found.errors)), *folded.files}
     without_room = count_without_room(run, known)
     lost = Profile(losses={LOSS: without_room} if without_room else {})
-    merged = whole.merge(folded.profile, _machine(run), read_parts(run), lost)
+    merged = whole.merge(folded.profile, _machine(run), read_parts(run), lost, read_instrument_losses(run))
     return add_up_crowds(without_blanks(merged))
 
 

@@ -1,0 +1,121 @@
+"""gRPC's client: each call that waits for one response, and each wait for a response of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument
+from ticktree.remote.called import LibraryCalls, RemoteCall
+from ticktree.remote.server_timing import METADATA_KEY
+from ticktree.remote.trace_context import TRACEPARENT, Context, outgoing
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder, Section
+
+
+def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    """Wraps what channels make, when gRPC is imported: under a program's own interceptors, so that no call is two."""
+    for kind in (module._UnaryUnaryMultiCallable, module._StreamUnaryMultiCallable):
+        _wrap_waiting(patches, recorder, kind)
+    for kind in (module._MultiThreadedRendezvous, module._SingleThreadedRendezvous):
+        _wrap_stream(patches, recorder, kind)
+
+
+def _wrap_waiting(patches: Patches, recorder: Recorder, kind: Any) -> None:
+    with_call = kind.with_call  # as `__call__`, and gives what knows of the metadata
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        calls = LibraryCalls(recorder, function)
+        wants_call = function is with_call
+
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recorder.recording:
+                return function(self, *args, **kwargs)
+            with _section(calls, self._method):
+                call = RemoteCall(recorder)
+                response, made = with_call(self, *args, **_carrying(args, kwargs))
+                call.answered([_said(made.trailing_metadata())])
+                return (response, made) if wants_call else response
+
+        return wrapper
+
+    patches.wrap(kind, "__call__", make)
+    patches.wrap(kind, "with_call", make)
+
+
+def _wrap_stream(patches: Patches, recorder: Recorder, kind: Any) -> None:
+    def make(following: Callable[..., Any]) -> Callable[..., Any]:
+        calls = LibraryCalls(recorder, following)
+
+        def wrapper(self: Any) -> Any:
+            if not recorder.recording:
+                return following(self)
+            with _section(calls, getattr(self._state, "method", None)):
+                return following(self)
+
+        return wrapper
+
+    patches.wrap(kind, "_next", make)
+
+
+def _wrap_aio(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    def make_begin(begin: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, request: Any, deadline: Any, metadata: Any, *args: Any, **kwargs: Any) -> None:
+            context = outgoing() if recorder.recording and metadata is not None else None
+            if context is not None:  # of an interceptor's own it may be a list
+                metadata = _with_trace(metadata, context)
+            begin(self, request, deadline, metadata, *args, **kwargs)
+            self._ticktree_method = kwargs.get("method", args[3] if len(args) > 3 else None)
+
+        return wrapper
+
+    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
+        calls = LibraryCalls(recorder, wait)
+
+        def wrapper(self: Any) -> Any:
+            method = getattr(self, "_ticktree_method", None)
+            if method is None or not recorder.recording:
+                return (yield from wait(self))
+            with _section(calls, method):
+                call = RemoteCall(recorder)
+                response = yield from wait(self)
+                call.answered([_said((yield from self.trailing_metadata().__await__()))])
+                return response
+
+        return wrapper
+
+    patches.wrap(module.UnaryUnaryCall, "__init__", make_begin)
+    patches.wrap(module._UnaryResponseMixin, "__await__", make_wait)
+
+
+def _section(calls: LibraryCalls, method: Any) -> Section:
+    """By the method: `/package.Service/Method`, of which a program has few."""
+    text = method.decode("ascii", "replace") if isinstance(method, bytes) else str(method)
+    return calls.named(text)
+
+
+def _said(metadata: Any) -> str | None:
+    said = [value for key, value in metadata or () if key == METADATA_KEY and isinstance(value, str)]
+    return ", ".join(said) or None
+
+
+def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The call's keywords, with the trace that it belongs to in its metadata, where that says none."""
+    context = outgoing()
+    if context is None or len(args) > 2:
+        return kwargs
+    return {**kwargs, "metadata": _with_trace(kwargs.get("metadata") or (), context)}
+
+
+def _with_trace(metadata: Iterable[tuple[str, Any]], context: Context) -> tuple[tuple[str, Any], ...]:
+    """A call's metadata, with the trace that it belongs to, where it says none."""
+    given = tuple(metadata)  # once: it may be an iterator
+    if any(key == TRACEPARENT for key, _ in given):
+        return given
+    return (*given, *context.headers())
+
+
+INSTRUMENT = Instrument("grpcio", hooks={"grpc._channel": _wrap, "grpc.aio._call": _wrap_aio})

@@ -1,0 +1,111 @@
+"""lerobot: a robot's observations and actions, its policy, the queue and the latencies of real-time chunking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument, Target
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+# Read right before an action is taken: at 0 the robot has nothing to do.
+QUEUE_GAUGE = "ActionQueue depth"
+LATENCY_GAUGE = "LatencyTracker latency s"
+
+# Classes whose subclasses do the work, with what their rows begin with.
+_HIERARCHIES = {
+    "lerobot.robots.robot:Robot": ("robot ", "connect", "get_observation", "send_action"),
+    "lerobot.teleoperators.teleoperator:Teleoperator": ("teleoperator ", "get_action", "send_feedback"),
+    "lerobot.cameras.camera:Camera": ("camera ", "read", "async_read", "read_latest"),
+    # A policy that selects an action may have to predict a chunk first: each has its own row.
+    "lerobot.policies.pretrained:PreTrainedPolicy": ("policy ", "select_action", "predict_action_chunk"),
+    "lerobot.policies.rtc.modeling_rtc:RTCProcessor": ("RTC ", "denoise_step"),
+    "lerobot.datasets.lerobot_dataset:LeRobotDataset": ("dataset ", "add_frame", "save_episode"),
+}
+_WAITS = ("read", "async_read")
+# Not in every version, or only in some subclasses.
+_OPTIONAL = ("read_latest",)
+
+_TARGETS = [
+    *(
+        Target(f"{owner}.{name}", title + name, True, name in _WAITS, required=name not in _OPTIONAL)
+        for owner, (title, *names) in _HIERARCHIES.items()
+        for name in names
+    ),
+    Target("lerobot.processor.pipeline:DataProcessorPipeline.__call__", "processor", subclasses=True),
+    Target("lerobot.policies.rtc.action_queue:ActionQueue.merge", "ActionQueue.merge"),
+    # Loops sleep what is left of their period by one of these: the latter is of versions before 0.4.3.
+    Target("lerobot.utils.robot_utils:precise_sleep|busy_wait", "sleep", wait=True),
+    Target("lerobot.utils.cycle_timer:CycleTimer.wait", "CycleTimer.wait", wait=True),
+]
+
+
+def _wrap_queue(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    def note_depth(queue: Any) -> None:
+        recorder.gauge(QUEUE_GAUGE, queue.qsize())
+
+    section = recorder.timed_section("ActionQueue.get", NO_SITE)
+    patches.section(module, "ActionQueue.get", section, before=note_depth)
+
+
+def _wrap_latencies(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    def make(add: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, latency: Any, *args: Any, **kwargs: Any) -> Any:
+            result = add(self, latency, *args, **kwargs)
+            recorder.gauge(LATENCY_GAUGE, latency)
+            return result
+
+        return wrapper
+
+    patches.wrap(module, "LatencyTracker.add", make)
+
+
+def _wrap_cycles(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    """A CycleTimer's ticks and its sections."""
+
+    def make_tick(tick: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            recorder.tick("control", hz=self.fps * self.multiplier)
+            return tick(self, *args, **kwargs)
+
+        return wrapper
+
+    def make_section(section: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, name: str) -> Any:
+            return _Both(recorder.section(str(name)), section(self, name))
+
+        return wrapper
+
+    patches.wrap(module, "CycleTimer.tick", make_tick)
+    patches.wrap(module, "CycleTimer.section", make_section)
+
+
+class _Both(ExitStack):
+    """A section around the library's own context."""
+
+    def __init__(self, section: AbstractContextManager[Any], own: AbstractContextManager[Any]) -> None:
+        super().__init__()
+        self._section = section
+        self._own = own
+
+    def __enter__(self) -> Any:
+        self.enter_context(self._section)
+        return self.enter_context(self._own)
+
+
+INSTRUMENT = Instrument(
+    "lerobot",
+    tested=">=0.4.4,<0.5",
+    targets=_TARGETS,
+    hooks={
+        "lerobot.policies.rtc.action_queue": _wrap_queue,
+        "lerobot.policies.rtc.latency_tracker": _wrap_latencies,
+        "lerobot.utils.cycle_timer": _wrap_cycles,
+    },
+)

@@ -1,0 +1,107 @@
+"""RLlib: what an iteration of an algorithm consists of, and what its env runners and learners do, each a role.
+
+Of its API since Ray 2.40: `EnvRunner`, `Learner`, `LearnerGroup`. Iterations are ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument, Target
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+ITERATION = "iteration"
+ENV_RUNNER, LEARNER = "EnvRunner", "Learner"
+
+_ALGORITHM, _RUNNER = "ray.rllib.algorithms.algorithm", "ray.rllib.env.env_runner"
+_LEARNER = "ray.rllib.core.learner.learner"
+_GROUP = "ray.rllib.env.env_runner_group:EnvRunnerGroup"
+_LEARNERS = "ray.rllib.core.learner.learner_group:LearnerGroup"
+# With what is put before a method's name in its row.
+_METHODS = {
+    f"{_ALGORITHM}:Algorithm": ("", "training_step", "evaluate"),
+    f"{_RUNNER}:EnvRunner": ("", "sample", "get_state", "set_state", "get_metrics"),
+    f"{_LEARNER}:Learner": (
+        *("", "update", "get_state", "set_state"),
+        *("before_gradient_based_update", "after_gradient_based_update"),
+    ),
+    # One within the other: each is a row in the one around it.
+    _LEARNERS: ("learners ", "update", "get_state", "set_state"),
+}
+
+_TARGETS = [
+    *(
+        Target(f"{owner}.{name}", title + name, subclasses=True)
+        for owner, (title, *names) in _METHODS.items()
+        for name in names
+    ),
+    Target(f"{_GROUP}.sync_weights", "sync env runners", subclasses=True),
+    Target(f"{_GROUP}.sync_env_runner_states", "sync env runners' states", subclasses=True),
+]
+
+
+def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    """Wraps `train`, where it is defined: other kinds of trainables are none of RLlib's."""
+    section = recorder.timed_section("train", NO_SITE)
+
+    def make(train: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(self, module.Algorithm):
+                return train(self, *args, **kwargs)
+            recorder.tick(ITERATION)
+            with section:
+                return train(self, *args, **kwargs)
+
+        return wrapper
+
+    trainable = next(kind for kind in module.Algorithm.__mro__ if "train" in vars(kind))
+    patches.wrap(trainable, "train", make)
+
+
+def _wrap_runners(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    make = _named(recorder, ENV_RUNNER, lambda runner: runner.worker_index)
+    patches.wrap_in_subclasses(module, "EnvRunner.__init__", make)
+
+
+def _wrap_learners(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    make = _named(recorder, LEARNER, lambda learner: learner._learner_index)
+    patches.wrap(module, "Learner._set_learner_index_and_placement_group", make)
+    patches.wrap_in_subclasses(module, "Learner.build", make)
+
+
+def _named(recorder: Recorder, role: str, number: Callable[[Any], int | None]) -> Callable[..., Any]:
+    """Make a method one after which an actor's process is called by its role and its number."""
+
+    def make(function: Callable[..., Any], _owner: type | None = None) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = function(self, *args, **kwargs)
+            if recorder.recording and _is_actor():
+                recorder.name_process(f"{role}-{number(self) or 0}")
+                recorder.role(role)
+            return result
+
+        return wrapper
+
+    return make
+
+
+def _is_actor() -> bool:
+    """Whether this process is an actor: the driver may have one of each of its own."""
+    from ray._private import worker
+
+    return not worker.global_worker.actor_id.is_nil()
+
+
+INSTRUMENT = Instrument(
+    "ray",
+    tested=">=2.55.0,<2.61",
+    targets=_TARGETS,
+    hooks={_ALGORITHM: _wrap_algorithms, _RUNNER: _wrap_runners, _LEARNER: _wrap_learners},
+    private=True,
+)

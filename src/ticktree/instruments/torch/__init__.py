@@ -1,0 +1,75 @@
+"""torch: forward and backward passes, optimizers, data loaders; what is given to torch.compile; unused gradients.
+
+On demand: the layers of forward.py, and flops.py. compiling.py is `torch-compile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument
+from ticktree.instruments.torch import copies, flops, forward, loading, optimizers
+from ticktree.instruments.torch.gradients import Gradients
+from ticktree.instruments.torch.sections import TESTED
+from ticktree.recorder import Flag, Layer
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+# How many functions and modules were given to torch.compile; rules/no_compilation.py looks for it.
+COMPILED_GAUGE = "torch/compiled"
+
+
+def _wrap_loaders(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    loading.wrap(patches, recorder, module)
+
+
+def _wrap_fetchers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    worker = import_module("torch.utils.data._utils.worker")
+    loading.wrap_fetchers(patches, recorder, module, worker.get_worker_info)
+
+
+def _wrap(patches: Patches, torch: ModuleType, recorder: Recorder) -> None:
+    # torch's own function for this costs a microsecond where caches are cold.
+    is_compiling = Flag(torch.compiler, "_is_compiling_flag")
+    gradients = Gradients(recorder)
+    patches.on_undo(flops.tell_nobody)
+    recorder.gauge(COMPILED_GAUGE, 0)
+    patches.wrap(torch, "compile", partial(_counted, recorder))
+    patches.wrap(torch, "nn.Module.__call__", forward.recorded(recorder, is_compiling))
+    copies.wrap(patches, recorder, torch)
+    patches.wrap(torch.autograd, "backward", partial(gradients.around_backward, unless=is_compiling))
+    for owner, name in ((torch.autograd, "grad"), (torch.nn.utils, "clip_grad_norm_")):
+        section = recorder.timed_section("autograd.grad" if name == "grad" else name, NO_SITE)
+        patches.section(owner, name, section, Layer(), unless=is_compiling)
+    # torch.optim hides the module under its own name.
+    optimizers.wrap(patches, recorder, import_module("torch.optim.optimizer"), is_compiling, gradients)
+
+
+def _counted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
+    asked = 0
+
+    def compile_counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        recorder.gauge(COMPILED_GAUGE, asked)
+        return function(*args, **kwargs)
+
+    return compile_counted
+
+
+INSTRUMENT = Instrument(
+    "torch",
+    tested=TESTED,
+    hooks={
+        "torch": _wrap,
+        "torch.utils.data.dataloader": _wrap_loaders,
+        "torch.utils.data._utils.fetch": _wrap_fetchers,
+    },
+)

@@ -1,0 +1,122 @@
+"""Copies: `Tensor.to`, `cpu` and `cuda` where they take data to another device, or make much of it another type.
+
+`numpy` and `from_numpy` share memory and copy nothing; they have no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Redirection
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.instruments.patches import Patches
+    from ticktree.recorder import Recorder
+
+# Of conversions that stay on their device; below, one costs about what recording it does.
+LEAST_BYTES = 1 << 16
+
+_Names = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
+
+
+def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
+    """Wraps the three methods of plain tensors and parameters; those of other subclasses are left alone."""
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    values = (str, bool, int, type(None), torch.device, torch.dtype)
+    # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version of torch may not know how
+    # many are on: then it is taken that there are none.
+    modes = getattr(torch._C, "_len_torch_function_stack", int)
+    own, layer = recorder.timed_section("copy", NO_SITE), Layer()
+    for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
+        idle, redirection = IdleCalls(kinds, ("device", "dtype"), values, modes), Redirection()
+        redirection.way = _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
+        method = getattr(torch.Tensor, name)
+        ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirection)
+        ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
+        patches.put(torch.Tensor, name, ours)
+
+
+class _Copies:
+    """The calls of one method that are not known to copy nothing.
+
+    Args:
+        recorder: what they are recorded into.
+        names: gives what a copy is called, of a tensor and what is asked of it; None where there is none.
+        kinds: classes of tensors that have rows.
+        idle: those that do copy nothing.
+        unseen: a context in which no TorchFunctionMode sees what is done.
+    """
+
+    def __init__(
+        self, recorder: Recorder, names: _Names, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any
+    ) -> None:
+        self._recorder = recorder
+        self._names = names
+        self._kinds = kinds
+        self._idle = idle
+        self._unseen = unseen
+
+    def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method, in a section where it copies."""
+        if not args or type(args[0]) not in self._kinds:
+            return method(*args, **kwargs)
+        tensor = args[0]
+        with self._unseen():
+            name, moved = self._look(tensor, args[1:], kwargs)
+        if name is not None:
+            with self._recorder.section(name) as section:
+                section.work(bytes=moved)
+                return method(*args, **kwargs)
+        result = method(*args, **kwargs)
+        if result is tensor:
+            with self._unseen(), suppress(Exception):
+                self._idle.note(args, kwargs)
+        return result
+
+    def _look(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, int]:
+        """Return what the copy is called, if there is one, and its bytes."""
+        try:
+            name = self._names(tensor, args, kwargs)
+            return name, tensor.nbytes if name is not None else 0
+        except Exception:
+            # A sparse tensor has no such number; what is asked for wrongly the method says itself.
+            return None, 0
+
+
+def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
+    return None if tensor.device.type == "cpu" else "copy to cpu"
+
+
+def _to_cuda(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
+    return None if tensor.device.type == "cuda" else "copy to cuda"
+
+
+class Targets:
+    """What `Tensor.to` is asked for, in any of its forms."""
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch = torch
+
+    def of(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Returns what the copy is called; None where there is none, or of little."""
+        device, dtype = kwargs.get("device"), kwargs.get("dtype")
+        for each in (*args[:2], kwargs.get("other")):
+            if isinstance(each, self._torch.dtype):
+                dtype = each
+            elif isinstance(each, self._torch.Tensor):
+                device, dtype = each.device, each.dtype
+            elif isinstance(each, (str, self._torch.device)) or type(each) is int:
+                device = each
+        if type(device) is int:
+            device = self._torch.device(device)
+        if device is not None:
+            kind = (device if isinstance(device, str) else device.type).partition(":")[0]
+            if kind != tensor.device.type:
+                return None if kind == "meta" else f"copy to {kind}"  # a tensor there has no data
+        if dtype is not None and dtype != tensor.dtype and tensor.nbytes >= LEAST_BYTES:
+            return f"convert to {str(dtype).removeprefix('torch.')}"
+        return None

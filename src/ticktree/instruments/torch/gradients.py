@@ -1,0 +1,289 @@
+"""Gradients that are computed and thrown away: whose backward pass made them, told from what optimizers do next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from ticktree.instruments.torch import flops
+from ticktree.instruments.torch.instances import itself
+from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Redirection
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder, Section
+
+# The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
+# the gauge of what part of them. rules/unused_gradients.py looks for the latter two.
+PLAIN = "backward"
+SECTION = "backward with unused gradients"
+GAUGE = "torch/unused gradients"
+
+# Of so many parameters of an optimizer it is looked whether a pass has written their gradients: passes reach whole
+# networks, and to look at all would cost as much as clearing them.
+LOOKED_AT = 3
+# What a place does in its first calls it goes on doing: from then on it is looked at now and then, once in so many of
+# its calls, or of all, which are no whole number of steps: else it would always be the same place's.
+FIRST_CALLS = 50
+THEN_EVERY = 64
+# A pass whose gradients were thrown away so often, and in most of its calls, will do it again. A step left out because
+# a gradient overflowed throws some away too, now and then.
+LEAST_TIMES = 3
+MOSTLY_SHARE = 0.5
+# Passes are told apart by where they are called from: the section, and so many lines.
+FRAMES = 4
+MOST_SITES = 1000
+
+_State: TypeAlias = tuple[int, int] | None
+# Optimizers, with the states of their gradients before a pass.
+_Before: TypeAlias = "list[tuple[Any, _Watched, list[_State]]]"
+
+
+@dataclass(slots=True, eq=False)
+class _Site:
+    """A place in the program that calls a backward pass."""
+
+    number: int
+    codes: tuple[CodeType, ...]  # kept, so that no other code takes their place in memory
+    turns: int = 0  # calls that came here
+    calls: int = 0  # of them, those that were looked at
+    wasteful: int = 0  # those some of whose gradients were thrown away
+    used: int = 0  # numbers in gradients that were stepped with
+    unused: int = 0  # and in those that were thrown away
+
+    def is_wasteful(self) -> bool:
+        return self.wasteful >= LEAST_TIMES and self.wasteful >= MOSTLY_SHARE * self.calls
+
+
+@dataclass(slots=True, eq=False)
+class _Pass:
+    """One call of it."""
+
+    site: _Site
+    is_wasteful: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    """An optimizer: where the parameters looked at are in its groups, and who wrote gradients since it last acted."""
+
+    groups: int
+    looked_at: list[tuple[int, int]]
+    parameters: frozenset[int]  # their `id`: the optimizer keeps them
+    numbers: int
+    written_by: list[_Pass] = field(default_factory=list)
+
+
+# What becomes of the gradients that a pass wrote for an optimizer.
+Resolve: TypeAlias = Callable[[_Pass, _Watched], None]
+
+
+class Gradients:
+    """Watches backward passes and optimizers. What goes wrong while watching ends it, and nothing else.
+
+    Only passes that are to be looked at come here, and what optimizers do next: all others are sections of their own
+    accord, of one name or the other by where they are called from.
+
+    Args:
+        recorder: what it records into.
+
+    Attributes:
+        stepping: the layer of optimizers' calls of `step`.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.stepping = Layer(of_each=True)
+        self._recorder = recorder
+        self._plain, self._wasteful = (recorder.timed_section(name, NO_SITE) for name in (PLAIN, SECTION))
+        self._layer = Layer()
+        self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
+        self._sites: dict[int, _Site] = {}
+        self._call_sites = CallSites(recorder, FRAMES)
+        self._has_failed = False
+        self._passes = Redirection()
+        self._acts: list[tuple[Redirection, Callable[..., Any]]] = []
+        self._pauses = 0
+        flops.tell(self._look_at_next)
+
+    def around_backward(self, function: Callable[..., Any], unless: Flag | None = None) -> Any:
+        """Return `function`, a backward pass, as a section, with a look at whose gradients it writes."""
+        return OutermostFunction(
+            function,
+            self._plain,
+            self._layer,
+            choice=self._call_sites,
+            unless=unless,
+            redirection=self._passes,
+        )
+
+    def register(self, optimizer: Any) -> None:
+        """Has it watched from now on."""
+        if self._has_failed:
+            return
+        try:
+            optimizer = itself(optimizer)
+            if optimizer not in self._watched:
+                self._watched[optimizer] = _watch(optimizer)
+        except Exception:
+            self._fail()
+
+    def redirection(self, resolve: Resolve, sections: Callable[[Any], Section]) -> Redirection:
+        """Return the one that a method of optimizers takes while it is awaited what they do with gradients.
+
+        Args:
+            resolve: what it does with them: `use` or `mark_unused`.
+            sections: gives the section of an optimizer's call.
+        """
+
+        def way(method: Callable[..., Any], optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
+            with sections(optimizer):
+                result = method(optimizer, *args, **kwargs)
+            self._resolve(optimizer, resolve)
+            return result
+
+        self._acts.append((Redirection(), way))
+        return self._acts[-1][0]
+
+    def use(self, this: _Pass, watched: _Watched) -> None:
+        """Notes that an optimizer stepped with what a pass wrote."""
+        this.site.used += watched.numbers
+        for other in self._watched.values():  # what others clear of the same parameters was used
+            if other is not watched and this in other.written_by and other.parameters & watched.parameters:
+                other.written_by.remove(this)
+
+    def mark_unused(self, this: _Pass, watched: _Watched) -> None:
+        """Notes that an optimizer cleared what a pass wrote."""
+        site = this.site
+        site.unused += watched.numbers
+        if not this.is_wasteful:
+            this.is_wasteful = True
+            site.wasteful += 1
+            self._name(site)
+        if site.is_wasteful():
+            self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
+
+    def _backward(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        site, before = self._begin(self._call_sites.number())
+        with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
+            result = flops.counted(section, function, *args, **kwargs)
+        if site is not None and before is not None:
+            self._end(site, before)
+        return result
+
+    def _begin(self, call_sites: int) -> tuple[_Site | None, _Before | None]:
+        if self._has_failed:
+            return None, None
+        try:
+            site = self._sites.get(call_sites) or self._new_site(call_sites, sys._getframe(2))
+            site.turns += 1
+            if flops.count is not None and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
+                return site, None
+            return site, [(each, watched, _states(each, watched)) for each, watched in self._up_to_date()]
+        except Exception:
+            self._fail()
+            return None, None
+
+    def _end(self, site: _Site, before: _Before) -> None:
+        try:
+            site.calls += 1
+            this = _Pass(site)
+            stepping = self.stepping.within
+            for optimizer, watched, states in before:
+                if states == _states(optimizer, watched):
+                    continue
+                # A step's closure called for the pass: what it writes is for this very step.
+                if optimizer is stepping:
+                    self.use(this, watched)
+                else:
+                    watched.written_by.append(this)
+            self._name(site)
+            self._await()
+            if site.turns < FIRST_CALLS:
+                self._look_at_next()
+            else:
+                self._look_later()
+        except Exception:
+            self._fail()
+
+    def _resolve(self, optimizer: Any, resolve: Resolve) -> None:
+        """Resolve what becomes of the gradients that were written since `optimizer` last acted."""
+        try:
+            watched = self._watched.get(itself(optimizer))
+            if watched is None or not watched.written_by:
+                return
+            for this in watched.written_by:
+                resolve(this, watched)
+            watched.written_by.clear()
+            self._await()
+        except Exception:
+            self._fail()
+
+    def _name(self, site: _Site) -> None:
+        self._call_sites.name(site.number, self._wasteful if site.is_wasteful() else None)
+
+    def _look_at_next(self) -> None:
+        self._passes.way = None if self._has_failed and not flops.count else self._backward
+        self._passes.after = 0
+
+    def _look_later(self) -> None:
+        if not flops.count:
+            self._pauses += 1
+            self._passes.after = THEN_EVERY // 2 + self._pauses % THEN_EVERY
+
+    def _await(self) -> None:
+        is_awaited = any(watched.written_by for watched in self._watched.values())
+        for redirection, way in self._acts:
+            redirection.way = way if is_awaited else None
+
+    def _fail(self) -> None:
+        self._has_failed = True
+        for number in self._sites:
+            self._call_sites.name(number, None)
+        for redirection, _ in self._acts:
+            redirection.way = None
+        self._look_at_next()
+
+    def _up_to_date(self) -> list[tuple[Any, _Watched]]:
+        """Return the optimizers that are watched; anew, where they were given more parameters."""
+        for optimizer, watched in list(self._watched.items()):
+            if watched.groups != len(optimizer.param_groups):
+                self._watched[optimizer] = _watch(optimizer)
+        return list(self._watched.items())
+
+    def _new_site(self, call_sites: int, frame: FrameType | None) -> _Site:
+        if len(self._sites) >= MOST_SITES:
+            raise OverflowError("a program that calls backward from everywhere")
+        codes: list[CodeType] = []
+        while frame is not None and len(codes) < FRAMES:
+            codes.append(frame.f_code)
+            frame = frame.f_back
+        site = self._sites[call_sites] = _Site(call_sites, tuple(codes))
+        return site
+
+
+def _watch(optimizer: Any) -> _Watched:
+    places = [
+        (number, index)
+        for number, group in enumerate(optimizer.param_groups)
+        for index in range(len(group["params"]))
+    ]
+    last = len(places) - 1
+    chosen = sorted(
+        {places[last * part // max(1, LOOKED_AT - 1)] for part in range(LOOKED_AT)} if places else ()
+    )
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    numbers = sum(parameter.numel() for parameter in parameters)
+    return _Watched(len(optimizer.param_groups), chosen, frozenset(map(id, parameters)), numbers)
+
+
+def _states(optimizer: Any, watched: _Watched) -> list[_State]:
+    """Return what differs where a gradient was written: where it is, and how often it has been changed in place."""
+    states: list[_State] = []
+    for group, index in watched.looked_at:
+        gradient = optimizer.param_groups[group]["params"][index].grad
+        states.append(None if gradient is None else (gradient.data_ptr(), gradient._version))
+    return states
