@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= logical
 SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo lock test test-latest test-core test-slow test-apart $(APART:%=test-apart-%) test-versions readers bench lint report-ui check-report-ui docs wheel develop clean
+.PHONY: help demo lock test test-latest test-core test-slow test-apart $(APART:%=test-apart-%) test-versions test-libraries readers bench lint report-ui check-report-ui docs wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -53,10 +53,13 @@ test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have 
 test-versions: ## Run the core's tests on all other supported Pythons
 	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
+test-libraries: ## Run the instruments' tests with the oldest supported versions of their libraries
+	scripts/test-libraries.sh $(SIDE_BY_SIDE)
+
 lock: ## Write locks/: the newest version of every package that is allowed here
 	$(PYTHON) scripts/locked.py locks/venv.txt write $(TICKTREE) $(TORCH) $(TEST) --group lint $(TOGETHER:%=-r workloads/%/requirements.txt)
 	$(PYTHON) scripts/locked.py locks/venv-bench.txt write $(TICKTREE)[top,query] $(TORCH) $$(sed '/^[#-]/d' $(PEERS)) $$(grep '^-' $(PEERS))
-	$(foreach name,$(APART),$(PYTHON) scripts/locked.py locks/venv-$(name).txt write $(TICKTREE) --group test $(TORCH) -r workloads/$(name)/requirements.txt --no-deps --ignore-requires-python -r workloads/$(name)/requirements-no-deps.txt &&) scripts/test-versions.sh --lock
+	$(foreach name,$(APART),$(PYTHON) scripts/locked.py locks/venv-$(name).txt write $(TICKTREE) --group test $(TORCH) -r workloads/$(name)/requirements.txt --no-deps --ignore-requires-python -r workloads/$(name)/requirements-no-deps.txt &&) scripts/test-versions.sh --lock && scripts/test-libraries.sh --lock
 	npm update --prefix locks/readers --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --silent
 
 readers: ## Get the programs, beside Python packages, that read the exports in the tests
