@@ -24,6 +24,8 @@
 
 #define TT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* Rare, and called where every call of a section runs: there it is one instruction. */
+#define TT_NOINLINE __attribute__((noinline))
 
 #define TT_FRAME_CAP 65536u
 #define TT_NAME_CAP 4096u

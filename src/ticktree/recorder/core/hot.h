@@ -388,7 +388,7 @@ static inline void tt_pushed(tt_section *section, const tt_frame *frame, tt_pyfr
     if (TT_LIKELY(frame && frame->node)) tt_site_check(section, frame->node, pyframe);
 }
 
-static inline void tt_enter(tt_section *section)
+TT_INLINE void tt_enter(tt_section *section)
 {
     tt_here here;
     if (!tt_begin(section, &here, 0)) return;
@@ -406,7 +406,7 @@ TT_INLINE void tt_complete_top(tt_recorder *recorder, tt_stack *stack, tt_frame 
 }
 
 /* `raised`: TT_FRAME_RAISED where an exception ends the call, else 0. */
-static inline void tt_leave_by(tt_section *section, uint32_t raised)
+TT_INLINE void tt_leave_by(tt_section *section, uint32_t raised)
 {
     tt_here here;
     if (!tt_begin(section, &here, 1)) return;

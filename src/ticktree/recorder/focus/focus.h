@@ -157,7 +157,7 @@ static int tt_focus_is_below(void)
     return is;
 }
 
-static __attribute__((noinline)) void tt_focus_end_slowly(tt_recorder *recorder, const tt_here *here, PyObject *code)
+static TT_NOINLINE void tt_focus_end_slowly(tt_recorder *recorder, const tt_here *here, PyObject *code)
 {
     tt_stack *stack = here->stack, *holder = stack;
     int no_call = tt_code_is(code, TT_CODE_NO_CALL);

@@ -257,7 +257,7 @@ static void tt_focus_alone(void);
 
 #if PY_VERSION_HEX < 0x030C0000
 /* Another profiler was started while a wrapped root ran. */
-static __attribute__((noinline)) void tt_opening_was_displaced(tt_recorder *recorder)
+static TT_NOINLINE void tt_opening_was_displaced(tt_recorder *recorder)
 {
     PyObject *type, *value, *trace;
     tt_focus_settle(recorder);

@@ -118,7 +118,7 @@ static inline uint64_t tt_focus_of(uint32_t roots, uint32_t depth_left) { return
 
 /* In a context of its own: the call of the thread's that this one runs in. An event loop that runs under focus runs its
  * tasks there, wherever they were made. */
-static __attribute__((noinline)) tt_frame *tt_focus_beneath(const tt_stack *stack, tt_pyframe *now)
+static TT_NOINLINE tt_frame *tt_focus_beneath(const tt_stack *stack, tt_pyframe *now)
 {
     tt_frame *frame = stack->thread->base.top;
     while (frame && !(frame->flags & TT_FRAME_FOCUS && tt_chain_depth(frame->python_frame, now) >= 0))
@@ -164,7 +164,7 @@ static tt_focus_site *tt_focus_site_known(uint64_t key, const void *caller, uint
 }
 
 /* A call site met for the first time. NULL: there are too many. */
-static __attribute__((noinline)) tt_section *tt_focus_site_make(tt_pyframe *caller, const void *code, uint64_t at,
+static TT_NOINLINE tt_section *tt_focus_site_make(tt_pyframe *caller, const void *code, uint64_t at,
                                                                 PyObject *callee, const void *callee_key)
 {
     if (tt_focus.sites.count >= TT_FOCUS_SITE_CAP) return NULL;

@@ -19,7 +19,7 @@ static uint32_t tt_sample_wanted(const tt_node *node, uint32_t wanted)
 /* Before anything else where calls of a section that measures memory begin or end. It may run any code; 0: recording has
  * been stopped meanwhile. The next call of a section is most likely at the node of the last: elsewhere too much is read,
  * or its devices go unmeasured. */
-static int tt_sample_prepare(const tt_section *section)
+static TT_NOINLINE int tt_sample_prepare(const tt_section *section)
 {
     const tt_recorder *recorder = section->recorder;
     tt_ref node = recorder->forked ? 0 : section->cached_node;
@@ -32,7 +32,7 @@ static int tt_sample_prepare(const tt_section *section)
 static void tt_sample_done(void) { tt_peaks.devices_read = 0; }
 
 /* Returns whether it is sampled: then time has passed that is not the call's. */
-static int tt_sample_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
+static TT_NOINLINE int tt_sample_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
 {
     uint32_t sampled = tt_sample_wanted(tt_node_at(recorder, frame->node), wanted);
     frame->flags |= sampled;

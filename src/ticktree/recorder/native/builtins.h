@@ -26,8 +26,8 @@ typedef struct {
 typedef PyObject *const *tt_args;
 
 /* In callbacks.pxi: makes a section, or finds one by more than its name. New reference. */
-static PyObject *tt_section_make(PyObject *recorder, PyObject *name);
-static PyObject *tt_section_ask(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
+static TT_NOINLINE PyObject *tt_section_make(PyObject *recorder, PyObject *name);
+static TT_NOINLINE PyObject *tt_section_ask(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
 
 /* What a frame is marked with when an exception of this type ends its call: not where an iterator is exhausted or a
  * generator closed, which is how these end. */
@@ -47,7 +47,7 @@ static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), P
 }
 
 /* In block.pxi: enters a block's section and makes what its `with` gives. New reference. */
-static PyObject *tt_block_enter(PyObject *block);
+static TT_NOINLINE PyObject *tt_block_enter(PyObject *block);
 
 static PyObject *tt_py_block_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
@@ -60,7 +60,7 @@ static PyObject *tt_py_exit(PyObject *self, PyObject *const *args, Py_ssize_t co
     Py_RETURN_NONE;
 }
 
-static __attribute__((noinline)) PyObject *tt_section_look_up(tt_recorder *recorder, PyObject *name,
+static TT_NOINLINE PyObject *tt_section_look_up(tt_recorder *recorder, PyObject *name,
                                                               tt_quick_name *quick)
 {
     PyObject *section = PyDict_GetItemWithError(recorder->by_name, name);

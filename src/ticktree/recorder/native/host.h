@@ -10,9 +10,9 @@
 const void *tt_manager_codes[2]; /* set in callbacks.pxi */
 
 /* In callbacks.pxi. */
-static int tt_rearm(tt_recorder *recorder);
+static TT_NOINLINE int tt_rearm(tt_recorder *recorder);
 static void tt_describe_thread(tt_recorder *recorder, tt_thread_facts *facts);
-static void tt_note_site(tt_recorder *recorder, tt_node *node, tt_section *section);
+static TT_NOINLINE void tt_note_site(tt_recorder *recorder, tt_node *node, tt_section *section);
 static tt_origin *tt_origin_of_object(PyObject *value);
 static tt_watch *tt_watch_of_object(PyObject *value);
 
