@@ -231,6 +231,31 @@ def test_another_env_steps_within_a_tick_until_the_first_is_closed_or_forgotten(
     assert counts(recorder)["env"] == 5
 
 
+def test_an_env_that_only_evaluates_first_does_not_have_the_training_in_one_tick(recorder):
+    evaluation, training = Counter(recorder), Counter(recorder)
+    evaluation.reset()
+    training.reset()
+    for _ in range(20):
+        evaluation.step(0)
+    for _ in range(500):
+        training.step(0)
+    loop = recorder.snapshot().loops["env"]
+    assert loop.ticks == 19 + 399  # a hundred of its steps until the loop is the training's
+    assert loop.incomplete == 1  # the tick that they were in
+    assert loop.stats.max_ns == loop.stats.min_ns
+
+
+def test_an_evaluation_between_two_steps_is_within_a_tick(recorder):
+    training, evaluation = Counter(recorder), Counter(recorder)
+    training.reset()
+    evaluation.reset()
+    for _ in range(5):
+        training.step(0)
+        for _ in range(90):
+            evaluation.step(0)
+    assert recorder.snapshot().loops["env"].ticks == 4
+
+
 def test_there_are_no_ticks_inside_a_section_nor_in_a_program_that_marks_anything(recorder):
     env = Counter(recorder)
     env.reset()

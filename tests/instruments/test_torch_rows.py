@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
+from training_rows import rows
 
 from ticktree.instruments.torch.copies import Targets
 
@@ -58,8 +59,7 @@ def main():
 def test_a_training_loop_has_a_row_for_each_part_and_comes_out_as_without(recorded):
     profile = recorded(TRAINING)
     output = recorded.output
-    counts = {name: node.count for name, node in profile.root.children.items()}
-    assert counts == {
+    assert rows(profile) == {
         "DataLoader start": 2,
         "DataLoader load": 7,  # the last time there is no batch left
         "DataLoader wait": 7,
@@ -74,12 +74,13 @@ def test_a_training_loop_has_a_row_for_each_part_and_comes_out_as_without(record
         "optimizer step Adam": 12,
         "optimizer step Adam 2": 12,
     }
-    assert profile.root.at("forward Critic").children == {}
-    assert profile.root.at("forward Critic").call_site.function == "Critic.forward"
-    assert profile.root.at("DataLoader wait").wait
-    assert not profile.root.at("DataLoader load").wait
-    # What the workers do hangs under what started them.
-    assert profile.root.at("DataLoader start/fetch batch").count == 6
+    ticks = profile.root.at("train step")
+    assert ticks.at("forward Critic").children == {}
+    assert ticks.at("forward Critic").call_site.function == "Critic.forward"
+    assert ticks.at("DataLoader wait").wait
+    assert not ticks.at("DataLoader load").wait
+    # What the workers do is below what started them.
+    assert ticks.at("DataLoader start/fetch batch").count == 6
     recorded(TRAINING, "--no-instrument")
     assert recorded.output == output
 
@@ -87,16 +88,17 @@ def test_a_training_loop_has_a_row_for_each_part_and_comes_out_as_without(record
 def test_on_demand_every_layer_and_its_operations_are_recorded(recorded):
     profile = recorded(TRAINING, "--instrument", "default,torch-layers,torch-flops")
     output = recorded.output
-    critic = profile.root.at("forward Critic")
+    critic = profile.root.at("train step/forward Critic")
     assert {name: node.count for name, node in critic.children.items()} == {
-        "features (Sequential)": 13,
-        "value (Linear)": 13,
+        "features (Sequential)": 12,
+        "value (Linear)": 12,
     }
     assert set(critic.at("features (Sequential)").children) == {"0 (Linear)", "1 (ReLU)"}
     operations = critic.work.flops
-    assert operations == 13 * 2 * 4 * (8 * 16 + 16 * 1)
+    assert operations == 12 * 2 * 4 * (8 * 16 + 16 * 1)
     # A matrix product for the weights, and one for what came in, but of the first layer.
-    assert profile.root.at("backward").work.flops == 24 * 2 * 4 * (8 * 16 + 2 * 16 * 1)
+    backward = [profile.root.at(path).work.flops for path in ("backward", "train step/backward")]
+    assert sum(backward) == 24 * 2 * 4 * (8 * 16 + 2 * 16 * 1)
     recorded(TRAINING, "--no-instrument")
     assert recorded.output == output
 
@@ -226,7 +228,7 @@ def test_an_optimizer_of_the_scripts_own_is_recorded_and_pickled_by_value_as_eve
         """
     )
     assert recorded.output == "0.25 False\n"
-    assert profile.root.at("optimizer step Halving").count >= 1
+    assert rows(profile)["optimizer step Halving"] >= 1
 
 
 def test_everything_is_as_it_was_once_it_is_put_back():

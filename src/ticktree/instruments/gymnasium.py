@@ -5,18 +5,18 @@ On demand, its wrappers, each with its own share: every layer costs a call more.
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import Layer, SectionsByObject, UnmarkedLoop
+from ticktree.instruments.ticks import unmarked_loop
+from ticktree.recorder import Layer, SectionsByObject
 from ticktree.recorder.site import NO_SITE, site_of
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, UnmarkedLoop
 
 LOOP = "env"
 METHODS = ("reset", "step", "render", "close")
@@ -29,13 +29,7 @@ _ASYNC = {"reset_async": False, "reset_wait": True, "step_async": False, "step_w
 @lru_cache(maxsize=1)
 def env_loop(recorder: Recorder) -> UnmarkedLoop:
     """Return the loop of env steps: of one env, or vector of them, on each thread. For programs that mark nothing."""
-    return UnmarkedLoop(recorder.section(LOOP), _is_nobodys_worker)
-
-
-def _is_nobodys_worker() -> bool:
-    """Whether no other process has this one step its envs: else the loop is that one's."""
-    process = sys.modules.get("multiprocessing.process")
-    return process is None or process.parent_process() is None
+    return unmarked_loop(recorder, LOOP)
 
 
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import with_subclasses
+from ticktree.instruments.ticks import unmarked_loop
 from ticktree.instruments.torch.instances import Instances
 from ticktree.recorder import Flag, Layer, OutermostFunction, SectionsByObject
 from ticktree.recorder.site import NO_SITE
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ticktree.instruments.patches import Patches
     from ticktree.instruments.torch.gradients import Gradients, Resolve
     from ticktree.recorder import Recorder, Section
+
+LOOP = "train step"
 
 
 def wrap(
@@ -29,7 +32,9 @@ def wrap(
     torch does the same: the first optimizer of a class has it put a wrapper around that class's `step`.
     """
     optimizers = _Optimizers(recorder, is_compiling, gradients)
-    make_step = optimizers.method("step", gradients.use, gradients.stepping)
+    # Where nothing else makes ticks, the steps of the first optimizer do: a tick is from one of its steps to the next.
+    ticks = unmarked_loop(recorder, LOOP)
+    make_step = optimizers.method("step", gradients.use, gradients.stepping, ticks.begins)
     wrapped: set[type] = set()
 
     def wrap_step(kind: type) -> None:
@@ -64,7 +69,9 @@ class _Optimizers:
         self._gradients = gradients
         self._names = Instances(lambda name, _: name)
 
-    def method(self, verb: str, resolve: Resolve, layer: Layer) -> Callable[[Any], Any]:
+    def method(
+        self, verb: str, resolve: Resolve, layer: Layer, before: Callable[[Any], None] | None = None
+    ) -> Callable[[Any], Any]:
         """Returns what makes a method a section of its optimizer, and resolves what it does with gradients."""
         anyones = self._recorder.timed_section(f"optimizer {verb}", NO_SITE)
         made: dict[str, Section] = {}
@@ -79,5 +86,5 @@ class _Optimizers:
         redirection = self._gradients.redirection(resolve, sections)
         choice = SectionsByObject(sections)
         return lambda method: OutermostFunction(
-            method, anyones, layer, choice=choice, unless=self._is_compiling, redirection=redirection
+            method, anyones, layer, before, choice=choice, unless=self._is_compiling, redirection=redirection
         )

@@ -128,9 +128,9 @@ static inline PyObject *tt_section_of_call(const tt_outermost *outermost, const 
 static PyObject *tt_recorded_call(tt_outermost *outermost, const tt_timed *timed, PyObject *section,
                                   PyObject *const *args, size_t count, PyObject *names)
 {
+    if (!tt_before_outermost(outermost, PyVectorcall_NARGS(count) ? args[0] : NULL)) return NULL;
     if (tt_is_redirected(outermost->redirection))
         return tt_redirected_call(outermost->redirection->way, timed, args, count, names);
-    if (!tt_before_outermost(outermost, PyVectorcall_NARGS(count) ? args[0] : NULL)) return NULL;
     if (TT_UNLIKELY(tt_is_attended(section))) return tt_attended_call(section, timed, args, count, names);
     tt_section *core = &((tt_section_object *)section)->core;
     tt_call timing = tt_call_begin(core);

@@ -31,9 +31,11 @@ cpdef bint tick_unmarked(Section section):
     if recorder is None or recorder.by_hand:
         tt_lone_end(&section.core)
         return False
+    if not tt_lone_tick(&section.core):
+        return False
     if not recorder.lone or recorder.lone[0] is not section:
         recorder.lone = [section]
-    return tt_lone_tick(&section.core)
+    return True
 
 
 cpdef end_unmarked(Section section):
@@ -41,12 +43,18 @@ cpdef end_unmarked(Section section):
     tt_lone_end(&section.core)
 
 
+# More than any vector of envs takes between two steps of one of them; an evaluation takes more.
+cdef enum:
+    OTHERS_STEPS = 100
+
+
 cdef class UnmarkedLoop:
     """The loop of what is stepped on each thread, in programs that mark nothing.
 
     A tick is from the beginning of a step to the beginning of the next. One thing's steps are the thread's ticks: those
-    of the first that is stepped where nothing is open. Others step within a tick. When it is over, or forgotten, the
-    next one takes its place.
+    of the first that is stepped where nothing is open. Others step within a tick. When it is over, or forgotten, or when
+    others have taken `OTHERS_STEPS` steps since its last, the next one takes its place: an env that is stepped for an
+    evaluation before the training begins must not have the whole training in one tick.
 
     Args:
         section: Of the ticks.
@@ -56,9 +64,10 @@ cdef class UnmarkedLoop:
     cdef Section section
     cdef object may_begin
     cdef dict stepping  # by the number of the thread's state, which no other thread ever has: what is stepped, weakly
+    cdef dict others    # by the same: how many steps others have taken since
 
     def __cinit__(self, Section section, may_begin):
-        self.section, self.may_begin, self.stepping = section, may_begin, {}
+        self.section, self.may_begin, self.stepping, self.others = section, may_begin, {}, {}
 
     def begins(self, thing):
         """A step of a thing: ends the tick that is open, and begins the next."""
@@ -66,9 +75,19 @@ cdef class UnmarkedLoop:
         known = self.stepping.get(thread)
         stepping = known() if known is not None else None
         if stepping is thing:
+            if self.others:
+                self.others.pop(thread, None)
             tick_unmarked(self.section)
-        elif stepping is None and self.may_begin() and tick_unmarked(self.section):
+            return
+        if stepping is not None:
+            self.others[thread] = self.others.get(thread, 0) + 1
+            if self.others[thread] <= OTHERS_STEPS:
+                return
+            end_unmarked(self.section)
+            del self.stepping[thread]
+        if self.may_begin() and tick_unmarked(self.section):
             self.stepping[thread] = ref(thing, self.forget)
+            self.others.pop(thread, None)
 
     def is_over(self, thing):
         """Ends the tick that is open: what follows is no step's."""
