@@ -29,7 +29,7 @@ from ticktree.fleet.merging.engines import engine
 from ticktree.fleet.merging.on_ray import FAN_IN
 from ticktree.loading import load
 from ticktree.profile import Node, Profile, Stats
-from ticktree.run.merge import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, joined, part_of
 
 BREADTH = 6
 CALLS = 100

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from invented_trainers import straggling_trainer
 from profile_strategies import profiles
 
 import ticktree.analysis.rules
 from ticktree.analysis import Finding, findings
-from ticktree.analysis.finding import severity_of
-from ticktree.analysis.ordering import GENERIC
+from ticktree.analysis.finding import Claim, severity_of
 from ticktree.analysis.registry import RULES
+from ticktree.analysis.survey import Survey
 from ticktree.profile import Node, Profile
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules"
@@ -31,46 +32,71 @@ class Says:
         yield from self.found
 
 
-def of(severity, message, **evidence) -> Finding:
-    return Finding("says", severity, "", message, evidence)
+def of(severity, message, share=None, **evidence) -> Finding:
+    claim = None if share is None else Claim(share)
+    return Finding(rule="says", severity=severity, path="", message=message, evidence=evidence, claim=claim)
 
 
 def with_a_section():
-    return Profile(root=Node(name="root", children={"a": Node(name="a")}))
+    """A run of a second."""
+    return Profile(root=Node(name="root", self_ns=10**9, children={"a": Node(name="a")}))
 
 
-def test_the_most_severe_is_first_then_what_has_most_at_stake_then_the_first_rule():
-    first = Says(of("info", "d"), of("warning", "b", at_stake_share=0.12))
-    second = Says(of("info", "c", at_stake_share=0.01), of("critical", "a"), of("info", "e"))
+def test_the_most_severe_is_first_then_what_saves_most_then_the_first_rule():
+    first = Says(of("info", "d", 0.02), of("info", "b", 0.12))
+    second = Says(of("info", "c", 0.03), of("critical", "a"), of("info", "e"))
     assert [found.message for found in findings(with_a_section(), rules=[first, second])] == list("abcde")
 
 
-def about(path, rule="says", **evidence):
-    return Finding(rule, "info", path, f"{rule} of {path}", evidence)
+def about(path, rule="says", share=None, **fields):
+    claim = None if share is None else Claim(share)
+    return Finding(rule=rule, path=path, message=f"{rule} of {path}", claim=claim, **fields)
 
 
 def kept(*found):
     return [finding.message for finding in findings(with_a_section(), rules=[Says(*found)])]
 
 
-def test_who_says_why_takes_the_place_of_who_says_how_much():
-    specific = about("a", at_stake_share=0.2)
-    generic = (about("a", "slow", at_stake_share=0.3), about("a", "memory"), about("b", "critical"))
-    assert kept(*generic, specific) == ["says of a", "critical of b"]
+def test_a_cause_takes_the_place_of_the_size_of_the_same_section():
+    specific = about("a", share=0.2)
+    sizes = [about("a", "slow", 0.3, kind="size"), about("b", "critical", 0.3, kind="size")]
+    assert kept(*sizes, specific) == ["says of a", "critical of b"]
 
 
-def test_who_explains_little_of_it_does_not():
-    generic = about("a", "critical", at_stake_share=0.4)
-    assert kept(about("a", at_stake_share=0.1), generic) == ["critical of a", "says of a"]
-    assert kept(about("a"), generic) == ["critical of a", "says of a"]  # it says nothing of what is at stake
-    assert kept(about("", at_stake_share=1), about("", "slow")) == [
+def test_a_cause_of_little_of_it_does_not():
+    size = about("a", "critical", 0.4, kind="size")
+    assert kept(size, about("a", share=0.1)) == ["says of a", "critical of a"]
+    assert kept(size, about("a")) == ["says of a", "critical of a"]  # it does not say how much it saves
+    assert kept(about("", "slow", 1, kind="size"), about("", share=1)) == [
         "says of ",
         "slow of ",
     ]  # of the whole run
 
 
-def test_every_rule_that_only_says_how_much_is_one_of_those_there_are():
-    assert set(NAMES) >= GENERIC
+def test_recommendations_come_before_facts_about_the_measurement_and_those_before_sizes():
+    fact = about("", "contended", kind="measurement", severity="critical")
+    size = about("b", "critical", 0.9, kind="size")
+    assert kept(size, fact, about("a", share=0.02)) == ["says of a", "contended of ", "critical of b"]
+
+
+def test_what_saves_less_than_a_hundredth_is_left_out():
+    assert kept(about("a", share=0.009), about("b", share=0.011)) == ["says of b"]
+
+
+@settings(max_examples=60)
+@given(profiles(), st.floats(0, 3))
+def test_no_finding_claims_more_than_its_loop_can_save(profile, share):
+    seen = Survey(profile)
+    claims = [Claim(share, view.path) for view in seen.loops]
+    rule = Says(*(Finding(rule="says", path="", message=claim.path, claim=claim) for claim in claims))
+    for found in [*findings(profile), *findings(profile, rules=[rule])]:
+        view = seen.view_of(found.loop or "")
+        if found.saving is not None and view is not None and view.loop is not None:
+            # A tick that holds its rate does not become shorter than its budget, or than it is.
+            assert found.saving.headroom_ns <= view.tick_ns - view.slack_ns + 1e-6
+            shortest_ns = (view.loop.budget_ns or view.tick_ns) if view.slack_ns else 0
+            assert found.saving.ns <= max(0.0, view.tick_ns - shortest_ns) + 1e-6
+        assert 0 <= found.saved_share <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -85,9 +111,12 @@ def test_a_finding_as_json_has_the_fields_of_the_contract():
     found = of("info", "x", calls=3).to_dict()
     assert found == {
         "rule": "says",
+        "kind": "recommendation",
         "severity": "info",
         "path": "",
+        "loop": None,
         "message": "x",
+        "saving": None,
         "evidence": {"calls": 3},
     }
 

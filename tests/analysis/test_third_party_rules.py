@@ -116,7 +116,7 @@ def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
         (finding(severity="grave"), "gives the severity 'grave'"),
         (finding(message=None), "gives a path or a message that is no text"),
         (finding(evidence={"calls": [1]}), "gives evidence that is neither number nor text: 'calls'"),
-        (finding(evidence={"at_stake_share": float("nan")}), "gives evidence that is not a finite number"),
+        (finding(evidence={"late_share": float("nan")}), "gives evidence that is not a finite number"),
     ],
 )
 def test_what_cannot_be_shown_is_not_shown(found, problem):
@@ -140,13 +140,13 @@ def test_an_installed_package_brings_its_rules(tmp_path):
 
             def find(self, seen):
                 nodes = len(seen.found) - 1
-                yield Finding(self.name, "info", "", f"{nodes} nodes", {"nodes": nodes})
+                yield Finding(rule=self.name, path="", message=f"{nodes} nodes", evidence={"nodes": nodes})
 
         class Straggler:
             name = "straggler"
 
             def find(self, seen):
-                yield Finding(self.name, "critical", "", "never said")
+                yield Finding(rule=self.name, severity="critical", path="", message="never said")
         """)
     )
     about = tmp_path / "their_package-1.0.dist-info"

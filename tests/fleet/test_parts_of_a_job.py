@@ -13,7 +13,7 @@ from ticktree.fleet.merging import one_process
 from ticktree.fleet.merging.engines import ENGINES, engine
 from ticktree.loading import load
 from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Writer
-from ticktree.run.merge import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, joined, part_of
 
 
 def profile_of(run, took_ns, program="train.py"):

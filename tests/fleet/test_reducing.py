@@ -9,7 +9,7 @@ import pytest
 from ticktree.errors import TicktreeError
 from ticktree.fleet.merging import on_ray, one_process
 from ticktree.profile import Node, Profile, Stats
-from ticktree.run.merge import Job
+from ticktree.run.merging import Job
 
 
 def write(folder, number):

@@ -24,7 +24,7 @@ def ticks(*sections, **options) -> Program:
 def table_of(program, options=PLAIN):
     profile = program.profile() if isinstance(program, Program) else program
     seen = Survey(profile)
-    return bottlenecks(seen, seen.frames[0], options)
+    return bottlenecks(seen, seen.loops[0], options)
 
 
 def rows(table):
@@ -116,8 +116,8 @@ def test_memory_has_a_column_where_it_was_measured():
 
 
 def categories_of(program, options=PLAIN):
-    (frame,) = Survey(program.profile()).frames
-    table = categories(frame, options)
+    (view,) = Survey(program.profile()).loops
+    table = categories(view, options)
     return table and {entry.name: entry.cells[0] for entry in table.entries}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import warnings
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -93,9 +94,9 @@ def test_what_the_user_has_set_changes_nothing_and_is_left_as_it_was(form):
 
 def test_hostile_names_are_letters_and_no_markup_and_no_formula():
     profile = hostile()
-    found = words(profile)
-    assert any("xxx…xxx" in word for word in found)
-    assert all(word.isprintable() for word in found)
+    assert all(word.isprintable() for word in words(profile))
+    long = {path: loop for path, loop in profile.loops.items() if "xxx" in path}
+    assert any("xxx…xxx" in word for word in words(replace(profile, loops=long)))
     odd = {name: node(name, [10, 20]) for name in ("</script>", r"$\frac{1}{2}$", "a & b")}
     assert odd.keys() <= set(words(Profile(root=Node(name="root", children=odd))))
 

@@ -10,6 +10,8 @@ from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer,
 from virtual_programs import Program
 
 from ticktree.analysis import Finding
+from ticktree.analysis.finding import Claim
+from ticktree.analysis.loops import Saving
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.report.advice import FINDINGS_SHOWN, advice, evidence, said
@@ -140,12 +142,11 @@ def test_of_a_role_that_shares_a_stretch_the_one_with_most_of_it_is_named():
 
 def test_evidence_is_read_as_numbers_with_their_units():
     finding = Finding(
-        "some-rule",
-        "info",
-        "",
-        "it waits",
-        {
-            "at_stake_share": 0.25,
+        rule="some-rule",
+        path="",
+        message="it waits",
+        saving=Saving(4e9, 4e9, 1e9),
+        evidence={
             "a_call_ns": 4_140_000,
             "copied_bytes": 2_000_000,
             "as_long_factor": 2.5,
@@ -165,8 +166,16 @@ def test_evidence_is_read_as_numbers_with_their_units():
     ]
 
 
+def test_what_a_loop_that_holds_its_rate_gains_is_time_to_spare():
+    def worth(saving):
+        return evidence(Finding(rule="r", path="", message="", claim=Claim(0.5, "control"), saving=saving))[0]
+
+    assert worth(Saving(10e6, 4e6, 2e6, 10e6)) == "worth up to 2.00 ms more time to spare in each tick"
+    assert worth(Saving(13e6, 12e6, 6e6, 10e6)) == "worth up to 23% of the loop"
+
+
 def test_advice_is_safe_to_show():
-    finding = Finding("x\x1b[2J", "info", "", "a\x1b[2Jb", {"k\x1b": "v\x1b"})
+    finding = Finding(rule="x\x1b[2J", path="", message="a\x1b[2Jb", evidence={"k\x1b": "v\x1b"})
     assert said(finding) == r"a\x1b[2Jb"
     assert evidence(finding) == [r"k\x1b: v\x1b", r"rule: x\x1b[2J"]
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.finding import Evidence, Finding, Severity, severity_of
+from ticktree.analysis.finding import Claim, Evidence, Finding, Severity, severity_of
 from ticktree.analysis.registry import findings
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 
-__all__ = ["Evidence", "Finding", "Rule", "Settings", "Severity", "Survey", "findings", "severity_of"]
+__all__ = [
+    "Claim",
+    "Evidence",
+    "Finding",
+    "Rule",
+    "Settings",
+    "Severity",
+    "Survey",
+    "findings",
+    "severity_of",
+]

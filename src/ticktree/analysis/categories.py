@@ -56,6 +56,9 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WILD = {"*": "[^ ]*", "?": "[^ ]"}
 
 
+_PACING = frozenset({"pace", "pacing", "rate", "throttle", "wait", "idle"})
+
+
 class Categories:
     """Tells the category of names; each name is looked at once.
 
@@ -100,20 +103,35 @@ class Within(NamedTuple):
     is_remote: bool = False
 
 
-def within(node: Node, above: Within, categorize: Callable[[str], str | None]) -> Within:
+def within(
+    node: Node, above: Within, categorize: Callable[[str], str | None], *, is_loop: bool = False
+) -> Within:
     """Return what a node is in: a wait, what its name tells, or what those above it are in.
 
-    What another program did while it was waited for is no wait of that program's.
+    What another program did while it was waited for is no wait of that program's. A loop is in what is around it: its
+    own time is what the program does between its sections, whatever the loop is called.
 
     Args:
         node: which.
         above: the same of the node around it.
         categorize: tells a name's category.
+        is_loop: whether it is a loop.
     """
     is_remote = above.is_remote or node.clock == REMOTE
     waits = node.wait or (above.waits and above.is_remote == is_remote)
-    category = WAITING if waits else categorize(node.name) or above.category
+    own = None if is_loop else categorize(node.name)
+    category = WAITING if waits else own or above.category
     return Within(category, waits, is_remote)
+
+
+def is_sleep(name: str) -> bool:
+    """Whether a name says that it sleeps: "sleep", "precise_sleep", "asyncio.sleep", "rate.sleep"."""
+    return any(word.startswith("sleep") for word in words(name))
+
+
+def is_pacing(name: str) -> bool:
+    """Whether a name says that it waits for the next tick to be due."""
+    return any(word in _PACING for word in words(name))
 
 
 def words(name: str) -> list[str]:

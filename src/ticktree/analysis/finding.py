@@ -1,4 +1,4 @@
-"""Finding: one piece of advice, with the evidence it rests on."""
+"""Finding: one recommendation or observation, with the evidence it rests on."""
 
 from __future__ import annotations
 
@@ -6,50 +6,90 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from ticktree.analysis.loops import Saving
+
 Severity: TypeAlias = Literal["critical", "warning", "info"]
+Kind: TypeAlias = Literal["recommendation", "measurement", "size"]
 Evidence: TypeAlias = Mapping[str, str | int | float]
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
-# What of the run's length is at stake. A tenth is about what people find worth a day's work; a third changes
+# What people do next; then what they must know of the measurement; then what is merely large.
+KINDS: tuple[Kind, ...] = ("recommendation", "measurement", "size")
+# What of the loop's tick would be saved. A tenth is about what people find worth a day's work; a third changes
 # how a run is set up at all.
 CRITICAL_SHARE = 0.3
 WARNING_SHARE = 0.1
+# Even if all of it is saved: less is not worth reading about, let alone doing.
+LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """What a rule says would be saved at most; `Survey.saving` returns what the loop can really have.
+
+    Attributes:
+        share: a part of 1, of the mean tick of a loop, of all calls of a section, or of the run.
+        path: of the loop, or of the section; "" for the run.
+    """
+
+    share: float
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is worth doing, and why.
+    """What is worth doing or knowing, and why.
 
     Attributes:
         rule: the name of the rule that found it; docs/rules has a page of that name.
-        severity: how much is at stake.
         path: of the node it is about; "" where it is about the whole run.
         message: one sentence, of this run's own names and numbers. Names in it are as the program chose them:
             whoever shows it makes them safe to show.
         evidence: what was measured, by name: nanoseconds where the name ends in `_ns`, bytes in `_bytes`, a part of 1
             in `_share`, how many times as much in `_factor`. Names are such that they can follow their number:
-            "9.65 ms a_call". `at_stake_share` is what part of the run's length could be saved at most; of the loop's,
-            where `loop` is the path of one.
+            "9.65 ms a_call".
+        kind: a recommendation, a fact about the measurement, or a section that is merely large.
+        claim: what would be saved at most; None where the rule cannot tell.
+        severity: how much is saved. The registry derives it from `saving` where there is a claim.
+        saving: what the loop, or the run, would gain. The registry fills it from `claim`.
+        impact: what part of what matters is saved, by which findings are ordered. The registry fills it too.
         is_wrong_number: whether it says that a number of this profile cannot be. It comes before all advice, which
             rests on numbers.
     """
 
     rule: str
-    severity: Severity
     path: str
     message: str
     evidence: Evidence = field(default_factory=dict)
+    kind: Kind = "recommendation"
+    claim: Claim | None = None
+    severity: Severity = "info"
+    saving: Saving | None = None
+    impact: float = 0.0
     is_wrong_number: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as `report --format json` writes it."""
         return {
             "rule": self.rule,
+            "kind": self.kind,
             "severity": self.severity,
             "path": self.path,
+            "loop": self.loop,
             "message": self.message,
+            "saving": None if self.saving is None else self.saving.to_dict(),
             "evidence": dict(self.evidence),
         }
+
+    @property
+    def loop(self) -> str | None:
+        """Path of the loop whose tick would be shorter; None of the run."""
+        return self.claim.path if self.claim is not None and self.claim.path else None
+
+    @property
+    def saved_share(self) -> float:
+        """What part of the tick, or of the run, would be saved; 0 where not known."""
+        return 0.0 if self.saving is None else self.saving.share
 
     @property
     def rank(self) -> int:
@@ -60,7 +100,7 @@ class Finding:
 def severity_of(
     share: float, *, warning: float = WARNING_SHARE, critical: float = CRITICAL_SHARE
 ) -> Severity:
-    """Return how severe it is that `share` is at stake: of the run's length, or of what has limits of its own.
+    """Return how severe it is that `share` would be saved: of a tick, of the run, or of what has limits of its own.
 
     Args:
         share: a part of 1.

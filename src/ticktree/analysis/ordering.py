@@ -1,24 +1,26 @@
-"""Ordering: which findings remain where several are about the same, and which is said first."""
+"""Ordering: which findings remain where several are about the same, and which comes first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ticktree.analysis.finding import Finding
+from ticktree.analysis.finding import KINDS, Finding
 
-# They say how much of a section there is, not why. Whoever says why, of the same section, says it better.
-GENERIC = frozenset({"critical", "slow", "memory", "gpu-memory"})
-# And this one says that it is slow for what it does, and guesses why.
-_VAGUENESS = {**dict.fromkeys(GENERIC, 2), "slow-rate": 1}
+# They say that something is large or late, not why. A rule that says why, of the same node, says it better.
+_VAGUENESS = {
+    **dict.fromkeys(("critical", "slow", "memory", "gpu-memory"), 3),
+    "missed-deadline": 2,
+    "slow-rate": 1,
+}
 # It must be why most of it is there: what explains a tenth of a section leaves the rest to be said.
 EXPLAINED_SHARE = 0.5
 
 
 def ordered(found: Iterable[Finding]) -> list[Finding]:
-    """Return the findings: numbers that cannot be, then in the order of their severity, then of what is at stake.
+    """Return the findings: numbers that cannot be, then by kind, severity and saving. Of equal ones the order stays.
 
-    A vague one is left out where a less vague one is about the same node, with at least half as much at stake. Of
-    equal ones the order stays.
+    A vague one is left out where a less vague one of the same kind or a recommendation is about the same node, and
+    saves at least half as much.
     """
     everything = list(found)
     kept = [finding for finding in everything if not _is_explained(finding, everything)]
@@ -26,11 +28,13 @@ def ordered(found: Iterable[Finding]) -> list[Finding]:
 
 
 def _is_explained(finding: Finding, everything: Sequence[Finding]) -> bool:
-    least = EXPLAINED_SHARE * (_at_stake(finding) or 0.0)
-    return any(
-        finding.path == other.path and _vagueness(other) < _vagueness(finding) and at_stake >= least
+    return bool(finding.path) and any(
+        finding.path == other.path
+        and _vagueness(other) < _vagueness(finding)
+        and other.saving is not None
+        and finding.saving is not None
+        and other.saved_share >= EXPLAINED_SHARE * finding.saved_share
         for other in everything
-        if finding.path and (at_stake := _at_stake(other)) is not None
     )
 
 
@@ -38,10 +42,5 @@ def _vagueness(finding: Finding) -> int:
     return _VAGUENESS.get(finding.rule, 0)
 
 
-def _at_stake(finding: Finding) -> float | None:
-    at_stake = finding.evidence.get("at_stake_share")
-    return float(at_stake) if isinstance(at_stake, (int, float)) else None
-
-
-def _order(finding: Finding) -> tuple[bool, int, float]:
-    return not finding.is_wrong_number, finding.rank, -(_at_stake(finding) or 0.0)
+def _order(finding: Finding) -> tuple[bool, int, int, float]:
+    return not finding.is_wrong_number, KINDS.index(finding.kind), finding.rank, -finding.impact

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from ticktree.analysis.finding import Finding
+from ticktree.analysis.finding import LEAST_SHARE, Finding, severity_of
 from ticktree.analysis.ordering import ordered
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.allocation import AllocationRule
@@ -104,8 +104,27 @@ def found_in(seen: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]
     found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
     if rules is None:
         found += [finding for other in others() for finding in found_by(other, seen)]
-    said = seen.short_names.within
-    return ordered([replace(finding, message=said(finding.message)) for finding in found])
+    valued = [_valued(finding, seen) for finding in found]
+    return ordered(finding for finding in valued if _is_worth_a_line(finding, seen))
+
+
+def _valued(finding: Finding, seen: Survey) -> Finding:
+    """Return a finding with what its claim really saves, and how severe that is."""
+    finding = replace(finding, message=seen.short_names.within(finding.message))
+    if finding.claim is None:
+        return finding
+    saving = seen.saving(finding.claim)
+    impact = seen.weighed_share(finding.claim, saving)
+    severity = "info" if finding.kind == "size" else severity_of(impact)
+    return replace(finding, saving=saving, impact=impact, severity=severity)
+
+
+def _is_worth_a_line(finding: Finding, seen: Survey) -> bool:
+    """Whether anything is saved; in a loop that misses ticks, whatever is late may be the reason."""
+    if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
+        return True
+    view = seen.view_of(finding.loop or "")
+    return view is not None and view.misses
 
 
 @cache

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck, bottlenecks
-from ticktree.analysis.bottlenecks.steps import Frame, Step, chief_frames, frames
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.crews.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.crews.stragglers import Straggler, stragglers
 from ticktree.analysis.cycles.cycle import Cycle, cycles
+from ticktree.analysis.finding import Claim
+from ticktree.analysis.loops import LoopView, Saving, loop_views, main_loops
 from ticktree.analysis.places import Place, in_sections_ns, places
 from ticktree.analysis.settings import Settings
-from ticktree.profile import Profile
+from ticktree.profile import Loop, Profile
 from ticktree.profile.short_names import ShortNames
 
 
@@ -40,29 +41,54 @@ class Survey:
         return ShortNames(self.profile.root)
 
     @cached_property
-    def frames(self) -> Sequence[Frame]:
-        """Every loop that has steady ticks, the one that went on longest first; the run where none has."""
-        return frames(self.profile, self.category, self.short_names)
+    def loops(self) -> Sequence[LoopView]:
+        """The loops in the order in which all outputs show them; the run where none has steady ticks."""
+        return loop_views(self.profile, self.category, self.short_names)
 
     @cached_property
-    def chief_frames(self) -> Sequence[Frame]:
-        """Those that matter; see `chief_frames`."""
-        return chief_frames(self.frames)
+    def main_loops(self) -> Sequence[LoopView]:
+        """Those that a report leads with."""
+        return main_loops(self.loops)
 
     @cached_property
-    def steps(self) -> Sequence[Step]:
-        """What their ticks consist of, loop by loop."""
-        return [step for frame in self.frames for step in frame.steps]
+    def all_loops(self) -> Sequence[Loop]:
+        """Every loop in the same order; those without steady ticks last, by path."""
+        shown = [view.loop for view in self.loops if view.loop is not None]
+        return [*shown, *(loop for _, loop in sorted(self.profile.loops.items()) if loop not in shown)]
+
+    def view_of(self, path: str) -> LoopView | None:
+        """Return the loop at `path`, with "" the run; None where there is none that has steady ticks."""
+        return next((view for view in self.loops if view.path == path), None)
+
+    def saving(self, claim: Claim) -> Saving:
+        """Return what a claim's loop gains; where it is about no loop, what the run gains."""
+        view = self.view_of(claim.path) if claim.path else None
+        if view is not None:
+            return view.saving(claim.share * view.tick_ns)
+        node = self.profile.root.find(claim.path) if claim.path else None
+        whole_ns = self.run_ns if node is None else node.steady.sum_ns
+        removed_ns = min(max(0.0, claim.share * whole_ns), float(self.run_ns))
+        return Saving(self.run_ns, self.run_ns, removed_ns)
+
+    def weighed_share(self, claim: Claim, saving: Saving) -> float:
+        """Return what part of what matters is saved: of a main loop's tick, else of the run.
+
+        How long a short run sets up and shuts down says nothing of a long one, so a main loop counts for itself.
+        """
+        view = self.view_of(claim.path) if claim.path else None
+        if view is None or view in self.main_loops or self.run_ns <= 0:
+            return saving.share
+        return min(saving.share, saving.ns * view.ticks / view.threads / self.run_ns)
 
     @cached_property
     def slack(self) -> frozenset[str]:
         """Paths of the sleeps that hold a loop's rate: time to spare."""
-        return frozenset(step.path for step in self.steps if step.is_slack)
+        return frozenset(section.path for view in self.loops for section in view.sections if section.is_slack)
 
     @cached_property
     def bottlenecks(self) -> Sequence[Bottleneck]:
-        """The same with what each costs its loop, loop by loop, the dearest first."""
-        return [one for frame in self.frames for one in bottlenecks(frame, self.settings.weights)]
+        """The sections of all loops with what each costs its loop, loop by loop, the largest first."""
+        return [one for view in self.loops for one in bottlenecks(view, self.settings.weights)]
 
     @cached_property
     def found(self) -> Sequence[Place]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 
-from ticktree.analysis.finding import SEVERITIES, Finding
+from ticktree.analysis.finding import KINDS, SEVERITIES, Claim, Finding
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.survey import Survey
 from ticktree.entry_points import entry_points_of
@@ -111,6 +111,13 @@ def _problems(found: object, name: str) -> Iterator[str]:
         yield f"speaks in the name of {found.rule!r}"
     if found.severity not in SEVERITIES:
         yield f"gives the severity {found.severity!r}, which is none of {', '.join(SEVERITIES)}"
+    if found.kind not in KINDS:
+        yield f"gives the kind {found.kind!r}, which is none of {', '.join(KINDS)}"
+    claim = found.claim
+    if claim is not None and not (
+        isinstance(claim, Claim) and isinstance(claim.path, str) and math.isfinite(claim.share)
+    ):
+        yield f"claims {claim!r}, which is not a share of a loop or of the run"
     if not isinstance(found.path, str) or not isinstance(found.message, str):
         yield "gives a path or a message that is no text"
     for key, value in found.evidence.items():
@@ -121,7 +128,8 @@ def _problems(found: object, name: str) -> Iterator[str]:
 
 
 def _note(source: Source, reason: str) -> Finding:
-    return Finding(source.entry, "info", "", f"{source} {reason}; nothing was looked for with it")
+    message = f"{source} {reason}; nothing was looked for with it"
+    return Finding(rule=source.entry, path="", message=message, kind="measurement")
 
 
 def _reason(what: str, error: BaseException) -> str:

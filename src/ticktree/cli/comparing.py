@@ -12,7 +12,7 @@ from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
-from ticktree.run.merge import program_of
+from ticktree.run.merging import program_of
 
 threshold = options.threshold(THRESHOLD)
 form = click.option(

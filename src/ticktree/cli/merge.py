@@ -26,7 +26,7 @@ from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
-from ticktree.run.merge import Job, Part
+from ticktree.run.merging import Job, Part
 from ticktree.run.reading.whole_run import add_up_crowds
 
 _NAMED_AT_MOST = 3

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import category_shares
-from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
@@ -49,8 +49,8 @@ def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
         yield from ("", "PROFILING SUMMARY:")
         yield from _summary(profile, options)
     seen = Survey(profile, options.settings)
-    for frame in seen.frames if options.all else seen.chief_frames:
-        yield from _of_frame(seen, frame, options)
+    for view in seen.loops if options.all else seen.main_loops:
+        yield from _of_view(seen, view, options)
     yield from _recommendations(seen)
     lost = losses(profile)
     if lost:
@@ -80,19 +80,19 @@ def _name(text: str) -> str:
     return cut(text, NAME_CELLS)
 
 
-def _of_frame(seen: Survey, frame: Frame, options: ViewOptions) -> Iterator[str]:
+def _of_view(seen: Survey, view: LoopView, options: ViewOptions) -> Iterator[str]:
     """Yield what a loop's time, or the run's, goes to: by score, as far as it works on the loop's path."""
-    found = [one for one in seen.bottlenecks if one.frame is frame and one.score is not None]
-    ranked = sorted(found, key=lambda one: (-(one.score or 0.0), one.step.path))
+    found = [one for one in seen.bottlenecks if one.view is view and one.score is not None]
+    ranked = sorted(found, key=lambda one: (-(one.score or 0.0), one.section.path))
     if not ranked:
         return
     shown = ranked if options.all else ranked[:SHOWN]
     which = "ALL" if options.all else f"TOP {SHOWN}"
-    yield from ("", f"{which} BOTTLENECKS OF {of(frame)}{_ticks(frame)}:")
+    yield from ("", f"{which} BOTTLENECKS OF {of(view)}{_ticks(view)}:")
     yield from table(_BOTTLENECKS, [_bottleneck_row(one) for one in shown])
     yield from _more(len(ranked) - len(shown))
-    yield from ("", f"CATEGORIES OF {of(frame)}{_ticks(frame)}:")
-    shares = category_shares(frame)
+    yield from ("", f"CATEGORIES OF {of(view)}{_ticks(view)}:")
+    shares = category_shares(view)
     rows = [
         [_name(visible(one.name)), number(100 * one.share, 1, 1), number(one.ns, 1e6, 3), str(one.sections)]
         for one in shares
@@ -100,15 +100,15 @@ def _of_frame(seen: Survey, frame: Frame, options: ViewOptions) -> Iterator[str]
     yield from table(_CATEGORIES, rows)
 
 
-def _ticks(frame: Frame) -> str:
+def _ticks(view: LoopView) -> str:
     """Return which part of the run the own times are of, and that they are own times."""
-    return f", own time in {frame.ticks} steady ticks" if frame.loop else ", own time"
+    return f", own time in {view.ticks} steady ticks" if view.loop else ", own time"
 
 
 def _bottleneck_row(one: Bottleneck) -> list[str]:
-    calls = round(one.step.calls * one.frame.ticks)
+    calls = round(one.section.calls * one.view.ticks)
     return [
-        _name(visible(one.frame.name_of(one.step))) if one.step.path else "outside all sections",
+        _name(visible(one.view.name_of(one.section))) if one.section.path else "outside all sections",
         number(one.score, 1, 1),
         number(100 * one.share, 1, 1),
         number(one.call_ns, 1e6, 3),

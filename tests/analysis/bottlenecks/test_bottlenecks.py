@@ -6,7 +6,7 @@ from profile_strategies import profiles
 from virtual_programs import MS, Program, with_node
 
 from ticktree.analysis import Settings
-from ticktree.analysis.bottlenecks.bottleneck import Ceiling, bottlenecks
+from ticktree.analysis.bottlenecks.bottleneck import bottlenecks
 from ticktree.analysis.bottlenecks.category_shares import category_shares
 from ticktree.analysis.settings import Weights
 from ticktree.analysis.survey import Survey
@@ -19,7 +19,7 @@ def ranked(program_or_profile, **options):
 
 
 def by_name(found):
-    return {one.step.node.name: one for one in found}
+    return {one.section.node.name: one for one in found}
 
 
 def loop_of(*sections, ticks=5, **options) -> Program:
@@ -33,12 +33,12 @@ def loop_of(*sections, ticks=5, **options) -> Program:
 
 def test_the_one_with_most_own_time_is_first_and_its_ceiling_is_amdahls():
     first, second = ranked(loop_of(("small", 25), ("large", 20), ("x", 0)))
-    assert [first.step.node.name, second.step.node.name] == ["small", "large"]
+    assert [first.section.node.name, second.section.node.name] == ["small", "large"]
     assert first.share == pytest.approx(25 / 45)
-    assert first.ceiling.hz == pytest.approx(1000 / 45)
-    assert first.ceiling.free_hz == pytest.approx(50)
-    assert first.ceiling.speedup == pytest.approx(45 / 20)
-    assert first.at_stake_share == pytest.approx(25 / 45)
+    assert first.saving.hz == pytest.approx(1000 / 45)
+    assert first.saving.free_hz == pytest.approx(50)
+    assert first.saving.speedup == pytest.approx(45 / 20)
+    assert first.saving.share == pytest.approx(25 / 45)
 
 
 def test_a_parent_is_ranked_by_what_is_not_its_childrens():
@@ -60,25 +60,25 @@ def test_of_several_calls_in_a_tick_the_time_of_one_is_known():
 
 def test_all_of_a_tick_has_no_rate_without_it():
     (only,) = ranked(loop_of(("all", 5)))
-    assert (only.ceiling.free_hz, only.ceiling.speedup) == (None, None)
+    assert (only.saving.free_hz, only.saving.speedup) == (None, None)
 
 
 def test_a_loop_that_holds_its_rate_would_only_sleep_longer():
     found = by_name(ranked(loop_of(("act", 4), ("sleep", 6, {"wait": True}), hz=100)))
-    assert found["act"].ceiling.hz == pytest.approx(250)  # what it could do without its sleep
-    assert found["act"].at_stake_share == 0
-    assert found["sleep"].ceiling is None
+    assert found["act"].saving.hz == pytest.approx(250)  # what it could do without its sleep
+    assert found["act"].saving.share == 0
+    assert found["sleep"].saving is None
     assert found["sleep"].score is None
 
 
 def test_a_loop_that_sleeps_and_is_too_slow_all_the_same_gains_what_it_lacks():
     found = by_name(ranked(loop_of(("act", 12), ("sleep", 1, {"wait": True}), hz=100)))
-    assert found["act"].at_stake_share == pytest.approx(3 / 13)  # a tick of 13 ms, where 10 would do
+    assert found["act"].saving.share == pytest.approx(3 / 13)  # a tick of 13 ms, where 10 would do
 
 
 def test_other_waits_have_a_ceiling_and_no_score():
     found = by_name(ranked(loop_of(("receive", 6, {"wait": True}), ("learn", 4))))
-    assert found["receive"].ceiling.speedup == pytest.approx(2.5)
+    assert found["receive"].saving.speedup == pytest.approx(2.5)
     assert found["receive"].score is None
     assert found["learn"].score is not None
 
@@ -89,8 +89,8 @@ def test_what_runs_beside_comes_last_and_has_no_ceiling():
         program.record_duration("server", 0.5)
         program.work("act", 5)
     act, server = ranked(program)
-    assert (act.step.node.name, server.step.node.name) == ("act", "server")
-    assert server.ceiling is None
+    assert (act.section.node.name, server.section.node.name) == ("act", "server")
+    assert server.saving is None
     assert server.score is None
     assert server.call_ns == 500 * MS
 
@@ -99,10 +99,10 @@ def test_what_ticktree_itself_cost_is_nobodys_bottleneck():
     profile = loop_of(("act", 6), ("look", 4)).profile()
     profile = with_node(profile, "loop/act", recorder_ns=25 * MS)  # 5 of the 6 ms of each call
     act = by_name(ranked(profile))["act"]
-    assert act.step.self_ns == 1 * MS
-    assert act.ceiling.speedup == pytest.approx(10 / 9)
-    (frame,) = Survey(profile).frames
-    assert frame.recorder_ns == 5 * MS
+    assert act.section.self_ns == 1 * MS
+    assert act.saving.speedup == pytest.approx(10 / 9)
+    (view,) = Survey(profile).loops
+    assert view.recorder_ns == 5 * MS
 
 
 def scores(profile, **weights):
@@ -148,8 +148,8 @@ def test_weights_may_be_others_and_only_their_ratios_matter():
 
 def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
     program = loop_of(("x", 8), ("env", 2), ("render", 3), ("draw", 1), ("sleep", 6, {"wait": True}))
-    (frame,) = Survey(program.profile()).frames
-    found = [(one.name, one.ns / MS, one.sections) for one in category_shares(frame)]
+    (view,) = Survey(program.profile()).loops
+    found = [(one.name, one.ns / MS, one.sections) for one in category_shares(view)]
     assert found == [("waiting", 6, 1), ("rendering", 4, 2), ("environment", 2, 1), ("other", 8, 1)]
 
 
@@ -157,20 +157,15 @@ def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
 @given(profiles())
 def test_shares_add_up_whatever_was_recorded(profile):
     seen = Survey(profile)
-    for frame in seen.frames:
-        found = bottlenecks(frame, Weights())
-        assert [one.frame is frame for one in found].count(False) == 0
-        of_tick = sum(one.share for one in found if not one.step.is_parallel)
-        unseen = sum(step.self_ns for step in frame.steps if step.is_parallel) / frame.tick_ns
-        assert of_tick + unseen + frame.recorder_ns / frame.tick_ns == pytest.approx(1)
-        by_category = sum(one.share for one in category_shares(frame))
-        assert by_category + frame.recorder_ns / frame.tick_ns == pytest.approx(1)
+    for view in seen.loops:
+        found = bottlenecks(view, Weights())
+        assert [one.view is view for one in found].count(False) == 0
+        of_tick = sum(one.share for one in found if not one.section.is_parallel)
+        unseen = sum(section.self_ns for section in view.sections if section.is_parallel) / view.tick_ns
+        assert of_tick + unseen + view.recorder_ns / view.tick_ns == pytest.approx(1)
+        by_category = sum(one.share for one in category_shares(view))
+        assert by_category + view.recorder_ns / view.tick_ns == pytest.approx(1)
         for one in found:
-            assert 0 <= one.at_stake_share <= 1 + 1e-9
+            assert one.saving is None or 0 <= one.saving.share <= 1 + 1e-9
             assert one.score is None or 0 <= one.score <= 100 + 1e-6
-            assert one.ceiling is None or one.ceiling.speedup is None or one.ceiling.speedup >= 1
-
-
-def test_of_a_subtraction_that_leaves_nothing_but_rounding_no_rate_is_told():
-    assert Ceiling(1e9, 1e-3).free_hz is None
-    assert Ceiling(0.0, 0.0).hz is None
+            assert one.saving is None or one.saving.speedup is None or one.saving.speedup >= 1

@@ -8,8 +8,8 @@ from ticktree.analysis.survey import Survey
 
 
 def unworthy(program):
-    (frame,) = Survey(program.profile()).frames
-    return {one.step.node.name: one.ceiling.speedup for one in not_worth_doing(frame)}
+    (view,) = Survey(program.profile()).loops
+    return {one.section.node.name: one.saving.speedup for one in not_worth_doing(view)}
 
 
 def ticks(*sections) -> Program:

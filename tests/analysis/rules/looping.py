@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import ticktree
+from ticktree.analysis import findings
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.settings import Settings
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 MS = 1_000_000
@@ -63,7 +63,7 @@ class Program:
 
     def found(self, rule: Rule, settings: Settings | None = None, **metadata: Known) -> list[Finding]:
         """What `rule` finds in it."""
-        return list(rule.find(Survey(self.profile(**metadata), settings)))
+        return findings(self.profile(**metadata), settings, [rule])
 
 
 def _values(known: Known) -> frozenset[float | str]:

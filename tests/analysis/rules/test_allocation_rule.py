@@ -36,8 +36,8 @@ def test_fresh_memory_in_every_tick_is_told(program):
     (found,) = program.found(RULE)
     assert found.path == "control/resize"
     assert found.evidence["page_faults_each_time"] >= PAGES
-    assert found.evidence["at_stake_share"] == pytest.approx(PAGES * 2_000 / 5_000_000, rel=0.2)
-    assert found.message.startswith("each tick of control touches 4.")
+    assert found.saving.share == pytest.approx(PAGES * 2_000 / 5_000_000, rel=0.2)
+    assert found.message.startswith("each tick of control touches at least 4.")
     assert "perhaps in resize at 839 MB a second" in found.message
 
 

@@ -18,7 +18,7 @@ def test_previous_actions_copied_each_time_are_told(program):
     chunks(program, bytes=64_000_000)
     (found,) = program.found(RULE)
     assert found.path == "get_actions/prev_actions.clone"
-    assert found.evidence["at_stake_share"] == pytest.approx(15 / 115)
+    assert found.saving.share == pytest.approx(15 / 115)
     assert found.message.startswith(
         "prev_actions.clone copies 64 MB in 15 ms each time, 13% of get_actions: keep only"
     )

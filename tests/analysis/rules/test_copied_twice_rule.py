@@ -20,7 +20,7 @@ def test_as_many_bytes_gone_over_again_are_told(program):
     train(program, ("np.array", 8, STATES), ("FloatTensor", 4, STATES), ("to device", 2, STATES))
     (found,) = program.found(RULE)
     assert found.path == "train/states/FloatTensor"
-    assert found.evidence["at_stake_share"] == pytest.approx(6 / 34)
+    assert found.saving.share == pytest.approx(6 / 34)
     assert found.evidence["copies"] == 3
     assert found.message.startswith(
         "FloatTensor (4 ms a call) and to device (2 ms a call) go over as many bytes, 37.7 MB, as np.array (8 ms) "

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 from steady_loops import MS, loop_of, sections
 
+from ticktree.analysis import findings
 from ticktree.analysis.rules.drift import DriftRule
 from ticktree.analysis.rules.phase_change import PhaseChangeRule
-from ticktree.analysis.survey import Survey
 
 
 def found(rule, took_ns, ticks=400, **options):
-    return list(rule.find(Survey(loop_of(ticks, sections(took_ns, **options)))))
+    return findings(loop_of(ticks, sections(took_ns, **options)), rules=[rule])
 
 
 def steady(n):
@@ -27,7 +27,7 @@ def test_a_program_that_keeps_a_growing_list_drifts():
     assert (one.rule, one.path) == ("drift", "train/log")
     assert one.message.startswith("train becomes slower all along: 8")
     assert "of it in log" in one.message
-    assert 0.1 < one.evidence["at_stake_share"] < 0.25
+    assert 0.1 < one.saving.share < 0.25
     assert one.severity == "warning"
     assert one.evidence["a_tick_after_ns"] == pytest.approx(12 * MS, rel=0.05)
 

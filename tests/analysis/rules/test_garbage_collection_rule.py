@@ -6,13 +6,13 @@ import pytest
 from steady_loops import MS, US, loop_of
 
 import ticktree
+from ticktree.analysis import findings
 from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
-from ticktree.analysis.survey import Survey
 from ticktree.profile.ticks import Causes
 
 
 def found(profile):
-    return list(GarbageCollectionRule().find(Survey(profile)))
+    return findings(profile, rules=[GarbageCollectionRule()])
 
 
 def ticking(pauses_ns, ticks=100, **options):

@@ -62,5 +62,5 @@ def test_guidance_in_the_loop_itself_is_at_stake_there(program):
         program.spend("send_action", 1)
         program.gauge("queue depth", 50 - tick % 10)
     (found,) = program.found(RULE)
-    assert found.evidence["at_stake_share"] == pytest.approx(29 / 97)
+    assert found.saving.share == pytest.approx(29 / 97)
     assert found.severity == "warning"

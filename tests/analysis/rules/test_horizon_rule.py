@@ -22,7 +22,7 @@ def test_five_actions_of_a_chunk_do_not_pay_for_its_inference(program):
     assert found.path == "control/get_actions/get_actions.policy_inference"
     loop_ns = 120 * 5 + 24 * 113
     assert found.evidence["actions_used_of_each_inference"] == 5
-    assert found.evidence["at_stake_share"] == pytest.approx(24 * 100 / loop_ns / 2)
+    assert found.saving.share == pytest.approx(24 * 100 / loop_ns / 2)
     assert (
         "(100 ms) serves 5 ticks of control, so it costs each of them 20 ms, 72% of the loop" in found.message
     )

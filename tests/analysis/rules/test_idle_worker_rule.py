@@ -6,13 +6,13 @@ from invented_crews import crew, ids, stepping
 from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 from virtual_programs import Program
 
+from ticktree.analysis import findings
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile, Waker, Wakes
 
 
 def said(profile: Profile) -> list[str]:
-    return [finding.message for finding in IdleWorkerRule().find(Survey(profile))]
+    return [finding.message for finding in findings(profile, rules=[IdleWorkerRule()])]
 
 
 def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
@@ -85,12 +85,12 @@ def test_waits_for_a_straggler_and_for_those_who_wait_for_it_are_said_of_the_str
 def test_without_a_straggler_they_are_spoken_of():
     slow = Trainer(slow=dict.fromkeys(range(4), 12.0)).profile()
     assert said(slow) == [
-        "learner waits 72% of its time, most of it in step_wait: 100% of that for env worker in env step"
+        "learner waits 67% of its time, most of it in step_wait: 100% of that for env worker in env step"
     ]
 
 
 def test_the_evidence_adds_up():
-    (one,) = IdleWorkerRule().find(Survey(waiting([6] * 4, [4] * 4, wakers=0.9)))
+    (one,) = findings(waiting([6] * 4, [4] * 4, wakers=0.9), rules=[IdleWorkerRule()])
     assert one.evidence == {
         "who": "4 x env worker",
         "waited_ns": 2400 * MS,
@@ -117,4 +117,4 @@ def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():
         return said(program.profile())
 
     assert told(hz=100) == []
-    assert len(told()) == 1
+    assert told() == []

@@ -5,20 +5,20 @@ from dataclasses import replace
 import pytest
 from invented_crews import calling, crew, stepping
 
+from ticktree.analysis import findings
 from ticktree.analysis.rules.imbalance import ImbalanceRule
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 
 def found(profile: Profile):
-    return list(ImbalanceRule().find(Survey(profile)))
+    return findings(profile, rules=[ImbalanceRule()])
 
 
 def test_uneven_shares_are_told_with_what_an_even_share_would_save():
     (one,) = found(crew(calling({n: (100 * (n + 1), 10) for n in range(5)}), count=5))
     assert one.message == "5 x env worker: env worker 4 has 1.7 x as much to do as they have on average"
     assert (one.rule, one.severity, one.path) == ("imbalance", "warning", "")
-    assert one.evidence["at_stake_share"] == pytest.approx(0.2)
+    assert one.saving.share == pytest.approx(0.2)
     assert one.evidence["imbalance_share"] == pytest.approx(0.5)
 
 

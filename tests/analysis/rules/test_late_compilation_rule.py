@@ -4,12 +4,12 @@ import pytest
 from steady_loops import MS, S, loop_of
 
 import ticktree
+from ticktree.analysis import findings
 from ticktree.analysis.rules.late_compilation import COMPILING, LateCompilationRule
-from ticktree.analysis.survey import Survey
 
 
 def found(profile):
-    return list(LateCompilationRule().find(Survey(profile)))
+    return findings(profile, rules=[LateCompilationRule()])
 
 
 def compiling(when, ticks=100, **options):
@@ -32,7 +32,7 @@ def test_compiling_once_more_after_the_warm_up_is_told():
         "torch.compile compiles 2 more times after the warm-up of train, in model, for 400 ms in all"
     )
     assert "dynamic=True" in one.message
-    assert one.evidence["at_stake_share"] == pytest.approx(0.4 / 1.6)
+    assert one.saving.share == pytest.approx(0.4 / 1.6)
     assert one.evidence["most_of_the_worst_ticks"] == "25%"
 
 

@@ -29,7 +29,7 @@ def test_arrays_made_of_lists_for_each_batch_are_told(program):
     assert found.path == "train/update/sample/states/np.array"
     assert found.evidence["in_it_ns"] == 16_600_000
     assert found.evidence["a_second_bytes"] == pytest.approx(STATES / 8.3e-3)
-    assert found.evidence["at_stake_share"] == pytest.approx(16.6 * (1 - 0.4548) / 47.6, rel=0.01)
+    assert found.saving.share == pytest.approx(16.6 * (1 - 0.4548) / 47.6, rel=0.01)
     assert found.message.startswith(
         "np.array makes one array of 256 for every sample: it takes 16.6 ms of the 17.6 ms of each sample, "
         "4.55 GB a second; keep"
@@ -40,13 +40,13 @@ def test_arrays_made_of_lists_for_each_batch_are_told(program):
 def test_without_the_machines_speed_all_of_it_is_at_stake(program):
     train(program)
     (found,) = program.found(RULE)
-    assert found.evidence["at_stake_share"] == pytest.approx(16.6 / 47.6)
+    assert found.saving.share == pytest.approx(16.6 / 47.6)
 
 
 def test_a_speed_that_was_only_reckoned_is_none_to_hold_it_against(program):
     train(program)
     (found,) = program.found(RULE, ceiling__memcpy_bytes_per_s=400e9, ceiling__source="reckoned")
-    assert found.evidence["at_stake_share"] == pytest.approx(16.6 / 47.6)
+    assert found.saving.share == pytest.approx(16.6 / 47.6)
 
 
 def test_of_several_machines_it_is_held_against_the_slowest(program):

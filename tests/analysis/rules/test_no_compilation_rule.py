@@ -20,7 +20,7 @@ def test_a_loop_of_inference_that_is_not_compiled_is_told(program):
     infer(program, compiled=0)
     (found,) = program.found(RULE)
     assert found.path == "control/get_actions/get_actions.policy_inference"
-    assert found.evidence["at_stake_share"] == pytest.approx(100 / 112 * (1 - 1 / 2.27))
+    assert found.saving.share == pytest.approx(100 / 112 * (1 - 1 / 2.27))
     assert "89% of the work of control, and nothing was given to torch.compile" in found.message
 
 

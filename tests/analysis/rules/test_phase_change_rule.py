@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from steady_loops import MS, S, loop_of, sections
 
+from ticktree.analysis import findings
 from ticktree.analysis.rules.phase_change import PhaseChangeRule
-from ticktree.analysis.survey import Survey
 
 
 def found(took_ns, ticks=400, **options):
-    return list(PhaseChangeRule().find(Survey(loop_of(ticks, sections(took_ns, **options)))))
+    return findings(loop_of(ticks, sections(took_ns, **options)), rules=[PhaseChangeRule()])
 
 
 def act(n):
@@ -23,7 +23,7 @@ def test_a_buffer_that_leaves_the_cache_is_a_phase_of_its_own():
     assert one.evidence["after_the_run_began_ns"] == pytest.approx(2.5 * S, abs=0.2 * S)
     assert one.evidence["a_tick_before_ns"] == pytest.approx(10 * MS, rel=0.03)
     assert one.evidence["a_tick_after_ns"] == pytest.approx(15 * MS, rel=0.03)
-    assert one.evidence["at_stake_share"] == pytest.approx(150 * 5 / (400 * 10 + 150 * 5), rel=0.1)
+    assert one.saving.share == pytest.approx(150 * 5 / (400 * 10 + 150 * 5), rel=0.1)
 
 
 def test_a_neighbour_that_comes_and_goes_is_told_with_its_end():
@@ -42,7 +42,7 @@ def test_a_steady_program_with_a_warm_up_and_bursts_has_no_phases():
         return (40 if n < 20 else 15 if n % 97 < 3 else 5) * MS
 
     profile = loop_of(400, sections({"act": took}), warmup=20)
-    assert list(PhaseChangeRule().find(Survey(profile))) == []
+    assert findings(profile, rules=[PhaseChangeRule()]) == []
 
 
 def test_a_noisy_steady_program_has_no_phases():

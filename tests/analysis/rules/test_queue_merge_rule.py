@@ -13,7 +13,7 @@ def test_a_merge_that_takes_a_tenth_of_its_inference_is_told(program):
         robot_tick(program, merge=12)
     (found,) = program.found(RULE)
     assert (found.rule, found.path) == ("queue-merge", "control/get_actions/get_actions.action_queue_merge")
-    assert found.evidence["at_stake_share"] == pytest.approx(12 / 124)
+    assert found.saving.share == pytest.approx(12 / 124)
     assert found.evidence["of_inference_share"] == pytest.approx(0.12)
     assert "12 ms a call, 10% of control and 12% as long as the inference it follows" in found.message
 

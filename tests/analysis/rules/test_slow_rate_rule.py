@@ -32,7 +32,7 @@ def test_bytes_converted_into_fresh_memory_are_told_with_what_would_be_saved(pro
         "memory, a list of arrays, or every so many bytes of a larger array: write into memory that is used again, "
         "in its order"
     )
-    assert found.evidence["at_stake_share"] == pytest.approx((40 - 3.77) / 60)
+    assert found.saving.share == pytest.approx((40 - 3.77) / 60)
 
 
 @pytest.mark.parametrize("ms", [3.7, 8.3, 18.8])
@@ -142,7 +142,7 @@ def test_of_several_in_one_loop_the_one_with_most_to_save_is_told_and_the_others
     (found,) = program.found(RULE, **HERE)
     assert found.path == "train/divide"
     assert found.message.endswith("; so are 2 more sections there")
-    assert found.evidence["at_stake_share"] == pytest.approx(1 - 3 * 3.77 / 80)
+    assert found.saving.share == pytest.approx(1 - 3 * 3.77 / 80)
 
 
 def test_too_few_ticks_say_nothing(program):

@@ -5,8 +5,8 @@ from collections import deque
 import pytest
 
 import ticktree
+from ticktree.analysis import findings
 from ticktree.analysis.rules.starved import StarvedRule
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 
@@ -21,7 +21,7 @@ def reading(name: str, values) -> Profile:
 
 
 def found(profile: Profile):
-    return list(StarvedRule().find(Survey(profile)))
+    return findings(profile, rules=[StarvedRule()])
 
 
 def acting_on_chunks(ticks: int, *, chunk: int, asked_at: int, takes: int) -> Profile:

@@ -6,14 +6,14 @@ import pytest
 from invented_crews import crew, ids, stepping
 from invented_trainers import S, Trainer, node, straggling_trainer, writer
 
+from ticktree.analysis import findings
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rules.straggler import LEAST_SHARE, StragglerRule
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 
 
 def found(profile: Profile) -> list[Finding]:
-    return list(StragglerRule().find(Survey(profile)))
+    return findings(profile, rules=[StragglerRule()])
 
 
 def test_it_says_who_by_how_much_where_and_who_waits_for_it():
@@ -38,7 +38,7 @@ def test_its_evidence_is_what_was_measured():
 def test_how_severe_it_is_follows_from_what_the_run_could_be_shorter():
     (one,) = found(straggling_trainer())
     assert one.severity == "critical"
-    assert one.evidence["at_stake_share"] == pytest.approx(0.335, abs=0.01)
+    assert one.saving.share == pytest.approx(0.335, abs=0.01)
     (slight,) = found(Trainer(slow={3: 3.9}).profile())
     assert (slight.severity, slight.evidence["who"]) == ("info", "env worker 3")
 
@@ -57,7 +57,7 @@ def test_where_nobody_waits_nothing_is_known_to_be_at_stake():
     (one,) = found(crew(stepping([40, 40, 40, 80])))
     assert one.message == "env worker 3 takes 2.0 x as long a call as its 3 peers in step"
     assert one.severity == "info"
-    assert "at_stake_share" not in one.evidence
+    assert one.saving is None
 
 
 def test_more_to_do_is_told_from_longer_calls():

@@ -39,20 +39,13 @@ def trainer(sample_ms=20, forward_ms=40, **options) -> Program:
 
 def test_what_takes_more_than_30_percent_of_a_tick_is_critical_and_its_parents_are_not():
     (finding,) = found(trainer().profile())
-    assert (finding.rule, finding.severity, finding.path) == (
-        "critical",
-        "critical",
-        "train/update/actor/forward",
-    )
+    assert (finding.rule, finding.kind, finding.severity) == ("critical", "size", "info")
+    assert (finding.path, finding.loop) == ("train/update/actor/forward", "train")
     assert finding.message == (
         "update/actor/forward: 40% of a tick of train; were it free, train would go from 10.0 to 16.7 Hz"
     )
-    assert finding.evidence == {
-        "at_stake_share": pytest.approx(0.4),
-        "loop": "train",
-        "a_tick_ns": 40 * MS,
-        "calls": 10,
-    }
+    assert finding.saving.share == pytest.approx(0.4)
+    assert finding.evidence == {"a_tick_ns": 40 * MS, "calls": 10}
 
 
 def test_where_all_take_their_part_none_is_critical():
@@ -111,7 +104,8 @@ def test_without_a_loop_the_run_is_judged_in_seconds():
     assert (
         critical.message == "load: 80% of the run; were it free, the run would take 990 ms instead of 4.99 s"
     )
-    assert critical.evidence == {"at_stake_share": pytest.approx(4000 / 4990), "in_all_ns": 4000 * MS}
+    assert critical.saving.share == pytest.approx(4000 / 4990)
+    assert critical.evidence == {"in_all_ns": 4000 * MS}
     assert (slow.rule, slow.path) == ("slow", "solve")
 
 
@@ -125,10 +119,10 @@ def test_in_a_loop_that_is_a_lesser_part_of_the_run_less_is_at_stake():
         for name in "abc":
             program.work(name, 20)
     learn, env = found(program.profile())
-    assert (learn.path, learn.evidence["at_stake_share"]) == ("train/learn", pytest.approx(0.4))
-    assert learn.evidence["loop"] == "train"
-    assert (env.path, env.evidence["at_stake_share"]) == ("fill/env", pytest.approx(100 / 1105))  # of the run
-    assert "loop" not in env.evidence
+    assert (learn.path, learn.saving.share) == ("train/learn", pytest.approx(0.4))
+    assert learn.loop == "train"
+    assert (env.path, env.saving.share) == ("fill/env", pytest.approx(10 / 10.5))
+    assert env.impact == pytest.approx(100 / 1105)  # of the run
 
 
 def test_a_section_of_more_than_100_ms_a_call_is_slow():

@@ -23,7 +23,7 @@ def test_a_pass_with_unused_gradients_is_told_with_all_it_takes(program):
     (found,) = program.found(RULE)
     assert found.path == f"train/actor/backward/{SECTION}"
     assert found.severity == "critical"
-    assert found.evidence["at_stake_share"] == pytest.approx(784 / 1713)
+    assert found.saving.share == pytest.approx(784 / 1713)
     assert found.message.startswith(
         "the backward pass in backward of actor (784 ms, 46% of train) also computes"
     )

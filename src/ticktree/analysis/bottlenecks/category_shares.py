@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.loops import LoopView
 
 OTHER = "other"
 
@@ -26,17 +26,17 @@ class CategoryShare:
     sections: int
 
 
-def category_shares(frame: Frame) -> list[CategoryShare]:
+def category_shares(view: LoopView) -> list[CategoryShare]:
     """Return the categories that time goes to, the one with most first.
 
     They and what ticktree itself cost add up to the tick: a section's time is its own, and counts once.
     """
     together: dict[str, tuple[float, int]] = {}
-    for step in frame.steps:
-        if step.self_ns > 0:
-            ns, sections = together.get(step.category or OTHER, (0.0, 0))
-            together[step.category or OTHER] = (ns + step.self_ns, sections + 1)
+    for section in view.sections:
+        if section.self_ns > 0:
+            ns, sections = together.get(section.category or OTHER, (0.0, 0))
+            together[section.category or OTHER] = (ns + section.self_ns, sections + 1)
     found = [
-        CategoryShare(name, ns, ns / frame.tick_ns, sections) for name, (ns, sections) in together.items()
+        CategoryShare(name, ns, ns / view.tick_ns, sections) for name, (ns, sections) in together.items()
     ]
     return sorted(found, key=lambda one: (one.name == OTHER, -one.ns, one.name))

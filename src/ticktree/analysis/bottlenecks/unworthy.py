@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ticktree.analysis.bottlenecks.bottleneck import Ceiling, ceiling
-from ticktree.analysis.bottlenecks.steps import Frame, Step
+from ticktree.analysis.loops import LoopView, Saving, SectionView
 from ticktree.profile import path as paths
 
 # Even if it took no time at all, the loop would be less than so much faster.
 TINY_SHARE = 0.05
 # What takes less than this of a tick nobody suspects.
 LEAST_SHARE = 0.001
+# What instruments/gc calls a pause of the garbage collector.
+GC_PAUSE = "gc pause"
 # What projects rewrite first, because it is their own code and looks slow: the copies, the drawing, the log.
 SUSPECTS = frozenset({"data", "preprocessing", "rendering", "logging"})
 MOST = 3
@@ -23,19 +24,19 @@ class Unworthy:
     """A section, with all below it, whose ceiling is tiny.
 
     Attributes:
-        frame: the loop it is in, or the run.
-        step: the section.
+        view: the loop it is in, or the run.
+        section: the section.
         share: what part of the tick it and all below it take.
-        ceiling: how fast the loop could be without it.
+        saving: how fast the loop could be without it.
     """
 
-    frame: Frame
-    step: Step
+    view: LoopView
+    section: SectionView
     share: float
-    ceiling: Ceiling
+    saving: Saving
 
 
-def not_worth_doing(frame: Frame) -> list[Unworthy]:
+def not_worth_doing(view: LoopView) -> list[Unworthy]:
     """Return at most three sections without which a loop would hardly be faster.
 
     Those are sections that take, with all below them, at least 0.1% of the tick and of which the ceiling is under 5%.
@@ -43,19 +44,31 @@ def not_worth_doing(frame: Frame) -> list[Unworthy]:
     in one of them is left out, and what waits or runs beside the loop.
     """
     found: list[Unworthy] = []
-    for step in sorted(_candidates(frame), key=lambda step: (step.category not in SUSPECTS, -step.total_ns)):
+    for section in sorted(
+        _candidates(view), key=lambda section: (section.category not in SUSPECTS, -section.total_ns)
+    ):
         if len(found) < MOST and not any(
-            paths.is_below(step.path, one.step.path) or paths.is_below(one.step.path, step.path)
+            paths.is_below(section.path, one.section.path) or paths.is_below(one.section.path, section.path)
             for one in found
         ):
-            found.append(Unworthy(frame, step, step.total_ns / frame.tick_ns, ceiling(frame, step.total_ns)))
+            found.append(
+                Unworthy(view, section, section.total_ns / view.tick_ns, view.saving(section.total_ns))
+            )
     return found
 
 
-def _candidates(frame: Frame) -> Iterator[Step]:
-    for step in frame.steps[1:]:
-        share = step.total_ns / frame.tick_ns
-        without = ceiling(frame, step.total_ns).speedup
+def _candidates(view: LoopView) -> Iterator[SectionView]:
+    for section in view.sections[1:]:
+        share = section.total_ns / view.tick_ns
+        without = view.saving(section.total_ns).speedup
+        # Pauses are everywhere: what is little in each place is summed by the rule garbage-collection.
+        is_pause = section.node.name == GC_PAUSE
         is_tiny = without is not None and without < 1 + TINY_SHARE
-        if is_tiny and share >= LEAST_SHARE and not step.is_wait and not step.is_parallel:
-            yield step
+        if (
+            is_tiny
+            and not is_pause
+            and share >= LEAST_SHARE
+            and not section.is_wait
+            and not section.is_parallel
+        ):
+            yield section

@@ -1,39 +1,39 @@
-"""Said: a step of a loop, and how fast the loop would be without it, as they stand in a sentence."""
+"""Said: a section of a loop, and how fast the loop would be without it, as they stand in a sentence."""
 
 from __future__ import annotations
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck, Ceiling
-from ticktree.analysis.bottlenecks.steps import Frame, Step
+from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.loops import LoopView, Saving, SectionView
 from ticktree.analysis.wording import duration
 from ticktree.profile import path as paths
 
 
-def step_name(frame: Frame, step: Step) -> str:
+def step_name(view: LoopView, section: SectionView) -> str:
     """Return what own time is of: a section, or what of one is in none of those below it."""
-    if step.path == paths.ROOT:
+    if section.path == paths.ROOT:
         return "outside all sections"
-    name = frame.name_of(step)
-    return f"{name}, outside its sections" if step.has_sections and not step.is_loop else name
+    name = view.name_of(section)
+    return f"{name}, outside its sections" if section.has_sections and not section.is_loop else name
 
 
-def tick_name(frame: Frame) -> str:
+def tick_name(view: LoopView) -> str:
     """Return what shares are of: "a tick of train", or "the run"."""
-    return f"a tick of {frame.name}" if frame.loop else "the run"
+    return f"a tick of {view.name}" if view.loop else "the run"
 
 
-def gain(frame: Frame, ceiling: Ceiling) -> str:
+def gain(view: LoopView, saving: Saving) -> str:
     """Return how fast the loop, or how long the run, would be without something, and is."""
-    if frame.loop is None:
-        return f"the run would take {duration(ceiling.free_ns)} instead of {duration(ceiling.now_ns)}"
-    name = frame.name
-    if ceiling.hz is None or ceiling.free_hz is None:
+    if view.loop is None:
+        return f"the run would take {duration(saving.free_ns)} instead of {duration(saving.needed_ns)}"
+    name = view.name
+    if saving.hz is None or saving.free_hz is None:
         return f"{name} would have nothing left to do"
-    return f"{name} would go from {number(ceiling.hz)} to {number(ceiling.free_hz)} Hz"
+    return f"{name} would go from {number(saving.hz)} to {number(saving.free_hz)} Hz"
 
 
 def of_bottleneck(one: Bottleneck) -> str:
     """Return the name of a bottleneck."""
-    return step_name(one.frame, one.step)
+    return step_name(one.view, one.section)
 
 
 def number(value: float) -> str:

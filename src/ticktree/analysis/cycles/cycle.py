@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ticktree.analysis.categories import is_sleep
 from ticktree.analysis.places import Place
 from ticktree.profile import Loop, Profile
 from ticktree.profile import path as paths
@@ -120,7 +121,7 @@ class Spot:
     @property
     def is_sleep(self) -> bool:
         """Whether it is the sleep until the next tick is due, which is nobody's work and nobody's fault."""
-        return self.place.node.wait and self.name == "sleep"
+        return self.place.node.wait and is_sleep(self.name)
 
     @property
     def bytes_a_call(self) -> float | None:

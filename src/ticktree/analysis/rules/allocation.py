@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.per_tick import FAULT_NS, a_tick
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
 
@@ -44,16 +44,15 @@ class AllocationRule:
         )
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(at_stake, cycle.path),
             path=named.path if named is not None else cycle.path,
             message=(
-                f"each {cycle.trip} touches {size(faults * PAGE_BYTES)} of fresh memory ({faults:,.0f} page faults)"
+                f"each {cycle.trip} touches at least {size(faults * PAGE_BYTES)} of fresh memory"
+                f" ({faults:,.0f} page faults)"
                 f"{where}, which costs about {duration(faults * FAULT_NS)} of its {duration(cycle.mean_ns)}: allocate "
                 "before the loop and write into the same memory each time (`out=`, `copy_`), or have it kept"
             ),
             evidence={
-                "at_stake_share": at_stake,
-                "loop": cycle.path,
                 "page_faults_each_time": faults,
                 "fresh_bytes": faults * PAGE_BYTES,
                 "reckoned_for_a_fault_ns": FAULT_NS,

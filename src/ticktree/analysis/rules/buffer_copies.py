@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import PREVIOUS_ACTIONS, inference, moves_data, spots_of
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent, size
 
@@ -35,8 +35,6 @@ class BufferCopiesRule:
     def _finding(self, spot: Spot) -> Finding:
         moved = _moved(spot)
         evidence: dict[str, str | int | float] = {
-            "at_stake_share": spot.share,
-            "loop": spot.cycle.path,
             "a_call_ns": spot.mean_ns,
             "calls": spot.calls,
         }
@@ -45,7 +43,7 @@ class BufferCopiesRule:
         what = f"{size(moved)} in " if moved is not None else ""
         return Finding(
             rule=self.name,
-            severity=severity_of(spot.share),
+            claim=Claim(spot.share, spot.cycle.path),
             path=spot.path,
             message=(
                 f"{spot.name} copies {what}{duration(spot.mean_ns)} each time, {percent(spot.share)} of "

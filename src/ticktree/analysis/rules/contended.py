@@ -44,6 +44,7 @@ class ContendedRule:
         of = f" of {machine.cores:g} cores" if machine.cores is not None else " cores"
         yield Finding(
             rule=self.name,
+            kind="measurement",
             severity=severity_of(stake),
             path="",
             message=(
@@ -51,7 +52,6 @@ class ContendedRule:
                 " could run, in a quarter of its seconds: measure on an idle machine, or pin it to cores of its own"
             ),
             evidence={
-                "at_stake_share": stake,
                 "cores_used_by_others": others,
                 "cores_used": machine.typical("used") or 0.0,
                 "readings": gauge.count if (gauge := machine.gauge("others")) else 0,
@@ -64,13 +64,14 @@ class ContendedRule:
             return
         yield Finding(
             rule=self.name,
+            kind="measurement",
             severity=severity_of(steal),
             path="",
             message=(
                 f"the hypervisor gives {percent(steal)} of this virtual machine's time to others, in a quarter of the"
                 " run's seconds: nothing in the program can change that"
             ),
-            evidence={"at_stake_share": steal, "at_most_share": gauge.max, "readings": gauge.count},
+            evidence={"stolen_share": steal, "at_most_share": gauge.max, "readings": gauge.count},
         )
 
 

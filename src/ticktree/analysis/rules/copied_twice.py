@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Spot
 from ticktree.analysis.cycles.kinds import moves_data
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
 
@@ -42,7 +42,7 @@ class CopiedTwiceRule:
         took = " and ".join(f"{spot.name} ({duration(spot.mean_ns)} a call)" for spot in again)
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(at_stake, dearest.cycle.path),
             path=again[0].path,
             message=(
                 f"{took} {'goes' if len(again) == 1 else 'go'} over as many bytes, {size(moved)}, as {dearest.name} "
@@ -50,8 +50,6 @@ class CopiedTwiceRule:
                 "the first into the memory and the type that the last one needs"
             ),
             evidence={
-                "at_stake_share": at_stake,
-                "loop": dearest.cycle.path,
                 "each_time_bytes": moved,
                 "copies": len(passes),
                 "in_the_dearest_ns": dearest.mean_ns,

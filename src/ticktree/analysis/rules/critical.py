@@ -7,13 +7,10 @@ from typing import ClassVar
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.wording import gain, of_bottleneck, tick_name
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.settings import Thresholds
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent
-
-# What could be saved must be so much, as for a straggler. A loop that holds its rate and sleeps saves nothing.
-LEAST_SHARE = 0.01
 
 
 class CriticalRule:
@@ -22,19 +19,19 @@ class CriticalRule:
     name: ClassVar[str] = "critical"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield a finding for each such section, the loop that went on longest first."""
+        """Yield a finding for each such section, loop by loop."""
         for one in seen.bottlenecks:
-            if is_critical(one, seen.settings.thresholds) and one.ceiling is not None:
-                share, stake = at_stake(one, seen)
+            if is_critical(one, seen.settings.thresholds) and one.saving is not None:
                 yield Finding(
                     rule=self.name,
-                    severity=severity_of(share),
-                    path=one.step.path,
+                    kind="size",
+                    claim=Claim(one.share, one.view.path),
+                    path=one.section.path,
                     message=(
-                        f"{of_bottleneck(one)}: {percent(one.share)} of {tick_name(one.frame)}; were it free, "
-                        f"{gain(one.frame, one.ceiling)}"
+                        f"{of_bottleneck(one)}: {percent(one.share)} of {tick_name(one.view)}; were it free, "
+                        f"{gain(one.view, one.saving)}"
                     ),
-                    evidence={**stake, **timing(one)},
+                    evidence=timing(one),
                 )
 
 
@@ -43,38 +40,26 @@ def is_critical(one: Bottleneck, thresholds: Thresholds) -> bool:
 
     Where it is all of it, nobody is told anything new.
     """
-    is_part = one.ceiling is not None and one.ceiling.speedup is not None
-    is_large = one.share > thresholds.critical_share and one.at_stake_share >= LEAST_SHARE
+    is_part = one.saving is not None and one.saving.speedup is not None
+    is_large = (
+        one.share > thresholds.critical_share and one.saving is not None and one.saving.share >= LEAST_SHARE
+    )
     return is_work(one) and is_part and is_large
 
 
 def is_work(one: Bottleneck) -> bool:
     """Tell whether `one` is a section that works on the loop's path, and no loop of its own."""
-    return one.ceiling is not None and not one.step.is_wait and not one.step.is_loop
-
-
-def at_stake(one: Bottleneck, seen: Survey) -> tuple[float, dict[str, str | int | float]]:
-    """Return what part would be saved at most, and the evidence that says so: of the loop's time, or of the run's.
-
-    Of a loop that matters its own time counts: how long a short run sets up and shuts down says nothing of a long one.
-    Of a loop that hardly matters it is a part of the run.
-    """
-    share = one.at_stake_share
-    if one.frame.loop is not None and any(one.frame is frame for frame in seen.chief_frames):
-        return share, {"at_stake_share": share, "loop": one.frame.path}
-    if seen.run_ns > 0:
-        share = min(share, share * one.frame.tick_ns * one.frame.ticks / seen.run_ns)
-    return share, {"at_stake_share": share}
+    return one.saving is not None and not one.section.is_wait and not one.section.is_loop
 
 
 def timing(one: Bottleneck) -> dict[str, str | int | float]:
     """Return the evidence of how long a bottleneck takes."""
     said: dict[str, str | int | float] = {
-        "a_tick_ns" if one.frame.loop else "in_all_ns": round(one.step.self_ns)
+        "a_tick_ns" if one.view.loop else "in_all_ns": round(one.section.self_ns)
     }
-    if one.call_ns is not None and one.call_ns != one.step.self_ns:
+    if one.call_ns is not None and one.call_ns != one.section.self_ns:
         said["a_call_ns"] = round(one.call_ns)
-    calls = round(one.step.calls * one.frame.ticks)
+    calls = round(one.section.calls * one.view.ticks)
     if calls > 1:
         said["calls"] = calls
     return said

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.course.loops import Changed, changed_loops
-from ticktree.analysis.finding import Evidence, Finding, severity_of
+from ticktree.analysis.finding import Claim, Evidence, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name, percent
 
@@ -19,13 +19,12 @@ class DriftRule:
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each loop with a trend (analysis/course/course.py says when there is one)."""
         for changed in changed_loops(seen, "trend"):
-            at_stake = changed.lost_ns / seen.run_ns if seen.run_ns else 0.0
             yield Finding(
                 rule=self.name,
-                severity=severity_of(at_stake),
+                claim=Claim(changed.lost_ns / seen.run_ns if seen.run_ns else 0.0),
                 path=changed.cause.path,
                 message=_said(changed),
-                evidence={"at_stake_share": min(1.0, at_stake), **evidence_of(changed)},
+                evidence=evidence_of(changed),
             )
 
 

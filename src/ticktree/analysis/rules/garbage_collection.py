@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name, percent
 from ticktree.profile import Loop
@@ -30,14 +30,12 @@ class GarbageCollectionRule:
             worst = _worst(loop)
             if share < LEAST_SHARE and len(worst) < FEWEST_WORST:
                 continue
-            at_stake = share * loop.stats.sum_ns / seen.run_ns if seen.run_ns else share
             yield Finding(
                 rule=self.name,
-                severity=severity_of(at_stake),
+                claim=Claim(share, loop.path),
                 path=loop.path,
                 message=_said(loop, share, worst),
                 evidence={
-                    "at_stake_share": min(1.0, at_stake),
                     "of_the_ticks_share": share,
                     **({"longest_pause_in_a_tick_ns": max(worst)} if worst else {}),
                 },

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ticktree.analysis.cycles.chunks import queue_depth
 from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import GUIDANCE, inference, spots_of, together_ns
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge, Loop
@@ -76,10 +76,7 @@ class GuidanceRule:
 
     def _finding(self, guided: _Guided, depth: Gauge, why: str, *, is_in_the_loop: bool) -> Finding:
         cycle, each_ns = guided.chief.cycle, guided.ns / guided.calls
-        at_stake = cycle.share(guided.ns)
         evidence: dict[str, str | int | float] = {
-            "at_stake_share": at_stake,
-            "loop": cycle.path,
             "guidance_each_time_ns": round(each_ns),
             "inference_ns": round(guided.latency_ns),
             "readings_at_0": depth.zeros,
@@ -90,7 +87,7 @@ class GuidanceRule:
             evidence["in_the_queue_at_its_low"] = low
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake) if is_in_the_loop else "info",
+            claim=Claim(cycle.share(guided.ns), cycle.path) if is_in_the_loop else None,
             path=guided.chief.path,
             message=(
                 f"{guided.chief.name} is {duration(each_ns)} of each inference of {duration(guided.latency_ns)} "

@@ -8,12 +8,14 @@ from typing import ClassVar
 from ticktree.analysis.cycles.chunks import executes_chunks
 from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import inference
-from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
+from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 
 # A guide to real-time chunking asks for an execution horizon of at least 10 to 20 actions.
 LEAST_HORIZON = 10
+# A policy that is asked in every tick executes no chunks, whatever its section is called.
+LEAST_USED = 1.5
 
 
 class HorizonRule:
@@ -30,14 +32,14 @@ class HorizonRule:
             chief = max(model, key=lambda spot: spot.ns)
             used = cycle.trips / chief.calls if chief.calls >= LEAST_TRIPS else LEAST_HORIZON
             at_stake = chief.share * (1 - used / LEAST_HORIZON)
-            if used < LEAST_HORIZON and at_stake >= WARNING_SHARE:
+            if LEAST_USED <= used < LEAST_HORIZON and at_stake >= WARNING_SHARE:
                 yield self._finding(cycle, chief, used, at_stake)
 
     def _finding(self, cycle: Cycle, chief: Spot, used: float, at_stake: float) -> Finding:
         each_ns = chief.ns / cycle.trips
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(at_stake, cycle.path),
             path=chief.path,
             message=(
                 f"each {chief.name} ({duration(chief.mean_ns)}) serves {used:.3g} ticks of {cycle.name}, so it costs "
@@ -45,8 +47,6 @@ class HorizonRule:
                 f"{LEAST_HORIZON} actions of a chunk, and it costs {duration(chief.mean_ns / LEAST_HORIZON)}"
             ),
             evidence={
-                "at_stake_share": at_stake,
-                "loop": cycle.path,
                 "actions_used_of_each_inference": used,
                 "a_call_ns": chief.mean_ns,
                 "of_the_loop_share": chief.share,

@@ -9,15 +9,18 @@ from ticktree.analysis.crews.blame import blames
 from ticktree.analysis.crews.idle import Waiting, waitings_of
 from ticktree.analysis.crews.roles import Role, Unit
 from ticktree.analysis.crews.stragglers import LEAST_CALLS
-from ticktree.analysis.finding import Finding
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.rules.straggler import matters
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, who
 
-# Who waits for more than half of its time waits more than it works: one of them could do the work of two.
+# Who waits for more than half of its life waits more than it works: one of them could do the work of two. Of its life,
+# for what it does outside of all sections is no wait.
 IDLE_SHARE = 0.5
 # It must also wait for so much of the run: a thread that lived for a moment may have waited for all of it.
 LEAST_RUN_SHARE = 0.1
+# What instruments/torch calls the wait for a DataLoader's next batch.
+LOADER_WAIT = "DataLoader wait"
 # Who let it go on is only named where they ended so much of its waits.
 NAMED_SHARE = 0.1
 
@@ -39,14 +42,17 @@ class IdleWorkerRule:
 
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, seen: Survey) -> Finding:
         waited_ns = sum(idle.values())
-        share = waited_ns / sum(map(seen.present_ns, idle))
+        share = waited_ns / sum(_life_ns(unit, seen) for unit in idle)
         some = Role(role.name, tuple(idle))
         name = some.units[0].name if len(idle) == 1 else who(role.name, some.count)
         if 1 < some.count < role.count:
             name = f"{some.count:,} of {who(role.name, role.count)}"
+        claim = _claim(wait, seen)
         return Finding(
             rule=self.name,
-            severity="info",
+            # Workers that wait are capacity to spare; a main loop that waits would be faster.
+            kind="size" if claim is None else "recommendation",
+            claim=claim,
             path=wait.path,
             message="".join(_said(name, some.count, share, wait)),
             evidence={
@@ -93,7 +99,20 @@ def _idle(role: Role, seen: Survey) -> dict[Unit, int]:
 
 def _is_idle(unit: Unit, waited_ns: int, seen: Survey) -> bool:
     is_long = waited_ns >= LEAST_RUN_SHARE * seen.run_ns * unit.members
-    return is_long and waited_ns > IDLE_SHARE * seen.present_ns(unit) > 0
+    return is_long and waited_ns > IDLE_SHARE * _life_ns(unit, seen) > 0
+
+
+def _claim(wait: Waiting, seen: Survey) -> Claim | None:
+    """Return what a main loop waits there in each tick; None of a wait in no main loop."""
+    for view in seen.main_loops:
+        for section in view.sections:
+            if view.loop is not None and section.path == wait.path and not section.is_parallel:
+                return Claim(section.total_ns / view.tick_ns, view.path)
+    return None
+
+
+def _life_ns(unit: Unit, seen: Survey) -> int:
+    return max(seen.present_ns(unit), unit.span_ns or 0)
 
 
 def _said(name: str, count: int, share: float, wait: Waiting) -> Iterator[str]:
@@ -106,3 +125,5 @@ def _said(name: str, count: int, share: float, wait: Waiting) -> Iterator[str]:
         by = cause.by[0][0] if len(cause.by) == 1 else cause.role
         there = f" in {last_name(cause.path)}" if cause.path else ""
         yield f"{' and' if place else ':'} {part} of that for {by}{there}"
+    if last_name(wait.path) == LOADER_WAIT:
+        yield "; give the DataLoader more workers (num_workers), or a larger prefetch_factor"

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ticktree.analysis.crews.imbalance import Imbalance, imbalance
 from ticktree.analysis.crews.roles import Role
 from ticktree.analysis.crews.stragglers import crews, whole_lives
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import times, who
 
@@ -34,10 +34,9 @@ class ImbalanceRule:
                     yield self._finding(role, uneven, seen.run_ns)
 
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
-        at_stake = uneven.lost_ns / run_ns
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(uneven.lost_ns / run_ns),
             path="",
             message=(
                 f"{who(role.name, uneven.units)}: {uneven.busiest.name} has "
@@ -45,7 +44,6 @@ class ImbalanceRule:
             ),
             evidence={
                 "busiest": uneven.busiest.name,
-                "at_stake_share": at_stake,
                 "by_the_busiest_ns": uneven.busiest_ns,
                 "on_average_ns": uneven.mean_ns,
                 "imbalance_share": uneven.share,

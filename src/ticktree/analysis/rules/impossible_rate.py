@@ -72,6 +72,7 @@ class ImpossibleRateRule:
         in_loop = any(path == loop or paths.is_below(path, loop) for loop in seen.profile.loops)
         return Finding(
             rule=self.name,
+            kind="measurement",
             severity="critical" if is_certain and in_loop else "warning" if is_certain or in_loop else "info",
             path=path,
             message=_said(worst, others, here, shared),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name, percent
 from ticktree.profile import Loop, Node
@@ -41,12 +41,11 @@ class LateCompilationRule:
 
     def _finding(self, took_ns: int, calls: int, path: str, loop: Loop, seen: Survey) -> Finding:
         run_ns = seen.run_ns or loop.busy_ns
-        at_stake = took_ns / run_ns if run_ns else 0.0
         times = "once more" if calls == 1 else f"{calls:,} more times"
         where = last_name(paths.parent(path))
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(took_ns / run_ns if run_ns else 0.0),
             path=path,
             message=(
                 f"torch.compile compiles {times} after the warm-up of {last_name(loop.path)}, in {where}, for"
@@ -54,7 +53,6 @@ class LateCompilationRule:
                 " torch._dynamo.mark_dynamic or padding to a few shapes spares it"
             ),
             evidence={
-                "at_stake_share": min(1.0, at_stake),
                 "recompilations": calls,
                 "recompiling_ns": took_ns,
                 **_in_worst(path, loop),

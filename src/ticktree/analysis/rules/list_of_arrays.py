@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Spot
 from ticktree.analysis.cycles.kinds import makes_an_array
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.machine.ceilings import slowest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
@@ -44,7 +44,7 @@ class ListOfArraysRule:
         each = f"{duration(took_ns / batch.calls)} of the {duration(batch.mean_ns)} of each {batch.name}"
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(at_stake, batch.cycle.path),
             path=chief.path,
             message=(
                 f"{chief.name} makes one array of {items:,.0f} for every {batch.name}: it takes {each}, "
@@ -52,8 +52,6 @@ class ListOfArraysRule:
                 "take each batch out of that by its indices, into memory that is used again"
             ),
             evidence={
-                "at_stake_share": at_stake,
-                "loop": batch.cycle.path,
                 "in_it_ns": took_ns // batch.calls,
                 "a_batch_ns": batch.mean_ns,
                 "a_batch_bytes": sum((spot.bytes_a_call or 0) * spot.calls for spot in made) / batch.calls,

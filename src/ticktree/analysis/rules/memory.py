@@ -44,7 +44,7 @@ def needy(
     for needed, path, memory in sorted(found, key=lambda one: (-one[0], one[1])):
         yield Finding(
             rule=rule,
-            severity="info",
+            kind="size",
             path=path,
             message=_said(path, needed, memory),
             evidence={

@@ -40,7 +40,7 @@ class MissedDeadlineRule:
                 severity=severity_of(one.share, warning=WARNING_SHARE, critical=CRITICAL_SHARE),
                 path=loop.path,
                 message=_message(one, loop.budget_ns),
-                evidence=_evidence(one, loop.budget_ns, seen.run_ns),
+                evidence=_evidence(one, loop.budget_ns),
             )
 
 
@@ -104,7 +104,7 @@ def _more(in_missed: int, missed: Causes, in_kept: int, kept: Causes) -> float:
     return in_missed / missed.ticks - in_kept / kept.ticks
 
 
-def _evidence(one: Misses, budget_ns: int, run_ns: int) -> dict[str, str | int | float]:
+def _evidence(one: Misses, budget_ns: int) -> dict[str, str | int | float]:
     loop = one.loop
     said: dict[str, str | int | float] = {
         "missed": loop.missed,
@@ -116,7 +116,6 @@ def _evidence(one: Misses, budget_ns: int, run_ns: int) -> dict[str, str | int |
     if loop.lateness is not None and loop.lateness.mean_ns is not None:
         late = loop.lateness
         said |= {"late_on_average_ns": loop.lateness.mean_ns, "late_at_most_ns": late.max_ns}
-        said["at_stake_share"] = round(min(1.0, late.sum_ns / max(1, run_ns)), 6)
     if one.kept and one.blamed:
         worst = one.blamed[0]
         said |= {"section": worst.path}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.rules.no_compilation import COMPILED_GAUGE
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent
 
@@ -38,15 +39,13 @@ class OversubscribedRule:
         beside = f" that others use {others:.1f} of" if others >= 0.05 else ""
         yield Finding(
             rule=self.name,
-            severity=severity_of(waiting),
+            claim=Claim(waiting),
             path="",
             message=(
                 f"oversubscription: {busy:.1f} busy threads share {cores:g} cores{beside}, and wait for one"
-                f" {percent(waiting)} of the time they could run; use one thread fewer"
-                f" ({_remedy(seen)})"
+                f" {percent(waiting)} of the time they could run; {_remedy(seen)}"
             ),
             evidence={
-                "at_stake_share": waiting,
                 "busy_threads": busy,
                 "cores_used": used,
                 "cores_used_by_others": others,
@@ -71,12 +70,16 @@ def busy_threads(used: float, waiting: float) -> float:
 
 
 def _remedy(seen: Survey) -> str:
-    """Return what sets the number of threads, and what is set now."""
+    """Return what to do in this run: what is set already, and what it does not use, is no advice."""
     facts = seen.profile.metadata
-    now = [
-        f"{name} is {', '.join(map(str, facts[f'env.{name}']))}"
-        for name in _VARIABLES
-        if facts.get(f"env.{name}")
-    ]
-    known = f"; {now[0]} now" if now else ""
-    return f"torch.set_num_threads(1) or OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{known}"
+    now = {name: facts[f"env.{name}"] for name in _VARIABLES if facts.get(f"env.{name}")}
+    if any(str(value) == "1" for values in now.values() for value in values):
+        processes = len({writer.process for writer in seen.profile.writers.values()})
+        if processes > 1:
+            return f"start fewer worker processes than these {processes:,}: each runs one thread already"
+        return "start fewer threads: numerical libraries run one each already"
+    known = "".join(
+        f"; {name} is {', '.join(map(str, values))} now" for name, values in list(now.items())[:1]
+    )
+    of_torch = "torch.set_num_threads(1) or " if COMPILED_GAUGE in seen.profile.gauges else ""
+    return f"use one thread fewer ({of_torch}OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{known})"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.course.loops import Changed, changed_loops
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.rules.drift import evidence_of, explained
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name
@@ -20,14 +20,12 @@ class PhaseChangeRule:
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each loop with a step (analysis/course/step.py says when there is one)."""
         for changed in changed_loops(seen, "step"):
-            at_stake = changed.lost_ns / seen.run_ns if seen.run_ns else 0.0
-            evidence = {"at_stake_share": min(1.0, at_stake), **evidence_of(changed)}
             yield Finding(
                 rule=self.name,
-                severity=severity_of(at_stake),
+                claim=Claim(changed.lost_ns / seen.run_ns if seen.run_ns else 0.0),
                 path=changed.cause.path,
                 message=_said(changed),
-                evidence={**evidence, "after_the_run_began_ns": began_ns(changed)},
+                evidence={**evidence_of(changed), "after_the_run_began_ns": began_ns(changed)},
             )
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import PREPROCESSING, inference, spots_of, together_ns
-from ticktree.analysis.finding import WARNING_SHARE, Evidence, Finding, severity_of
+from ticktree.analysis.finding import WARNING_SHARE, Claim, Evidence, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent, size
 
@@ -38,10 +38,7 @@ class PreprocessingRule:
 
     def _finding(self, cycle: Cycle, spots: Sequence[Spot], took_ns: int, model_ns: int | None) -> Finding:
         chief = max(spots, key=lambda spot: spot.ns)
-        at_stake = cycle.share(took_ns)
         evidence: dict[str, str | int | float] = {
-            "at_stake_share": at_stake,
-            "loop": cycle.path,
             "of_it_in_the_longest_ns": cycle.a_trip_ns(chief.ns),
             "preprocessing_each_time_ns": cycle.a_trip_ns(took_ns),
         }
@@ -49,7 +46,7 @@ class PreprocessingRule:
             evidence["inference_each_time_ns"] = cycle.a_trip_ns(model_ns)
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(cycle.share(took_ns), cycle.path),
             path=chief.path,
             message=_said(cycle, chief, took_ns, model_ns),
             evidence={**evidence, **_rate(chief), "calls": chief.calls},

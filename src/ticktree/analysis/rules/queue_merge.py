@@ -8,7 +8,7 @@ from typing import ClassVar
 from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Spot
 from ticktree.analysis.cycles.growth import growth
 from ticktree.analysis.cycles.kinds import QUEUE_MERGE, inference, spots_of, together_ns
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent, times
 
@@ -42,8 +42,6 @@ class QueueMergeRule:
     def _finding(self, spot: Spot, model_ns: int) -> Finding:
         grown = growth(spot.place.node)
         evidence: dict[str, str | int | float] = {
-            "at_stake_share": spot.share,
-            "loop": spot.cycle.path,
             "a_call_ns": spot.mean_ns,
             "calls": spot.calls,
         }
@@ -55,7 +53,7 @@ class QueueMergeRule:
             evidence["as_long_at_the_end_factor"] = grown
         return Finding(
             rule=self.name,
-            severity=severity_of(spot.share),
+            claim=Claim(spot.share, spot.cycle.path),
             path=spot.path,
             message=_said(spot, model_ns, grown),
             evidence=evidence,

@@ -9,7 +9,7 @@ from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, 
 from ticktree.analysis.cycles.far_side import SERVER, FarSide, far_side
 from ticktree.analysis.cycles.kinds import ROUND_TRIP, kind_of, spots_of, together_ns
 from ticktree.analysis.cycles.per_tick import a_tick
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 
@@ -32,10 +32,7 @@ class RoundTripRule:
 
     def _finding(self, cycle: Cycle, spots: list[Spot], took_ns: int) -> Finding:
         chief = max(spots, key=lambda spot: spot.ns)
-        at_stake = cycle.share(took_ns)
         evidence: dict[str, str | int | float] = {
-            "at_stake_share": at_stake,
-            "loop": cycle.path,
             "round_trips_each_time_ns": cycle.a_trip_ns(took_ns),
             "each_time_ns": cycle.mean_ns,
             "of_the_work_share": cycle.work_share(took_ns),
@@ -51,7 +48,7 @@ class RoundTripRule:
             evidence["server_section_share"] = far.chief_share
         return Finding(
             rule=self.name,
-            severity=severity_of(at_stake),
+            claim=Claim(cycle.share(took_ns), cycle.path),
             path=chief.path,
             message=_said(cycle, spots, chief, took_ns, far),
             evidence=evidence,

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.wording import gain, of_bottleneck
-from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.rules.critical import at_stake, is_critical, is_work, timing
+from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.rules.critical import is_critical, is_work, timing
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration
 
@@ -30,23 +30,23 @@ class SlowRule:
                 continue
             if _is_trifle(one, one.call_ns):
                 continue
-            share, stake = at_stake(one, seen)
             yield Finding(
                 rule=self.name,
-                severity=severity_of(share),
-                path=one.step.path,
+                kind="size",
+                claim=Claim(one.share, one.view.path),
+                path=one.section.path,
                 message=f"{of_bottleneck(one)}: {duration(one.call_ns)} a call{_gain(one)}",
-                evidence={**stake, **timing(one)},
+                evidence=timing(one),
             )
 
 
 def _is_trifle(one: Bottleneck, call_ns: float) -> bool:
     """Whether neither a call nor all of them are much of a tick: where a tick takes seconds, every layer is slow."""
-    return one.frame.loop is not None and max(call_ns / one.frame.tick_ns, one.share) < TRIFLE_SHARE
+    return one.view.loop is not None and max(call_ns / one.view.tick_ns, one.share) < TRIFLE_SHARE
 
 
 def _gain(one: Bottleneck) -> str:
     """Return what would be gained; nothing where that is time to sleep, or all there is."""
-    if one.ceiling is None or one.ceiling.speedup is None or one.at_stake_share <= 0:
+    if one.saving is None or one.saving.speedup is None or one.saving.share <= 0:
         return ""
-    return f"; were it free, {gain(one.frame, one.ceiling)}"
+    return f"; were it free, {gain(one.view, one.saving)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.machine.ceilings import Ceilings, slowest_machine
 from ticktree.analysis.machine.readings import Machine
 from ticktree.analysis.machine.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates
@@ -79,12 +79,10 @@ class SlowRateRule:
         worst, kind = group[0], group[0].rate.kind
         return Finding(
             rule=self.name,
-            severity=severity_of(share),
+            claim=Claim(share, cycle.path),
             path=worst.spot.path,
             message=_said(worst, len(group) - 1, here),
             evidence={
-                "at_stake_share": share,
-                "loop": cycle.path,
                 f"declared_{kind}_per_s": worst.rate.per_s,
                 f"at_most_{kind}_per_s": worst.ceiling,
                 "a_call_ns": worst.spot.mean_ns,

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.crews.blame import Blame, blames
 from ticktree.analysis.crews.stragglers import Straggler
-from ticktree.analysis.finding import Evidence, Finding, severity_of
+from ticktree.analysis.finding import Claim, Evidence, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, times, who
 
@@ -35,13 +35,12 @@ class StragglerRule:
                 yield self._finding(one, others, waiting, seen.run_ns)
 
     def _finding(self, one: Straggler, others: int, waiting: Blame | None, whole_ns: int) -> Finding:
-        at_stake = waiting.saved_ns / whole_ns if waiting and whole_ns else None
         return Finding(
             rule=self.name,
-            severity="info" if at_stake is None else severity_of(at_stake),
+            claim=Claim(waiting.saved_ns / whole_ns) if waiting and whole_ns else None,
             path=one.chief,
             message="; ".join(_said(one, others, waiting)),
-            evidence=_evidence(one, waiting, at_stake),
+            evidence=_evidence(one, waiting),
         )
 
 
@@ -72,11 +71,9 @@ def _said(one: Straggler, others: int, waiting: Blame | None) -> Iterator[str]:
         yield f"{others:,} more straggle" if others > 1 else "one more straggles"
 
 
-def _evidence(one: Straggler, waiting: Blame | None, at_stake: float | None) -> Evidence:
+def _evidence(one: Straggler, waiting: Blame | None) -> Evidence:
     unit = {"call": "a_call", "total": "in_all", "wait": "waited_a_call"}[one.measure]
     said: dict[str, str | int | float] = {"who": one.unit.name}
-    if at_stake is not None:
-        said["at_stake_share"] = at_stake
     said[f"{unit}_ns"] = one.took_ns
     said[f"{unit}_by_its_peers_ns"] = one.peers_took_ns
     said["calls"] = one.calls

@@ -46,6 +46,7 @@ class ThrottledRule:
         if share >= SLOW_SHARE:
             yield Finding(
                 rule=self.name,
+                kind="measurement",
                 severity="warning",
                 path="",
                 message=f"GPU {number} was slowed down for its heat or its power limit {percent(share)} of the time: "
@@ -69,12 +70,13 @@ class ThrottledRule:
                 f"for {percent(share)} of the time the busy cores ran at {mean:,.0f} MHz and less than"
                 f" {percent(SLOW_FACTOR)} of their {best:,.0f} MHz"
             )
-            evidence |= {"at_stake_share": at_stake, "MHz_at_best": best, "MHz_when_slow": mean}
+            evidence |= {"lost_share": at_stake, "MHz_at_best": best, "MHz_when_slow": mean}
         if often:
             said.append(f"the system slowed cores down for their heat {often:.1f} times a second")
             evidence["slow_downs_a_second"] = often
         yield Finding(
             rule=self.name,
+            kind="measurement",
             severity=severity_of(at_stake) if slow is not None else "warning",
             path="",
             message=f"{', and '.join(said)}: cooling, fewer busy cores, or a fixed lower frequency",

@@ -34,7 +34,7 @@ class TooFewTicksRule:
         wanted = next(q for q in PERCENTILES if ticks < ticks_for(q))
         return Finding(
             rule=self.name,
-            severity="info",
+            kind="measurement",
             path=loop.path,
             message=_said(loop, ticks),
             evidence={

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.cycles.cycle import LEAST_SHARE, Spot
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge
@@ -34,8 +34,6 @@ class UnusedGradientsRule:
 
     def _finding(self, spot: Spot, unused: Gauge | None) -> Finding:
         evidence: dict[str, str | int | float] = {
-            "at_stake_share": spot.share,
-            "loop": spot.cycle.path,
             "a_call_ns": spot.mean_ns,
             "calls": spot.calls,
         }
@@ -45,7 +43,7 @@ class UnusedGradientsRule:
             part = f", {percent(unused.last)} of all it computes"
         return Finding(
             rule=self.name,
-            severity=severity_of(spot.share),
+            claim=Claim(spot.share, spot.cycle.path),
             path=spot.path,
             message=(
                 f"the backward pass in {_around(spot)} ({duration(spot.mean_ns)}, {percent(spot.share)} of "

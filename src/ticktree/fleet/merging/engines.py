@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from ticktree.run.merge import Job, Part
+from ticktree.run.merging import Job, Part
 
 
 class Engine(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ticktree.errors import TicktreeError
 from ticktree.loading import load
-from ticktree.run.merge import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, joined, part_of
 
 # Of how many sources, or parts, a task makes one. A task costs about a millisecond and reading a profile of 200 nodes
 # some ten: most of the work is reading and merging. 10,000 sources are three levels.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ticktree.loading import load
-from ticktree.run.merge import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, joined, part_of
 
 # So many are held at once. What is merged so far is gone through again for each such batch.
 _BATCH = 64

@@ -9,7 +9,7 @@ from typing import Any
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
-from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.drawing.figures import GREY, INK, Format, drawn
 from ticktree.outputs.drawing.palette import color_of
@@ -43,23 +43,23 @@ def chart(profile: Profile, options: ViewOptions, form: Format) -> bytes:
 
 def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
     seen = Survey(profile, options.settings)
-    frame = next(iter(seen.chief_frames), None)
+    view = next(iter(seen.main_loops), None)
     figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
     about = [*headline(profile, replace(options, phase="all")), *losses(profile)]
     figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
-    if frame is None:
+    if view is None:
         figure.text(0.5, 0.5, NOTHING, ha="center")
         return
-    found = [one for one in seen.bottlenecks if one.frame is frame]
-    on_path = [one for one in found if not one.step.is_parallel]
+    found = [one for one in seen.bottlenecks if one.view is view]
+    on_path = [one for one in found if not one.section.is_parallel]
     # Without memory the categories have the room: an empty panel would look like none needed.
     last = "memory" if _with_memory(found) else "categories"
     axes = figure.subplot_mosaic([["time", "calls"], ["categories", last]], height_ratios=(3, 2))
-    _time(axes["time"], frame, on_path)
-    _calls(axes["calls"], frame, on_path)
-    _categories(axes["categories"], frame)
+    _time(axes["time"], view, on_path)
+    _calls(axes["calls"], view, on_path)
+    _categories(axes["categories"], view)
     if "memory" in axes:
-        _memory(axes["memory"], frame, found)
+        _memory(axes["memory"], view, found)
 
 
 def _paragraph(pieces: Sequence[str]) -> str:
@@ -73,34 +73,37 @@ def _paragraph(pieces: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _time(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+def _time(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     """Draw the own time of what a tick consists of, the dearest first, as parts of it."""
     shown = found[:BARS]
     shares = [100 * one.share for one in shown]
-    colors = [color_of(one.step.category or OTHER) for one in shown]
-    _bars(axis, [_name(frame, one, own=True) for one in shown], shares, colors)
+    colors = [color_of(one.section.category or OTHER) for one in shown]
+    _bars(axis, [_name(view, one, own=True) for one in shown], shares, colors)
     for at, one in enumerate(shown):
         _beside(
-            axis, 100 * one.share, at, f"{formatting.share(one.share)}  {formatting.time(one.step.self_ns)}"
+            axis,
+            100 * one.share,
+            at,
+            f"{formatting.share(one.share)}  {formatting.time(one.section.self_ns)}",
         )
-    _percent_axis(axis, frame, 1.45 * max(shares, default=1.0))
+    _percent_axis(axis, view, 1.45 * max(shares, default=1.0))
     rest = len(found) - len(shown)
     axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
 
 
-def _calls(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+def _calls(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     """Draw of the same how long calls took: the middle 90%, the median, and both ends."""
     shown = found[:BARS]
     ends: list[int] = []
     for at, one in enumerate(shown):
-        stats = one.step.node.steady if frame.loop else one.step.node.stats
-        ends += _spread(axis, at, stats, color_of(one.step.category or OTHER))
+        stats = one.section.node.steady if view.loop else one.section.node.stats
+        ends += _spread(axis, at, stats, color_of(one.section.category or OTHER))
     if ends:
         _log_axis(axis, min(ends), max(ends))
     else:
         axis.set_xticks([])
     axis.set_xlabel("a whole call: 5% to 95%, median, both ends")
-    _names(axis, [_name(frame, one) for one in shown])
+    _names(axis, [_name(view, one) for one in shown])
     axis.set_title("Time per call")
 
 
@@ -132,11 +135,11 @@ def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
     axis.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _percent_axis(axis: Any, frame: Frame, most: float) -> None:
+def _percent_axis(axis: Any, view: LoopView, most: float) -> None:
     """Set an axis of parts of the whole, with room for words, but without numbers beyond the whole."""
     axis.set_xlim(0, most)
     axis.set_xticks([tick for tick in axis.get_xticks() if 0 <= tick <= min(most, 100)])
-    axis.set_xlabel(f"own time, % of {_whole(frame)}")
+    axis.set_xlabel(f"own time, % of {_whole(view)}")
 
 
 def _round(words: str) -> str:
@@ -145,9 +148,9 @@ def _round(words: str) -> str:
     return f"{float(number):g} {unit}"
 
 
-def _categories(axis: Any, frame: Frame) -> None:
+def _categories(axis: Any, view: LoopView) -> None:
     """Draw what sorts of work the time goes to."""
-    shares = category_shares(frame)[:BARS]
+    shares = category_shares(view)[:BARS]
     percents = [100 * one.share for one in shares]
     _bars(
         axis,
@@ -157,15 +160,15 @@ def _categories(axis: Any, frame: Frame) -> None:
     )
     for at, one in enumerate(shares):
         _beside(axis, 100 * one.share, at, formatting.share(one.share))
-    _percent_axis(axis, frame, 1.15 * max(percents, default=1.0))
+    _percent_axis(axis, view, 1.15 * max(percents, default=1.0))
     axis.set_title("Categories")
 
 
-def _memory(axis: Any, frame: Frame, found: Sequence[Bottleneck]) -> None:
+def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     """Draw what calls needed at most, of the process's memory and of a device's."""
     ticker = import_module("matplotlib.ticker")
     rows = [
-        (f"{_name(frame, one)}{mark}", amount, color)
+        (f"{_name(view, one)}{mark}", amount, color)
         for one in _with_memory(found)
         for mark, amount, color in (
             ("", one.memory_bytes, color_of("data")),
@@ -204,14 +207,14 @@ def _beside(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
     axis.annotate(words, (x, at), fontsize=7.5, color=INK, **place, **how)
 
 
-def _name(frame: Frame, one: Bottleneck, *, own: bool = False) -> str:
+def _name(view: LoopView, one: Bottleneck, *, own: bool = False) -> str:
     """Return what a bar is called; `own` says of sections with others below them that it is without those."""
-    if not one.step.path:
+    if not one.section.path:
         return "outside all sections"
-    mark = " (own)" if own and one.step.has_sections else ""
-    return cut(visible(frame.name_of(one.step)), _NAME_CELLS - len(mark)) + mark
+    mark = " (own)" if own and one.section.has_sections else ""
+    return cut(visible(view.name_of(one.section)), _NAME_CELLS - len(mark)) + mark
 
 
-def _whole(frame: Frame) -> str:
-    length = formatting.time(round(frame.tick_ns))
-    return f"a mean steady tick of {cut(of(frame), 24)}, {length}" if frame.loop else f"the run, {length}"
+def _whole(view: LoopView) -> str:
+    length = formatting.time(round(view.tick_ns))
+    return f"a mean steady tick of {cut(of(view), 24)}, {length}" if view.loop else f"the run, {length}"

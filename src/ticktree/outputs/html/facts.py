@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ticktree.analysis import Finding
-from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.categories import Within, within
 from ticktree.analysis.explained import explained
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine.ceilings import fastest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.html.units import units
@@ -42,13 +42,13 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
         "title": title(profile),
         "headline": headline(profile, options),
         "nothing": NOTHING if is_empty(profile) else "",
-        "chief": [_chief(seen, frame) for frame in seen.chief_frames],
-        "slack": [slack(frame) for frame in seen.frames],
+        "chief": [_chief(seen, view) for view in seen.main_loops],
+        "slack": [slack(view) for view in seen.loops],
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "evidence": [evidence(finding) for finding in found],
         "rules": {finding.rule: _rule(finding.rule) for finding in found},
-        "dismissed": list(unworthy(seen.chief_frames).sentences),
+        "dismissed": list(unworthy(seen.main_loops).sentences),
         "losses": losses(profile),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
@@ -63,10 +63,10 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
     }
 
 
-def _chief(seen: Survey, frame: Frame) -> dict[str, Any]:
+def _chief(seen: Survey, view: LoopView) -> dict[str, Any]:
     """Return which of `bottlenecks` a loop that matters is, and which of its sections costs it most."""
-    found = chief(seen, frame)
-    return {"frame": seen.frames.index(frame), "section": found.place, "name": found.name}
+    found = chief(seen, view)
+    return {"frame": seen.loops.index(view), "section": found.place, "name": found.name}
 
 
 def _rule(name: str) -> dict[str, str]:
@@ -106,10 +106,11 @@ def _categories(root: Node, seen: Survey) -> dict[str, Any]:
     """Return the categories there are, and of each node which it is in: its own or the one above it, else -1."""
     names: dict[str, int] = {}
     places: list[int] = []
+    loops = {id(root.find(path)) for path in seen.profile.loops}
     above: list[Within] = []  # of the nodes that lead to the one at hand
     for depth, node in _in_order(root):
         del above[depth:]
-        here = within(node, above[-1], seen.category) if above else Within()
+        here = within(node, above[-1], seen.category, is_loop=id(node) in loops) if above else Within()
         above.append(here)
         places.append(-1 if here.category is None else names.setdefault(here.category, len(names)))
     return {"categories": list(names), "category_of": places}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ticktree.analysis import Finding
+from ticktree.analysis.finding import LEAST_SHARE
+from ticktree.analysis.loops import Saving
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
@@ -26,10 +28,19 @@ _UNITS: dict[str, Callable[[float], str]] = {
 
 
 def advice(seen: Survey, options: ViewOptions) -> Advice:
-    """Return what there is to say of a profile, the most important first."""
+    """Return what to do about a profile, and what makes its numbers doubtful; with `all` every finding."""
     found = found_in(seen)
-    shown = found if options.all else found[:FINDINGS_SHOWN]
+    shown = found if options.all else list(_foremost(found))
     return Advice(shown, len(found) - len(shown))
+
+
+def _foremost(found: Sequence[Finding]) -> Iterator[Finding]:
+    left = {"recommendation": FINDINGS_SHOWN, "measurement": FINDINGS_SHOWN}
+    for finding in found:
+        is_doubt = finding.kind == "measurement" and finding.severity != "info"
+        if (is_doubt or finding.kind == "recommendation") and left[finding.kind]:
+            left[finding.kind] -= 1
+            yield finding
 
 
 def more(part: Advice) -> str:
@@ -48,18 +59,23 @@ def evidence(finding: Finding) -> list[str]:
 
 
 def _evidence(finding: Finding) -> Iterator[str]:
+    if finding.saving is not None:
+        yield _worth(finding.saving, "loop" if finding.loop else "run")
     for key, value in finding.evidence.items():
-        if key == "loop":
-            continue  # it is what a share is of
         if isinstance(value, str):
             if value not in finding.message:
                 yield f"{_words(key)}: {visible(value)}"
-        elif key == "at_stake_share":
-            yield f"worth up to {formatting.share(value)} of the {'loop' if 'loop' in finding.evidence else 'run'}"
         else:
             ending = next((ending for ending in _UNITS if key.endswith(ending)), "")
             text = _UNITS[ending](value) if ending else formatting.reading(value)
             yield f"{text} {_words(key.removesuffix(ending))}"
+
+
+def _worth(saving: Saving, of: str) -> str:
+    """Return what is saved, in the loop's own currency: a loop that holds its rate gains time to spare."""
+    if saving.limited_by_rate and saving.share < LEAST_SHARE:
+        return f"worth up to {formatting.time(saving.headroom_ns)} more time to spare in each tick"
+    return f"worth up to {formatting.share(saving.share)} of the {of}"
 
 
 def _words(key: str) -> str:

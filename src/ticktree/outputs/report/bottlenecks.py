@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import columns, formatting
@@ -21,11 +21,11 @@ LEAST_SHARE = 0.001
 _BAR_RANK = 6
 
 
-def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table | None:
+def bottlenecks(seen: Survey, view: LoopView, options: ViewOptions) -> Table | None:
     """Return what the time of a loop, or of the run, goes to, the dearest first; None where it is all of one."""
-    found = [one for one in seen.bottlenecks if one.frame is frame]
-    on_path = [one for one in found if not one.step.is_parallel]
-    beside = [one for one in found if one.step.is_parallel]
+    found = [one for one in seen.bottlenecks if one.view is view]
+    on_path = [one for one in found if not one.section.is_parallel]
+    beside = [one for one in found if one.section.is_parallel]
     if sum(one.share >= LEAST_SHARE for one in on_path) < 2:
         return None
     shown = _shown(on_path, options)
@@ -35,14 +35,14 @@ def bottlenecks(seen: Survey, frame: Frame, options: ViewOptions) -> Table | Non
     entries += [_entry(one) for one in (beside if options.all else beside[:BESIDE_SHOWN])]
     heads = [column.head for column in columns.BOTTLENECKS if _has_any(column, entries)]
     kept = [at for at, column in enumerate(columns.BOTTLENECKS) if column.head in heads]
-    title = f"bottlenecks of {of(frame)}"
+    title = f"bottlenecks of {of(view)}"
     return Table(
         title=title,
         noun=title,
         heads=heads,
         entries=[_with(entry, kept) for entry in entries],
         bar_rank=_BAR_RANK,
-        remark=slack(frame),
+        remark=slack(view),
     )
 
 
@@ -55,32 +55,32 @@ def _shown(on_path: Sequence[Bottleneck], options: ViewOptions) -> Sequence[Bott
     return on_path if len(on_path) == count + 1 else large[:count]
 
 
-def of(frame: Frame) -> str:
+def of(view: LoopView) -> str:
     """Return what a table is of."""
-    return visible(frame.name) if frame.loop else "the run"
+    return visible(view.name) if view.loop else "the run"
 
 
 def _entry(one: Bottleneck) -> Entry:
-    tone: Tone = "wait" if one.step.is_wait else "faint" if one.step.is_parallel else "plain"
+    tone: Tone = "wait" if one.section.is_wait else "faint" if one.section.is_parallel else "plain"
     return Entry(
-        name=visible(one.frame.name_of(one.step)) if one.step.path else "outside all sections",
+        name=visible(one.view.name_of(one.section)) if one.section.path else "outside all sections",
         cells=[column.text(one) for column in columns.BOTTLENECKS],
         tone=tone,
         mark=_mark(one),
-        share=None if one.step.is_parallel else one.share,
+        share=None if one.section.is_parallel else one.share,
     )
 
 
 def _mark(one: Bottleneck) -> str:
-    if one.step.is_slack:
+    if one.section.is_slack:
         return "slack"
-    if one.step.is_parallel:
+    if one.section.is_parallel:
         return "beside"
-    if one.step.is_wait:
+    if one.section.is_wait:
         return "wait"
-    if one.step.is_loop:
+    if one.section.is_loop:
         return "loop"
-    return "own" if one.step.has_sections and one.step.path else ""
+    return "own" if one.section.has_sections and one.section.path else ""
 
 
 def _folded(rest: Sequence[Bottleneck]) -> Entry:
@@ -104,10 +104,10 @@ def _with(entry: Entry, kept: Sequence[int]) -> Entry:
     return replace(entry, cells=[entry.cells[at] for at in kept])
 
 
-def slack(frame: Frame) -> str:
+def slack(view: LoopView) -> str:
     """Return what must be known of the rates of a loop that sleeps to hold its own; "" of any other."""
-    if frame.loop is None or frame.slack_ns <= 0:
+    if view.loop is None or view.slack_ns <= 0:
         return ""
-    rates = " or ".join(map(formatting.hertz, sorted(frame.loop.hz)))
-    share = formatting.share(frame.slack_ns / frame.tick_ns)
+    rates = " or ".join(map(formatting.hertz, sorted(view.loop.hz)))
+    share = formatting.share(view.slack_ns / view.tick_ns)
     return f"The loop sleeps {share} of its time to hold {rates}; the rates are those it could go at without."

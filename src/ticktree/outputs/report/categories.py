@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ticktree.analysis.bottlenecks.category_shares import CategoryShare, category_shares
-from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.loops import LoopView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.bottlenecks import of
 from ticktree.outputs.writing import columns, formatting
@@ -17,9 +17,9 @@ LEAST_SHARE = 0.01
 _BAR_RANK = 2
 
 
-def categories(frame: Frame, options: ViewOptions) -> Table | None:
+def categories(view: LoopView, options: ViewOptions) -> Table | None:
     """Return the time of a loop, or of the run, by category; None where it is all of one."""
-    found = category_shares(frame)
+    found = category_shares(view)
     large = [one for one in found if options.all or one.share >= LEAST_SHARE]
     small = [one for one in found if one not in large]
     if len(small) == 1:
@@ -28,7 +28,7 @@ def categories(frame: Frame, options: ViewOptions) -> Table | None:
         return None
     entries = [_entry(one) for one in large] + ([_folded(small)] if small else [])
     heads = [column.head for column in columns.CATEGORIES]
-    title = f"{of(frame)} by category"
+    title = f"{of(view)} by category"
     return Table(title, title, heads, entries, bar_rank=_BAR_RANK)
 
 

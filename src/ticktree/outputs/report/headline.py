@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.crews.roles import has_processes
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.machine import machine_pieces
 from ticktree.outputs.report.processes import census
@@ -53,7 +54,7 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
         yield "unfinished"
     if has_processes(profile) or (options.by is not None and profile.writers):
         yield census(profile, options.by)
-    loop = max(profile.loops.values(), key=lambda loop: (loop.busy_ns, loop.path), default=None)
+    loop = next(iter(Survey(profile, options.settings).all_loops), None)
     if loop is not None:
         yield from _ticks(loop, options)
     if profile.root.total_ns > 0:

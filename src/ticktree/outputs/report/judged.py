@@ -6,56 +6,56 @@ from typing import Any
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
 from ticktree.analysis.bottlenecks.category_shares import category_shares
-from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.bottlenecks.unworthy import not_worth_doing
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 
 
 def judged(seen: Survey) -> dict[str, Any]:
     """Return the fields that `report --format json` adds beside the findings. Times are whole nanoseconds."""
     return {
-        "bottlenecks": [_frame(seen, frame) for frame in seen.frames],
-        "categories": [_categories(frame) for frame in seen.frames],
+        "bottlenecks": [_view(seen, view) for view in seen.loops],
+        "categories": [_categories(view) for view in seen.loops],
         "not_worth_doing": [
             {
-                "loop": _loop(frame),
-                "path": one.step.path,
+                "loop": _loop(view),
+                "path": one.section.path,
                 "share": one.share,
-                "speedup": one.ceiling.speedup,
+                "speedup": one.saving.speedup,
             }
-            for frame in seen.frames
-            for one in not_worth_doing(frame)
+            for view in seen.loops
+            for one in not_worth_doing(view)
         ],
     }
 
 
-def _loop(frame: Frame) -> str | None:
-    return frame.path if frame.loop else None
+def _loop(view: LoopView) -> str | None:
+    return view.path if view.loop else None
 
 
-def _frame(seen: Survey, frame: Frame) -> dict[str, Any]:
+def _view(seen: Survey, view: LoopView) -> dict[str, Any]:
     return {
-        "loop": _loop(frame),
-        "ticks": frame.ticks,
-        "tick_ns": round(frame.tick_ns),
-        "slack_ns": round(frame.slack_ns),
-        "recorder_ns": round(frame.recorder_ns),
-        "sections": [_section(one) for one in seen.bottlenecks if one.frame is frame],
+        "loop": _loop(view),
+        "ticks": view.ticks,
+        "tick_ns": round(view.tick_ns),
+        "slack_ns": round(view.slack_ns),
+        "recorder_ns": round(view.recorder_ns),
+        "sections": [_section(one) for one in seen.bottlenecks if one.view is view],
     }
 
 
 def _section(one: Bottleneck) -> dict[str, Any]:
-    ceiling = one.ceiling
+    ceiling = one.saving
     return {
-        "path": one.step.path,
+        "path": one.section.path,
         "kind": kind_of(one),
-        "category": one.step.category,
-        "self_ns": round(one.step.beside_ns if one.step.is_parallel else one.step.self_ns),
+        "category": one.section.category,
+        "self_ns": round(one.section.beside_ns if one.section.is_parallel else one.section.self_ns),
         "share": one.share,
         "call_ns": None if one.call_ns is None else round(one.call_ns),
-        "calls": round(one.step.calls * one.frame.ticks),
-        "hz": None if ceiling is None or one.frame.loop is None else ceiling.hz,
-        "free_hz": None if ceiling is None or one.frame.loop is None else ceiling.free_hz,
+        "calls": round(one.section.calls * one.view.ticks),
+        "hz": None if ceiling is None or one.view.loop is None else ceiling.hz,
+        "free_hz": None if ceiling is None or one.view.loop is None else ceiling.free_hz,
         "speedup": None if ceiling is None else ceiling.speedup,
         "score": one.score,
         "memory_bytes": one.memory_bytes,
@@ -65,19 +65,19 @@ def _section(one: Bottleneck) -> dict[str, Any]:
 
 def kind_of(one: Bottleneck) -> str:
     """Return which of the marks that docs/bottlenecks.md explains a section has, `work` for none."""
-    step = one.step
-    if step.is_parallel:
+    section = one.section
+    if section.is_parallel:
         return "beside"
-    if step.is_slack:
+    if section.is_slack:
         return "slack"
-    return "wait" if step.is_wait else "loop" if step.is_loop else "work"
+    return "wait" if section.is_wait else "loop" if section.is_loop else "work"
 
 
-def _categories(frame: Frame) -> dict[str, Any]:
+def _categories(view: LoopView) -> dict[str, Any]:
     return {
-        "loop": _loop(frame),
+        "loop": _loop(view),
         "categories": [
             {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
-            for one in category_shares(frame)
+            for one in category_shares(view)
         ],
     }

@@ -1,7 +1,8 @@
-"""The loops as a table, the one that took longest first."""
+"""The loops as a table, those that miss ticks first."""
 
 from __future__ import annotations
 
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.pace import pace
 from ticktree.outputs.report.worst import worst_ticks
@@ -13,12 +14,12 @@ from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
 
 
-def loops(profile: Profile, options: ViewOptions) -> Table:
-    """Return the loops of `profile`, each with how it kept to its time and its worst ticks."""
-    ordered = sorted(profile.loops.values(), key=lambda loop: (-loop.busy_ns, loop.path))
+def loops(seen: Survey, options: ViewOptions) -> Table:
+    """Return the loops of a profile in the model's order, each with how it kept to its time and its worst ticks."""
+    profile = seen.profile
     heads = [column.head for column in columns.LOOPS]
     names = ShortNames(profile.root)
-    return Table("loops", "loop", heads, [_entry(profile, loop, options, names) for loop in ordered])
+    return Table("loops", "loop", heads, [_entry(profile, loop, options, names) for loop in seen.all_loops])
 
 
 def _entry(profile: Profile, loop: Loop, options: ViewOptions, names: ShortNames) -> Entry:

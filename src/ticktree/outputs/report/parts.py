@@ -34,7 +34,7 @@ def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
         yield _tree(profile, options)
     yield from _together(seen, options)
     if profile.loops:
-        yield loops(profile, options)
+        yield loops(seen, options)
     if programs_own(profile.gauges):
         yield gauges(profile)
     yield from _judged(seen, options)
@@ -51,15 +51,15 @@ def _tree(profile: Profile, options: ViewOptions) -> Table:
 
 def _judged(seen: Survey, options: ViewOptions) -> Iterator[Part]:
     """Yield where the time of the loops that matter goes, what to do about it, and what not."""
-    frames = seen.frames if options.all else seen.chief_frames
-    for frame in frames:
-        for table in (bottlenecks(seen, frame, options), categories(frame, options)):
+    views = seen.loops if options.all else seen.main_loops
+    for view in views:
+        for table in (bottlenecks(seen, view, options), categories(view, options)):
             if table is not None:
                 yield table
     worth_doing = advice(seen, options)
     if worth_doing.findings:
         yield worth_doing
-    dismissed = unworthy(frames)
+    dismissed = unworthy(views)
     if dismissed.sentences:
         yield dismissed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.bottlenecks.steps import Frame
 from ticktree.analysis.bottlenecks.unworthy import MOST, Unworthy, not_worth_doing
+from ticktree.analysis.loops import LoopView
 from ticktree.outputs.report.bottlenecks import of
 from ticktree.outputs.writing.document import Dismissed
 from ticktree.outputs.writing.grid import cut
@@ -15,12 +15,12 @@ from ticktree.outputs.writing.visible import visible
 NAME_CELLS = 80
 
 
-def unworthy(frames: Sequence[Frame]) -> Dismissed:
+def unworthy(views: Sequence[LoopView]) -> Dismissed:
     """Return the sections of these loops that would be suspected and are not worth it: at most three."""
-    found = [one for frame in frames for one in not_worth_doing(frame)]
+    found = [one for view in views for one in not_worth_doing(view)]
     return Dismissed([_said(one) for one in found[:MOST]])
 
 
 def _said(one: Unworthy) -> str:
-    name = cut(visible(one.frame.name_of(one.step)), NAME_CELLS)
-    return f"{name}: even if it were free, {of(one.frame)} would be {one.ceiling.speedup:.3f} x as fast"
+    name = cut(visible(one.view.name_of(one.section)), NAME_CELLS)
+    return f"{name}: even if it were free, {of(one.view)} would be {one.saving.speedup:.3f} x as fast"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.steps import Frame
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.report.judged import kind_of
 
@@ -17,31 +17,31 @@ class Chief(NamedTuple):
     """What costs a loop, or the run, most.
 
     Attributes:
-        frame: which loop.
+        view: which loop.
         place: which of its bottlenecks, the dearest of which is the first; None where nothing could be taken away.
         one: the same, and None as well.
     """
 
-    frame: Frame
+    view: LoopView
     place: int | None
     one: Bottleneck | None
 
     @property
     def name(self) -> str | None:
         """What to call it within the loop."""
-        return None if self.one is None else self.frame.name_of(self.one.step)
+        return None if self.one is None else self.view.name_of(self.one.section)
 
 
 def chief_of_all(seen: Survey) -> Chief | None:
     """Return the same of the loop that matters most; None where nothing was recorded."""
-    frames = seen.chief_frames
-    return chief(seen, frames[0]) if frames else None
+    views = seen.main_loops
+    return chief(seen, views[0]) if views else None
 
 
-def chief(seen: Survey, frame: Frame) -> Chief:
+def chief(seen: Survey, view: LoopView) -> Chief:
     """Return which of its sections costs a loop most."""
-    sections = [one for one in seen.bottlenecks if one.frame is frame]
+    sections = [one for one in seen.bottlenecks if one.view is view]
     for place, one in enumerate(sections):
-        if one.ceiling is not None and kind_of(one) in _CAN_BE_FREED:
-            return Chief(frame, place, one)
-    return Chief(frame, None, None)
+        if one.saving is not None and kind_of(one) in _CAN_BE_FREED:
+            return Chief(view, place, one)
+    return Chief(view, None, None)

@@ -56,15 +56,15 @@ def _chief(run: Variant) -> dict[str, Any]:
     found = chief_of_all(run.seen)
     if found is None:
         return {"loop": None, "tick_ns": None, "bottleneck": None}
-    ceiling = None if found.one is None else found.one.ceiling
-    is_loop = found.frame.loop is not None
+    ceiling = None if found.one is None else found.one.saving
+    is_loop = found.view.loop is not None
     return {
-        "loop": found.frame.path if is_loop else None,
-        "tick_ns": round(found.frame.tick_ns),
+        "loop": found.view.path if is_loop else None,
+        "tick_ns": round(found.view.tick_ns),
         "bottleneck": None
         if found.one is None or ceiling is None
         else {
-            "path": found.one.step.path,
+            "path": found.one.section.path,
             "name": found.name,
             "share": found.one.share,
             "hz": ceiling.hz if is_loop else None,

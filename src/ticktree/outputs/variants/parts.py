@@ -66,8 +66,8 @@ def _run(run: Variant) -> Entry:
     found = chief_of_all(run.seen)
     if found is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
-    loop = found.frame.loop
-    ceiling = None if found.one is None else found.one.ceiling
+    loop = found.view.loop
+    ceiling = None if found.one is None else found.one.saving
     if ceiling is None:
         free = formatting.ABSENT
     elif loop is None:
@@ -82,7 +82,7 @@ def _run(run: Variant) -> Entry:
         run.label,
         [
             visible(paths.plain(loop.path)) if loop else "the run",
-            formatting.time(round(found.frame.tick_ns)),
+            formatting.time(round(found.view.tick_ns)),
             formatting.hertz(loop.achieved_hz) if loop else formatting.ABSENT,
             visible(found.name or "") or formatting.ABSENT,
             free,

@@ -90,12 +90,12 @@ def _factor(factor: float | None) -> str:
 
 def _if_free(one: Bottleneck) -> str:
     """Return how fast the loop is and could be, or how long the run takes and could."""
-    ceiling = one.ceiling
+    ceiling = one.saving
     if ceiling is None:
         return ""
-    if one.frame.loop is None:
+    if one.view.loop is None:
         return formatting.change(
-            formatting.time(round(ceiling.now_ns)), formatting.time(round(ceiling.free_ns))
+            formatting.time(round(ceiling.needed_ns)), formatting.time(round(ceiling.free_ns))
         )
     return formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
 
@@ -105,7 +105,7 @@ def _score(one: Bottleneck) -> str:
 
 
 def _calls(one: Bottleneck) -> str:
-    return formatting.count(round(one.step.calls * one.frame.ticks)) if one.step.calls else ""
+    return formatting.count(round(one.section.calls * one.view.ticks)) if one.section.calls else ""
 
 
 def _size(number_of_bytes: int | None) -> str:
@@ -172,7 +172,7 @@ WAITS: tuple[Column[Waiting], ...] = (
 )
 
 BOTTLENECKS: tuple[Column[Bottleneck], ...] = (
-    Column("share", lambda one: "" if one.step.is_parallel else formatting.share(one.share), 0),
+    Column("share", lambda one: "" if one.section.is_parallel else formatting.share(one.share), 0),
     Column("own a call", lambda one: "" if one.call_ns is None else formatting.time(one.call_ns), 1),
     Column("calls", _calls, 5),
     Column("if free", _if_free, 0),
