@@ -19,6 +19,9 @@ KINDS: tuple[Kind, ...] = ("recommendation", "measurement", "size")
 # how a run is set up at all.
 CRITICAL_SHARE = 0.3
 WARNING_SHARE = 0.1
+# At 30 Hz one missed tick in a hundred is one every three seconds; one in ten, three per second.
+MISSED_WARNING_SHARE = 0.01
+MISSED_CRITICAL_SHARE = 0.1
 # Even if all of it is saved: less is not worth reading about, let alone doing.
 LEAST_SHARE = 0.01
 
@@ -110,3 +113,8 @@ def severity_of(
     if share >= critical:
         return "critical"
     return "warning" if share >= warning else "info"
+
+
+def severity_of_missed(share: float) -> Severity:
+    """Return how severe it is that a loop misses `share` of its ticks."""
+    return severity_of(share, warning=MISSED_WARNING_SHARE, critical=MISSED_CRITICAL_SHARE)

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from ticktree.analysis.finding import LEAST_SHARE, Finding, severity_of
+from ticktree.analysis.finding import (
+    LEAST_SHARE,
+    SEVERITIES,
+    Claim,
+    Finding,
+    Severity,
+    severity_of,
+    severity_of_missed,
+)
+from ticktree.analysis.loops import Saving
 from ticktree.analysis.ordering import ordered
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.rules.allocation import AllocationRule
@@ -15,6 +24,7 @@ from ticktree.analysis.rules.contended import ContendedRule
 from ticktree.analysis.rules.copied_twice import CopiedTwiceRule
 from ticktree.analysis.rules.critical import CriticalRule
 from ticktree.analysis.rules.drift import DriftRule
+from ticktree.analysis.rules.fixed_sleep import FixedSleepRule
 from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
 from ticktree.analysis.rules.gpu_memory import GpuMemoryRule
 from ticktree.analysis.rules.guidance import GuidanceRule
@@ -34,6 +44,7 @@ from ticktree.analysis.rules.queue_merge import QueueMergeRule
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.analysis.rules.slow import SlowRule
 from ticktree.analysis.rules.slow_rate import SlowRateRule
+from ticktree.analysis.rules.spikes import SpikesRule
 from ticktree.analysis.rules.starved import StarvedRule
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.rules.throttled import ThrottledRule
@@ -47,7 +58,9 @@ from ticktree.profile.machine import is_empty
 
 # In the order in which findings that are equally worth it are told.
 RULES: Sequence[Rule] = (
+    FixedSleepRule(),
     MissedDeadlineRule(),
+    SpikesRule(),
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),
@@ -115,8 +128,20 @@ def _valued(finding: Finding, seen: Survey) -> Finding:
         return finding
     saving = seen.saving(finding.claim)
     impact = seen.weighed_share(finding.claim, saving)
-    severity = "info" if finding.kind == "size" else severity_of(impact)
+    severity = "info" if finding.kind == "size" else _severity(finding.claim, impact, saving, seen)
     return replace(finding, saving=saving, impact=impact, severity=severity)
+
+
+def _severity(claim: Claim, impact: float, saving: Saving, seen: Survey) -> Severity:
+    """Return how severe it is: what is saved, or how many missed ticks would be kept if that is more."""
+    severity = severity_of(impact)
+    view = seen.view_of(claim.path) if claim.path else None
+    if view is None or view.loop is None or not view.misses or view.loop.lateness is None:
+        return severity
+    if saving.removed_ns < (view.loop.lateness.mean_ns or 0):
+        return severity
+    of_missed = severity_of_missed(view.loop.missed / view.ticks)
+    return min(severity, of_missed, key=SEVERITIES.index)
 
 
 def _is_worth_a_line(finding: Finding, seen: Survey) -> bool:

@@ -36,9 +36,7 @@ class ContendedRule:
 
     def _by_processes(self, machine: Machine) -> Iterator[Finding]:
         waiting, others = machine.at("waiting", QUANTILE), machine.at("others", QUANTILE)
-        if waiting is None or others is None or is_oversubscribed(machine):
-            return
-        if waiting < WAITING_SHARE or others < LEAST_OTHERS:
+        if waiting is None or others is None or not is_contended(machine):
             return
         stake = _share_of_the_run(waiting, machine.typical("used"))
         of = f" of {machine.cores:g} cores" if machine.cores is not None else " cores"
@@ -73,6 +71,14 @@ class ContendedRule:
             ),
             evidence={"stolen_share": steal, "at_most_share": gauge.max, "readings": gauge.count},
         )
+
+
+def is_contended(machine: Machine) -> bool:
+    """Tell whether other processes took cores that the run waited for, in a quarter of its seconds."""
+    waiting, others = machine.at("waiting", QUANTILE), machine.at("others", QUANTILE)
+    if not machine.is_one or waiting is None or others is None or is_oversubscribed(machine):
+        return False
+    return waiting >= WAITING_SHARE and others >= LEAST_OTHERS
 
 
 def _share_of_the_run(waiting: float, used: float | None) -> float:

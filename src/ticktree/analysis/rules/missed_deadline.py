@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.cycles.per_tick import FAULT_NS
 from ticktree.analysis.deadlines import TOLD_SHARE, Misses, misses
-from ticktree.analysis.finding import Finding, severity_of
+from ticktree.analysis.finding import Finding, severity_of_missed
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name
 from ticktree.profile import Causes
@@ -16,9 +16,6 @@ from ticktree.profile import Causes
 LEAST_TICKS = 10
 # One late tick in a thousand is any busy machine's; it stands in the loop's own line.
 LEAST_SHARE = 0.001
-# At 30 Hz one in a hundred is late every three seconds; one in ten, three times a second.
-WARNING_SHARE = 0.01
-CRITICAL_SHARE = 0.1
 MOST_SECTIONS = 2
 # Once per missed tick, and so much more often than usually, its core is taken for a reason.
 SWITCHES_FACTOR = 2.0
@@ -37,7 +34,7 @@ class MissedDeadlineRule:
                 continue
             yield Finding(
                 rule=self.name,
-                severity=severity_of(one.share, warning=WARNING_SHARE, critical=CRITICAL_SHARE),
+                severity=severity_of_missed(one.share),
                 path=loop.path,
                 message=_message(one, loop.budget_ns),
                 evidence=_evidence(one, loop.budget_ns),

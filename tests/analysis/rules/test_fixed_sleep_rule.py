@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from virtual_programs import MS
+
+from ticktree.analysis import findings
+from ticktree.analysis.rules.fixed_sleep import FixedSleepRule
+from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
+from ticktree.profile.ticks import Causes
+
+RULE = FixedSleepRule()
+
+
+def control(program, work_ms=3.0, sleep_ms=10.0, hz=100.0):
+    for _ in program.ticks(50, hz=hz, warmup=0):
+        program.spend("decide", work_ms)
+        program.spend("sleep", sleep_ms, wait=True)
+
+
+def test_a_fixed_sleep_that_is_recorded_is_found_with_what_the_loop_would_gain(program):
+    control(program)
+    (found,) = program.found(RULE)
+    assert found.message == (
+        "control takes 13 ms per tick where there are 10 ms, and works for 3 ms of it: a fixed sleep does not hold a "
+        "rate; sleep only what is left of the tick, or let the loop do it with pace=True"
+    )
+    assert found.saving.ns == pytest.approx(3 * MS)
+    assert (found.path, found.loop) == ("control", "control")
+
+
+@pytest.mark.parametrize(
+    ("work_ms", "sleep_ms"),
+    [(3, 7), (3, 7.4), (12, 3), (12, 0)],  # it holds its rate; nearly; its work does not fit
+)
+def test_a_loop_that_holds_its_rate_or_has_too_much_to_do_does_not_sleep_a_fixed_time(
+    program, work_ms, sleep_ms
+):
+    control(program, work_ms, sleep_ms)
+    assert program.found(RULE) == []
+
+
+def unrecorded(program, switches):
+    """A loop whose sleep is in no section; its thread gives up its core so often per tick."""
+    for _ in program.ticks(50, hz=100, warmup=0):
+        program.spend("decide", 3)
+        program.recorder.advance(10 * MS)
+    profile = program.profile()
+    loop = profile.loops["control"]
+    causes = Causes(50, 0, round(50 * switches), 0, 0, 0)
+    return replace(profile, loops={"control": replace(loop, causes=causes, missed_causes=causes, worst=())})
+
+
+def test_a_sleep_in_no_section_is_known_by_the_core_that_is_given_up_in_each_tick(program):
+    sleeping = unrecorded(program, 1.0)
+    first, second = findings(sleeping, rules=[MissedDeadlineRule(), RULE])
+    assert (first.rule, first.severity) == ("fixed-sleep", "critical")  # all ticks would be kept
+    assert second.rule == "missed-deadline"
+
+
+def test_time_in_no_section_without_giving_up_the_core_is_work(program):
+    assert findings(unrecorded(program, 0.1), rules=[RULE]) == []

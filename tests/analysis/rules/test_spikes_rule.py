@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+from steady_loops import watched
+
+from ticktree.analysis import findings
+from ticktree.analysis.rules.spikes import SpikesRule
+
+RULE = SpikesRule()
+
+
+def control(program, long_ms=50.0, every=100, ticks=600, hz=None, section="decide"):
+    for tick in program.ticks(ticks, hz=hz, warmup=0):
+        is_long = tick % every == every - 1
+        with program.inside("plan"):
+            program.spend("decide", long_ms if is_long and section == "decide" else 1)
+        program.spend("act", 1)
+        if is_long and section != "decide":
+            program.spend(section, long_ms)
+
+
+def test_one_long_call_in_a_hundred_ticks_is_found_with_its_section(program):
+    control(program)
+    (found,) = program.found(RULE)
+    assert found.message == (
+        "6 of 600 ticks of control, one in 100, take more than 5.0 x as long as the others: decide takes 50 ms in the "
+        "longest, 1 ms otherwise; do that work in another thread, or a part of it in each tick"
+    )
+    assert (found.path, found.loop) == ("control/plan/decide", "control")
+    assert found.saving.share == pytest.approx(6 * 49 / (600 * 2 + 6 * 49), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"long_ms": 5},  # of 2 ms: not five times
+        {"every": 10},  # a second kind of ticks
+        {"every": 300},  # two of them may be chance
+        {"hz": 200.0},  # the rule missed-deadline
+        {"section": "update"},  # done every so many ticks by plan
+    ],
+)
+def test_scatter_chance_and_what_is_planned_are_no_spikes(program, options):
+    control(program, **options)
+    assert program.found(RULE) == []
+
+
+def test_while_others_take_the_cores_nothing_is_said(program):
+    control(program)
+    busy = watched(program.profile(), used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9)
+    assert findings(busy, rules=[RULE]) == []
+    quiet = watched(program.profile(), used=[0.7] * 9, others=[0.0] * 9, waiting=[0.0] * 9)
+    assert len(findings(quiet, rules=[RULE])) == 1
