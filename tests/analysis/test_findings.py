@@ -59,7 +59,11 @@ def kept(*found):
 
 def test_a_cause_takes_the_place_of_the_size_of_the_same_section():
     specific = about("a", share=0.2)
-    sizes = [about("a", "slow", 0.3, kind="size"), about("b", "critical", 0.3, kind="size")]
+    sizes = [
+        about("a", "slow", 0.3, kind="size"),
+        about("a", "memory", kind="size"),
+        about("b", "critical", 0.3, kind="size"),
+    ]
     assert kept(*sizes, specific) == ["says of a", "critical of b"]
 
 
@@ -71,6 +75,12 @@ def test_a_cause_of_little_of_it_does_not():
         "says of ",
         "slow of ",
     ]  # of the whole run
+
+
+def test_a_cause_as_severe_as_the_missed_ticks_takes_their_place():
+    missed = about("a", "missed-deadline", severity="warning")
+    assert kept(missed, about("a", share=0.2)) == ["says of a"]
+    assert kept(missed, about("a", share=0.05)) == ["missed-deadline of a", "says of a"]
 
 
 def test_recommendations_come_before_facts_about_the_measurement_and_those_before_sizes():

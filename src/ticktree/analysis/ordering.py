@@ -29,13 +29,18 @@ def ordered(found: Iterable[Finding]) -> list[Finding]:
 
 def _is_explained(finding: Finding, everything: Sequence[Finding]) -> bool:
     return bool(finding.path) and any(
-        finding.path == other.path
-        and _vagueness(other) < _vagueness(finding)
-        and other.saving is not None
-        and finding.saving is not None
-        and other.saved_share >= EXPLAINED_SHARE * finding.saved_share
+        finding.path == other.path and _vagueness(other) < _vagueness(finding) and _is_most_of(other, finding)
         for other in everything
     )
+
+
+def _is_most_of(cause: Finding, finding: Finding) -> bool:
+    """Whether a cause explains most of what a finding is about, by what both save, or else by how severe they are."""
+    if cause.saving is None:
+        return False
+    if finding.saving is None:
+        return cause.rank <= finding.rank
+    return cause.saved_share >= EXPLAINED_SHARE * finding.saved_share
 
 
 def _vagueness(finding: Finding) -> int:
