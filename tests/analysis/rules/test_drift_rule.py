@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from steady_loops import MS, loop_of, sections
+from steady_loops import MS, loop_of, sections, watched
 
 from ticktree.analysis import findings
 from ticktree.analysis.rules.drift import DriftRule
@@ -53,3 +53,18 @@ def test_when_no_section_explains_it_that_is_said():
     (one,) = found(DriftRule(), rising)
     assert one.path == "train"
     assert "in no one section of it" in one.message
+
+
+@pytest.mark.parametrize("rule", [DriftRule(), PhaseChangeRule()])
+def test_while_others_take_the_cores_a_change_may_be_theirs(rule):
+    took_ns = (
+        (lambda n: 6 * MS * (1 + n / 500)) if rule.name == "drift" else (lambda n: (6 if n < 250 else 9) * MS)
+    )
+    profile = loop_of(400, sections({"act": took_ns}))
+    (alone,) = findings(watched(profile, used=[0.9] * 9, others=[0.0] * 9, waiting=[0.0] * 9), rules=[rule])
+    assert alone.kind == "recommendation"
+    (doubtful,) = findings(
+        watched(profile, used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9), rules=[rule]
+    )
+    assert doubtful.kind == "measurement"
+    assert doubtful.message.endswith("so the change may be theirs: measure on an idle machine")

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from ticktree.analysis.course.loops import Changed, changed_loops
 from ticktree.analysis.finding import Claim, Evidence, Finding
+from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.rules.contended import is_contended
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name, percent
 
@@ -18,14 +20,23 @@ class DriftRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each loop with a trend (analysis/course/course.py says when there is one)."""
+        doubt = doubt_of(seen)
         for changed in changed_loops(seen, "trend"):
             yield Finding(
                 rule=self.name,
+                kind="measurement" if doubt else "recommendation",
                 claim=Claim(changed.lost_ns / seen.run_ns if seen.run_ns else 0.0),
                 path=changed.cause.path,
-                message=_said(changed),
+                message=_said(changed) + doubt,
                 evidence=evidence_of(changed),
             )
+
+
+def doubt_of(seen: Survey) -> str:
+    """Return why a change over time may not be the program's, as the end of a sentence; "" where it is."""
+    if not is_contended(Machine(seen.profile)):
+        return ""
+    return "; other processes took the run's cores, so the change may be theirs: measure on an idle machine"
 
 
 def _said(changed: Changed) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.course.loops import Changed, changed_loops
 from ticktree.analysis.finding import Claim, Finding
-from ticktree.analysis.rules.drift import evidence_of, explained
+from ticktree.analysis.rules.drift import doubt_of, evidence_of, explained
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name
 
@@ -19,12 +19,14 @@ class PhaseChangeRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each loop with a step (analysis/course/step.py says when there is one)."""
+        doubt = doubt_of(seen)
         for changed in changed_loops(seen, "step"):
             yield Finding(
                 rule=self.name,
+                kind="measurement" if doubt else "recommendation",
                 claim=Claim(changed.lost_ns / seen.run_ns if seen.run_ns else 0.0),
                 path=changed.cause.path,
-                message=_said(changed),
+                message=_said(changed) + doubt,
                 evidence={**evidence_of(changed), "after_the_run_began_ns": began_ns(changed)},
             )
 
