@@ -188,7 +188,9 @@ def test_a_profile_without_writers_cannot_be_shown_by_process(recorded: CommandL
 def test_json_has_what_is_worth_doing_and_is_read_back_without_it(trainer: CommandLine) -> None:
     text = trainer.ticktree("report", "trainer.json", "--format", "json").stdout
     (found,) = json.loads(text)["findings"]
-    assert found.keys() == {"rule", "severity", "path", "message", "evidence"}
+    assert found.keys() == {
+        *("rule", "kind", "severity", "path", "loop", "message", "saving", "evidence"),
+    }
     assert (found["rule"], found["severity"]) == ("straggler", "critical")
     (trainer.directory / "again.json").write_text(text)
     assert ticktree.load(trainer.directory / "again.json") == ticktree.load(
