@@ -81,7 +81,7 @@ def test_json_says_what_costs_a_loop_how_much(trained: CommandLine) -> None:
     assert sum(parts) + of_loop["recorder_ns"] == of_loop["tick_ns"] == 41_000_000
     env, wobble, sample = of_loop["sections"]
     assert (env["path"], env["kind"], env["category"]) == ("train/env", "work", "environment")
-    assert (wobble["category"], sample["category"]) == (None, "data")  # what the loop is called says nothing of it
+    assert (wobble["category"], sample["category"]) == (None, "data")  # not "training", as the loop is called
     assert env["speedup"] == pytest.approx(41 / 21)
     assert env["memory_bytes"] is None
     assert [(one["path"], one["loop"]) for one in found["not_worth_doing"]] == [("train/sample", "train")]
