@@ -96,7 +96,9 @@ $(VENV)/.made: $(if $(NEWEST),,locks/venv.txt)
 	@touch $@
 
 # Not editable: what is tested is what people install, the .pth file included.
+# Modules that are gone would be installed again from what an earlier build left.
 $(VENV)/.installed: $(VENV)/.made $(SOURCES)
+	rm -rf build/lib*
 	$(INSTALL) $(TICKTREE)
 	@touch $@
 
