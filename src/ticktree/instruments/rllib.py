@@ -26,7 +26,7 @@ _LEARNERS = "ray.rllib.core.learner.learner_group:LearnerGroup"
 # With what is put before a method's name in its row.
 _METHODS = {
     f"{_ALGORITHM}:Algorithm": ("", "training_step", "evaluate"),
-    f"{_RUNNER}:EnvRunner": ("", "sample", "get_state", "set_state", "get_metrics"),
+    f"{_RUNNER}:EnvRunner": ("", "sample", "get_metrics"),
     f"{_LEARNER}:Learner": (
         *("", "update", "get_state", "set_state"),
         *("before_gradient_based_update", "after_gradient_based_update"),
@@ -40,6 +40,11 @@ _TARGETS = [
         Target(f"{owner}.{name}", title + name, subclasses=True)
         for owner, (title, *names) in _METHODS.items()
         for name in names
+    ),
+    # Its base class has no state; whatever env runner has one has these.
+    *(
+        Target(f"{_RUNNER}:EnvRunner.{name}", name, subclasses=True, required=False)
+        for name in ("get_state", "set_state")
     ),
     Target(f"{_GROUP}.sync_weights", "sync env runners", subclasses=True),
     Target(f"{_GROUP}.sync_env_runner_states", "sync env runners' states", subclasses=True),
