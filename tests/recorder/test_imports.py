@@ -153,3 +153,14 @@ import wave
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     expected = "found\n" if sys.version_info < (3, 12) else "none\nwave\n"
     assert (done.stdout, done.stderr) == (expected, "")
+
+
+def test_taking_it_back_while_python_ends_raises_nothing(monkeypatch):
+    """Then `sys.meta_path` is None."""
+    finders = list(sys.meta_path)
+    take_back = before_import(NAME, lambda: None)
+    with monkeypatch.context() as ending:
+        ending.setattr(sys, "meta_path", None)
+        take_back()
+    before_import(NAME, lambda: None)()
+    assert sys.meta_path == finders

@@ -149,8 +149,9 @@ def _forget(name: str, done: Callable[..., None]) -> None:
                 waiting.remove(done)
         if not (awaited.before or awaited.after):
             _finder.awaited.pop(name, None)
-    if not _finder.awaited and _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
+    finders = sys.meta_path or []  # None while Python ends
+    if not _finder.awaited and _finder in finders:
+        finders.remove(_finder)
 
 
 def _awaited(name: str) -> _Awaited:
