@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.headline import headline, losses, title
 from ticktree.outputs.shapes.stacks import Frame, Stack, stacks
@@ -27,7 +28,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     types = [_value_type(tables, *pair) for pair in _SAMPLE_TYPES]
     samples = [_sample(tables, stack) for stack in stacks(profile) if _has_any(stack)]
     whole = replace(options, phase="all")  # no phase is left out of the values
-    comments = [title(profile), *headline(profile, whole), *losses(profile)]
+    comments = [title(profile), *headline(Survey(profile), whole), *losses(profile)]
     tail = [
         pb.integer(_DURATION_NANOS, profile.root.total_ns),
         pb.integers(_COMMENT, [tables.string(comment) for comment in comments]),

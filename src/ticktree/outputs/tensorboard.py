@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.headline import headline, losses, title
 from ticktree.outputs.shapes.series import series_of
@@ -75,7 +76,8 @@ def _histogram(stats: Stats) -> bytes:
 
 def _words(profile: Profile, options: ViewOptions) -> bytes:
     """Return what was run and what was lost, as TensorBoard's text plugin shows it."""
-    said = "  \n".join([title(profile), *headline(profile, replace(options, phase="all")), *losses(profile)])
+    about = headline(Survey(profile), replace(options, phase="all"))
+    said = "  \n".join([title(profile), *about, *losses(profile)])
     strings = 7  # DT_STRING
     tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, said)
     plugin = pb.message(1, pb.text(1, "text"))

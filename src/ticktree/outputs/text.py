@@ -41,14 +41,14 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def _lines(profile: Profile, options: ViewOptions) -> Iterator[str]:
+    seen = Survey(profile, options.settings)
     yield title(profile)
-    yield from headline(profile, replace(options, phase="all"))
+    yield from headline(seen, replace(options, phase="all"))
     if is_empty(profile):
         yield from ("", NOTHING)
     else:
         yield from ("", "PROFILING SUMMARY:")
         yield from _summary(profile, options)
-    seen = Survey(profile, options.settings)
     for view in seen.loops if options.all else seen.main_loops:
         yield from _of_view(seen, view, options)
     yield from _recommendations(seen)

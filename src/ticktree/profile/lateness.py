@@ -20,6 +20,11 @@ class _Filed(Mergeable):
     histogram: Histogram
 
     @property
+    def _most_ns(self) -> int:
+        """What none of them is longer than: together they are as long."""
+        return self.sum_ns
+
+    @property
     def is_known(self) -> bool:
         """Whether each of them is known; true when there was none."""
         return self.histogram.count == self.count
@@ -29,14 +34,10 @@ class _Filed(Mergeable):
         """Their mean; None when there was none."""
         return rounded_ratio(self.sum_ns, self.count) if self.count else None
 
-    def _quantile_ns(self, q: float, most_ns: int) -> int | None:
-        """Return the quantile `q`, never above what is known to be the most; None where nothing is known."""
-        count = self.histogram.count
-        return min(round(self.histogram.at_rank(rank_of(q, count))), most_ns) if count else None
-
     def quantile_ns(self, q: float) -> int | None:
-        """The quantile `q`, within 1.1%; None when not known."""
-        raise NotImplementedError
+        """The duration that the share `q` of them did not exceed, within 1.1%; None when not known."""
+        count = self.histogram.count
+        return min(round(self.histogram.at_rank(rank_of(q, count))), self._most_ns) if count else None
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
@@ -71,9 +72,9 @@ class Lateness(_Filed):
     max_ns: int = stored(largest, WHOLE, least=0)
     histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
 
-    def quantile_ns(self, q: float) -> int | None:
-        """Lateness that the share `q` of the late ticks did not exceed, within 1.1%; None when not known."""
-        return self._quantile_ns(q, self.max_ns)
+    @property
+    def _most_ns(self) -> int:
+        return self.max_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,3 @@ class Jitter(_Filed):
     count: int = stored(add, WHOLE, least=0)
     sum_ns: int = stored(add, WHOLE, least=0)
     histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
-
-    def quantile_ns(self, q: float) -> int | None:
-        """Difference that the share `q` of the pairs did not exceed, within 1.1%; None when not known."""
-        return self._quantile_ns(q, self.sum_ns)

@@ -14,6 +14,7 @@ from simulated_torch import Cuda, torch_with
 from telling import counts, losses, node, times
 
 import ticktree
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.headline import headline
 from ticktree.recorder.device_time import cuda as cuda_clock
@@ -366,7 +367,7 @@ def test_waiting_on_demand_puts_the_devices_time_into_the_hosts(recorder, simula
     profile = recorder.snapshot()
     assert profile.metadata["waited_for_devices"] == {True}
     assert "sections waited for their device: not the program's own schedule" in headline(
-        profile, ViewOptions()
+        Survey(profile), ViewOptions()
     )
 
 

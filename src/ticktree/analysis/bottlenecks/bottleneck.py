@@ -35,7 +35,7 @@ class Bottleneck:
 
 
 def bottlenecks(view: LoopView, weights: Weights) -> list[Bottleneck]:
-    """Return the sections of `view`, the one with most own time on the loop's path first, then those beside it.
+    """Return the sections of `view`, the one with most self time on the loop's path first, then the concurrent ones.
 
     What ticktree itself cost is no part of any of them.
     """

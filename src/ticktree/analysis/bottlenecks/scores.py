@@ -9,20 +9,20 @@ from ticktree.analysis.settings import Weights
 
 
 class Scores:
-    """The weighted scores of steps that are parts of one tick.
+    """The weighted scores of sections that are parts of one tick.
 
-    A step's score is 100 times the weighted mean of four parts of 1: its own time as a part of the tick; its own time
-    a call, and the memory and the device's memory that a call needs, each as a part of the greatest of all steps. What
-    was not measured of a section has no part in its mean: it is not taken for nothing.
+    A section's score is 100 times the weighted mean of four parts of 1: its own time as a part of the tick; its own
+    time a call, and the memory and the device's memory that a call needs, each as a part of the greatest of all
+    sections. What was not measured of a section has no part in its mean: it is not taken for nothing.
 
     Args:
-        steps: the parts of the tick. Only those that work on the loop's path have scores.
+        sections: the parts of the tick. Only those that work on the loop's path have scores.
         tick_ns: how long it takes.
         weights: of the four parts.
     """
 
-    def __init__(self, steps: Iterable[SectionView], tick_ns: float, weights: Weights) -> None:
-        ranked = [section for section in steps if is_work(section)]
+    def __init__(self, sections: Iterable[SectionView], tick_ns: float, weights: Weights) -> None:
+        ranked = [section for section in sections if is_work(section)]
         self._tick_ns = tick_ns
         self._weights = weights
         self._call_ns = _greatest(ranked, call_ns)
@@ -30,7 +30,7 @@ class Scores:
         self._device_memory = _greatest(ranked, device_memory_bytes)
 
     def of(self, section: SectionView) -> float | None:
-        """Return the score of `step`, from 0 to 100; None where nothing that has a weight was measured of it."""
+        """Return the score of `section`, from 0 to 100; None where nothing that has a weight was measured of it."""
         parts = (
             (self._weights.time, section.self_ns / self._tick_ns),
             (self._weights.call, _part(call_ns(section), self._call_ns)),
@@ -43,7 +43,7 @@ class Scores:
 
 
 def is_work(section: SectionView) -> bool:
-    """Tell whether `step` works on the loop's path: neither waits nor runs beside it."""
+    """Tell whether `section` works on the loop's path: neither waits nor runs concurrently with it."""
     return section.self_ns > 0 and not section.is_wait and not section.is_parallel
 
 
@@ -65,8 +65,8 @@ def device_memory_bytes(section: SectionView) -> int | None:
     return None if section.node.device_memory is None else section.node.device_memory.growth_bytes
 
 
-def _greatest(steps: Iterable[SectionView], measure: Callable[[SectionView], float | None]) -> float:
-    return max((value for section in steps if (value := measure(section)) is not None), default=0.0)
+def _greatest(sections: Iterable[SectionView], measure: Callable[[SectionView], float | None]) -> float:
+    return max((value for section in sections if (value := measure(section)) is not None), default=0.0)
 
 
 def _part(value: float | None, greatest: float) -> float | None:

@@ -13,8 +13,6 @@ from ticktree.profile import path as paths
 # What was done so often is done again and again, whether the program calls it a loop or not. From ten on the first
 # ones, which import, allocate and compile, no longer make the mean.
 LEAST_TRIPS = 10
-# What could be saved must be so much of a cycle, as for a straggler: see rules/straggler.py.
-LEAST_SHARE = 0.01
 # "Dominates" in its plain meaning: half of all work. In a driver's loop of 130 ms, measured section by section by its
 # authors, the wait for the simulator's answer took 87 ms, two thirds.
 DOMINATES_SHARE = 0.5

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Spot
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Spot
 from ticktree.analysis.cycles.kinds import moves_data
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.cycles.chunks import queue_depth
-from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import GUIDANCE, inference, spots_of, together_ns
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge, Loop

@@ -8,15 +8,13 @@ from typing import ClassVar
 from ticktree.analysis.crews.imbalance import Imbalance, imbalance
 from ticktree.analysis.crews.roles import Role
 from ticktree.analysis.crews.stragglers import crews, whole_lives
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import times, who
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
 # worker in five does nothing that counts.
 UNEVEN_SHARE = 0.2
-# What an even share would save must be so much of the run, as for a straggler: see straggler.LEAST_SHARE.
-LEAST_RUN_SHARE = 0.01
 
 
 class ImbalanceRule:
@@ -52,4 +50,4 @@ class ImbalanceRule:
 
 
 def _matters(uneven: Imbalance, run_ns: int) -> bool:
-    return uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_RUN_SHARE * run_ns > 0
+    return uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * run_ns > 0

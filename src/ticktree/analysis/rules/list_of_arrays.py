@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Spot
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Spot
 from ticktree.analysis.cycles.kinds import makes_an_array
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.machine.ceilings import slowest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size

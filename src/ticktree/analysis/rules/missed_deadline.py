@@ -8,14 +8,13 @@ from typing import ClassVar
 from ticktree.analysis.cycles.per_tick import FAULT_NS
 from ticktree.analysis.deadlines import TOLD_SHARE, Misses, misses
 from ticktree.analysis.finding import Finding, severity_of_missed
+from ticktree.analysis.loops import MISSES_SHARE
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name
 from ticktree.profile import Causes
 
 # Fewer ticks say nothing about a rate: as the rule too-few-ticks has it.
 LEAST_TICKS = 10
-# One late tick in a thousand is any busy machine's; it stands in the loop's own line.
-LEAST_SHARE = 0.001
 MOST_SECTIONS = 2
 # Once per missed tick, and so much more often than usually, its core is taken for a reason.
 SWITCHES_FACTOR = 2.0
@@ -30,7 +29,7 @@ class MissedDeadlineRule:
         """Yield the loops that miss ticks, the one that misses the largest part of them first."""
         for one in misses(seen.profile):
             loop = one.loop
-            if loop.budget_ns is None or loop.stats.count < LEAST_TICKS or one.share < LEAST_SHARE:
+            if loop.budget_ns is None or loop.stats.count < LEAST_TICKS or one.share < MISSES_SHARE:
                 continue
             yield Finding(
                 rule=self.name,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.cycles.kinds import inference, together_ns
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Profile

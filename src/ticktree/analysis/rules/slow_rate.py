@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_SHARE, LEAST_TRIPS, Cycle, Spot
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.machine.ceilings import Ceilings, slowest_machine
 from ticktree.analysis.machine.readings import Machine
 from ticktree.analysis.machine.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates

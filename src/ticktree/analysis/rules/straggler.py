@@ -7,13 +7,9 @@ from typing import ClassVar
 
 from ticktree.analysis.crews.blame import Blame, blames
 from ticktree.analysis.crews.stragglers import Straggler
-from ticktree.analysis.finding import Claim, Evidence, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Evidence, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, times, who
-
-# What is lost in all must be so much of the run's length. Less is not worth reading about, let alone doing: even
-# a perfect cure would make the run one percent shorter.
-LEAST_SHARE = 0.01
 
 
 class StragglerRule:

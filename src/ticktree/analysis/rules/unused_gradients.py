@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_SHARE, Spot
-from ticktree.analysis.finding import Claim, Finding
+from ticktree.analysis.cycles.cycle import Spot
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge

@@ -45,7 +45,7 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
     seen = Survey(profile, options.settings)
     view = next(iter(seen.main_loops), None)
     figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    about = [*headline(profile, replace(options, phase="all")), *losses(profile)]
+    about = [*headline(seen, replace(options, phase="all")), *losses(profile)]
     figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
     if view is None:
         figure.text(0.5, 0.5, NOTHING, ha="center")

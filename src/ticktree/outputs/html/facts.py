@@ -40,7 +40,7 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
     nodes = [node for _, node in _in_order(profile.root)]
     return {
         "title": title(profile),
-        "headline": headline(profile, options),
+        "headline": headline(seen, options),
         "nothing": NOTHING if is_empty(profile) else "",
         "chief": [_chief(seen, view) for view in seen.main_loops],
         "slack": [slack(view) for view in seen.loops],

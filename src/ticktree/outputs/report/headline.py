@@ -23,9 +23,9 @@ def title(profile: Profile) -> str:
     return _fact(profile, "name") or "ticktree"
 
 
-def headline(profile: Profile, options: ViewOptions) -> list[str]:
+def headline(seen: Survey, options: ViewOptions) -> list[str]:
     """Return what a reader must know before the first number, piece by piece."""
-    return list(_pieces(profile, options))
+    return list(_pieces(seen, options))
 
 
 def losses(profile: Profile) -> list[str]:
@@ -46,7 +46,8 @@ def _overwritten(profile: Profile) -> Iterator[str]:
         yield f"timeline: kept the last {formatting.count(kept)} of {formatting.counted(every, 'call')}"
 
 
-def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
+def _pieces(seen: Survey, options: ViewOptions) -> Iterator[str]:
+    profile = seen.profile
     command = _fact(profile, "command")
     if command:
         yield command
@@ -54,7 +55,7 @@ def _pieces(profile: Profile, options: ViewOptions) -> Iterator[str]:
         yield "unfinished"
     if has_processes(profile) or (options.by is not None and profile.writers):
         yield census(profile, options.by)
-    loop = next(iter(Survey(profile, options.settings).all_loops), None)
+    loop = next(iter(seen.all_loops), None)
     if loop is not None:
         yield from _ticks(loop, options)
     if profile.root.total_ns > 0:

@@ -27,7 +27,7 @@ from ticktree.profile.machine import is_empty, programs_own
 def parts(profile: Profile, options: ViewOptions) -> Iterator[Part]:
     """Yield what there is to show of `profile`: its heading first, what was lost last."""
     seen = Survey(profile, options.settings)
-    yield Heading(title(profile), headline(profile, options))
+    yield Heading(title(profile), headline(seen, options))
     if is_empty(profile):
         yield Nothing(NOTHING)
     else:

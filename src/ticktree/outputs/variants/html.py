@@ -48,7 +48,7 @@ def render(runs: Sequence[Variant], options: ViewOptions) -> bytes:
 
 
 def _headline(run: Variant, options: ViewOptions) -> list[str]:
-    return ["nothing was recorded"] if is_empty(run.profile) else headline(run.profile, options)
+    return ["nothing was recorded"] if is_empty(run.profile) else headline(run.seen, options)
 
 
 def _chief(run: Variant) -> dict[str, Any]:
