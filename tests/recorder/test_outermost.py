@@ -187,18 +187,38 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
     assert paths(recorder) == {"one": 5, "other": 5, "nobody's": 5, "new 0": 20, "new 1": 20}
 
 
-def test_the_parts_of_a_large_model_are_asked_about_now_and_then_at_most(recorder):
+def test_each_part_of_a_model_is_asked_about_once_and_of_a_very_large_one_most_are(recorder):
     asked, section = [], recorder.timed_section("part", NO_SITE)
     call = OutermostFunction(
         lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(thing) or section)
     )
-    parts = [Thing() for _ in range(40)]
+    parts = [Thing() for _ in range(256)]
     for _ in range(50):
-        for part in parts:
+        assert {call(part) for part in parts} == {5}
+    assert asked == parts
+
+    parts += [Thing() for _ in range(144)]
+    asked.clear()
+    for _ in range(20):
+        assert {call(part) for part in parts} == {5}
+    assert len(asked) == 20 * 144, "what is cached stays, whatever else is called"
+
+
+def test_objects_that_are_gone_leave_their_room_in_the_cache_to_others(recorder):
+    asked, section = [], recorder.timed_section("part", NO_SITE)
+    call = OutermostFunction(
+        lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(1) or section)
+    )
+    parts = [Thing() for _ in range(256)]
+    for part in parts:
+        call(part)
+    late = [Thing() for _ in range(256)]  # made while the others are there: none is at the address of another
+    parts.clear()
+    for _ in range(100):
+        for part in late:
             call(part)
-    assert len(asked) < 50 * 40 / 4
-    parts += [Thing() for _ in range(400)]
-    assert {call(part) for part in parts} == {5}
+    assert len(asked) < 256 + 4096 + 2 * 256
+    assert paths(recorder) == {"part": 256 + 100 * 256}
 
 
 def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
