@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ticktree.analysis.course.course import course_of
+from ticktree.analysis.drift.changes import course_of
 from ticktree.profile import Node, Stats, Windows
 
 Ticks = npt.NDArray[np.float64]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from invented_trainers import MS, S, node, writer
 
-from ticktree.analysis.crews.roles import Role, roles
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.roles import Role, roles
 from ticktree.profile import Node, Profile, Writer
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from profile_strategies import profiles
 from virtual_programs import MS, Program
 
-from ticktree.analysis.bottlenecks.wording import step_name
 from ticktree.analysis.loops import Saving
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.wording import step_name
 from ticktree.profile import Profile
 from ticktree.recorder import Calling
 

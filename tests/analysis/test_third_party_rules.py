@@ -139,7 +139,7 @@ def test_an_installed_package_brings_its_rules(tmp_path):
             name = "counts-nodes"
 
             def find(self, seen):
-                nodes = len(seen.found) - 1
+                nodes = len(seen.run.sections) - 1
                 yield Finding(rule=self.name, path="", message=f"{nodes} nodes", evidence={"nodes": nodes})
 
         class Straggler:

@@ -11,9 +11,9 @@ import textwrap
 
 import pytest
 
-from ticktree.analysis.crews.meetings import MEETINGS
 from ticktree.analysis.offsets import offset
 from ticktree.analysis.registry import findings
+from ticktree.analysis.workers.collectives import MEETINGS
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 

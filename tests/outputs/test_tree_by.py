@@ -9,7 +9,7 @@ from invented_trainers import LEARNER, MS, Trainer, node, straggling_trainer, wr
 from profile_strategies import profiles
 from rich.cells import cell_len
 
-from ticktree.analysis.crews.roles import roles
+from ticktree.analysis.workers.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.report.by import UNITS_AT_MOST, tree_by
 from ticktree.outputs.writing.document import Table

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ticktree.analysis.categories import Within, is_pacing, is_sleep, within
-from ticktree.analysis.places import TELLING_SHARE, counts
-from ticktree.profile import Loop, Node, Profile
+from ticktree.profile import Loop, Node, Stats, Waker, Wakes
 from ticktree.profile import path as paths
 from ticktree.profile.clock import HOST
 from ticktree.profile.short_names import ShortNames
+from ticktree.profile.table import sums_of
 
 NS_PER_SECOND = 1_000_000_000
 # A section of which less is on the loop's path than runs concurrently is not what the loop waits for.
@@ -25,8 +24,17 @@ MISSES_SHARE = 0.001
 # Of the loops that miss nothing, those that were busy for so much of the busiest one's time matter; two fill a screen.
 MAIN_SHARE = 0.3
 MAIN_LOOPS = 2
-# Loops whose busy times differ by less are equally busy: their order must not change from run to run.
-ALIKE_SHARE = 0.75
+
+# Of two sections, one in the other, the inner one says better where something is if it has this much of it. Our own
+# choice.
+TELLING_SHARE = 0.8
+# A section that is called so often outside all loops is as good as a loop. From ten calls on the first ones, which
+# import, allocate and compile, do not make the mean.
+LEAST_TICKS = 10
+
+# "Dominates" in its plain meaning: half of all work. In a driver's loop of 130 ms, measured section by section by its
+# authors, the wait for the simulator's answer took 87 ms, two thirds.
+DOMINATES_SHARE = 0.5
 
 Categorize = Callable[[str], "str | None"]
 
@@ -105,14 +113,16 @@ class Saving:
         return self.free_ns > 1e-9 * self.needed_ns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SectionView:
     """A node as a part of a loop's mean steady tick. Times are nanoseconds per tick, or of the whole run.
 
     Attributes:
-        loop: whose tick; None where it is of the run.
+        view: whose tick.
         node: the node.
         path: of the node.
+        parent: the section it is in; None of the first, which is the loop, or the run.
+        below: the sections in it.
         self_ns: in which the loop was here and in no child, less what ticktree itself cost. The self times of all
             sections and what ticktree cost sum to the tick.
         total_ns: in which the loop was here or below.
@@ -122,14 +132,16 @@ class SectionView:
         calls: calls in a steady tick, on average.
         is_wait: whether it waits rather than works, or is in a wait.
         is_slack: whether it is the sleep with which the loop holds its rate, whoever wrote it: time to spare.
-        is_loop: whether it is a loop of its own, whose nodes are that loop's sections and not this one's.
-        parent: path of the section it is in; None of the first.
+        is_loop: whether it is a loop in this one: its nodes are that loop's sections and not this one's.
+        is_remote: whether a device or another program did it, or what it is in, while this program continued.
         category: what sort of work it is: by its name, else its parent's; "waiting" of a wait.
     """
 
-    loop: Loop | None
-    node: Node
+    view: LoopView = field(repr=False)
+    node: Node = field(repr=False)
     path: str
+    parent: SectionView | None = field(repr=False)
+    below: list[SectionView] = field(default_factory=list, repr=False)
     self_ns: float
     total_ns: float
     beside_ns: float
@@ -138,8 +150,18 @@ class SectionView:
     is_wait: bool
     is_slack: bool
     is_loop: bool
-    parent: str | None
+    is_remote: bool
     category: str | None
+
+    @property
+    def name(self) -> str:
+        """The section's name."""
+        return self.node.name
+
+    @property
+    def share(self) -> float:
+        """What part of the tick it takes, with all that is in it."""
+        return self.view.share(self.total_ns)
 
     @property
     def is_parallel(self) -> bool:
@@ -152,35 +174,116 @@ class SectionView:
         below = self.node.children.values()
         return any(child.clock == HOST or child.concurrent_ns < child.total_ns for child in below)
 
+    @property
+    def is_in_wait(self) -> bool:
+        """Whether it is in a section that waits: its time is a part of that wait."""
+        above = self.parent
+        while above is not None and not above.node.wait:
+            above = above.parent
+        return above is not None
 
-@dataclass(frozen=True)
+    @property
+    def stats(self) -> Stats:
+        """Of its calls: the steady ones, or of the run all of them."""
+        return self.view.stats_of(self.node)
+
+    @property
+    def count(self) -> int:
+        """How many calls there were in all ticks."""
+        return self.stats.count
+
+    @property
+    def call_ns(self) -> float:
+        """What a call takes; 0 where there was none."""
+        return self.stats.mean_ns or 0
+
+    @property
+    def bytes_per_call(self) -> float | None:
+        """How many bytes it declares; None where it declares none."""
+        work, calls = self.node.work, self.node.count
+        return work.bytes / calls if work is not None and work.bytes and calls else None
+
+    @property
+    def items_per_call(self) -> float | None:
+        """How many items it declares; None where it declares none."""
+        work, calls = self.node.work, self.node.count
+        return work.items / calls if work is not None and work.items and calls else None
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """How fast it moves the bytes that it declares, warm-up included; None where it declares none."""
+        if self.node.work is None or not self.node.work.bytes or self.node.total_ns <= 0:
+            return None
+        return self.node.work.bytes * NS_PER_SECOND / self.node.total_ns
+
+    @property
+    def waited_ns(self) -> Mapping[str, int]:
+        """What of the node's total, warm-up included, it and the sections in it waited, by writer."""
+        return self.view.waited_ns[self.path]
+
+    @property
+    def waited_share(self) -> float:
+        """What part of its time it waited, on whichever thread."""
+        total_ns = self.node.total_ns
+        return min(1.0, sum(self.waited_ns.values()) / total_ns) if total_ns > 0 else 0.0
+
+    def above(self) -> Iterator[SectionView]:
+        """Yield the sections that it is in, the innermost first, without the loop itself."""
+        section = self.parent
+        while section is not None and section.parent is not None:
+            yield section
+            section = section.parent
+
+    def all_below(self) -> list[SectionView]:
+        """Return the sections in it, and in those."""
+        found = list(self.below)
+        for section in found:  # the list grows while it is walked
+            found.extend(section.below)
+        return found
+
+    def wakers(self) -> list[tuple[Waker, Wakes]]:
+        """Return what ended the waits here and in all sections below."""
+        return [entry for each in (self, *self.all_below()) for entry in each.node.wakers.items()]
+
+
+@dataclass(eq=False)
 class LoopView:
-    """A loop's mean steady tick; of a run in which no loop has steady ticks, the run as one tick.
+    """What a program does again and again: a loop, or a section that is called often; or the whole run as one tick.
 
     Attributes:
-        loop: None of the run.
-        path: of the loop's node; "" of the run.
-        ticks: how many steady ticks; 1 of the run.
-        tick_ns: the mean steady tick; the length of the run.
-        sections: its parts, parents before their children.
+        loop: None of a section and of the run.
+        path: of the node; "" of the run.
+        ticks: how many steady ticks, or calls; 1 of the run.
+        tick_ns: the mean steady tick, or call; the length of the run.
         threads: how many threads run the loop, each for itself.
         on_main_thread: whether the main thread of the main process runs it.
         names: what nodes are called for short.
+        sections: its parts, parents before their children. The first is the loop itself.
     """
 
     loop: Loop | None
     path: str
     ticks: int
     tick_ns: float
-    sections: tuple[SectionView, ...]
     threads: int = 1
     on_main_thread: bool = True
-    names: ShortNames = field(default_factory=ShortNames, compare=False, repr=False)
+    names: ShortNames = field(default_factory=ShortNames, repr=False)
+    sections: list[SectionView] = field(default_factory=list, repr=False)
 
     @property
     def name(self) -> str:
-        """What the loop is called for short; "" of the run."""
+        """What it is called for short; "" of the run."""
         return self.names.of_path(self.path)
+
+    @property
+    def tick(self) -> str:
+        """What one tick is called."""
+        return f"tick of {self.name}" if self.loop is not None else self.name
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is the run."""
+        return self.path == paths.ROOT
 
     @property
     def misses(self) -> bool:
@@ -197,16 +300,54 @@ class LoopView:
         """The tick less all that it waited or slept on the loop's own path."""
         return self.tick_ns - sum(section.self_ns for section in self.sections if section.is_wait)
 
+    @property
+    def all_busy_ns(self) -> float:
+        """The same of all ticks of one of its threads."""
+        return self.busy_ns * self.ticks / self.threads
+
     @cached_property
     def recorder_ns(self) -> float:
         """What of the tick ticktree itself cost."""
         return sum(section.recorder_ns for section in self.sections)
 
+    @property
+    def needed_ns(self) -> float:
+        """The tick without the sleep that holds the rate."""
+        return self.tick_ns - self.slack_ns
+
+    @property
+    def path_sections(self) -> Iterator[SectionView]:
+        """Its sections on the loop's path, parents before their children, without the loop itself."""
+        return (each for each in self.sections[1:] if not each.is_parallel and not each.is_remote)
+
+    @cached_property
+    def waited_ns(self) -> Mapping[str, Mapping[str, int]]:
+        """What was waited in each section and below, by its path and by writer; of waits in a wait, the outer one."""
+        waited: dict[str, Mapping[str, int]] = {}
+        for section in reversed(self.sections):  # children before their parents
+            node = section.node
+            if node.wait:
+                waited[section.path] = {writer: share.total_ns for writer, share in node.by_writer.items()}
+            else:
+                waited[section.path] = sums_of(waited[below.path] for below in section.below)
+        return waited
+
+    def share(self, ns: float) -> float:
+        """Return what part of the tick `ns` are; at most 1."""
+        return min(1.0, ns / self.tick_ns) if self.tick_ns > 0 else 0.0
+
+    def needed_share(self, ns: float) -> float:
+        """Return what part `ns` are of the tick without the sleep that holds the rate; at most 1."""
+        return min(1.0, ns / self.needed_ns) if self.needed_ns > 0 else 0.0
+
+    def stats_of(self, node: Node) -> Stats:
+        """Return the statistics of the calls that ticks consist of: the steady ones, or of the run all of them."""
+        return node.stats if self.is_run else node.steady
+
     def saving(self, ns: float) -> Saving:
         """Return what the loop gains at most if `ns` of its mean tick took no time."""
-        needed_ns = self.tick_ns - self.slack_ns
-        removed_ns = min(max(0.0, ns), needed_ns)
-        return Saving(self.tick_ns, needed_ns, removed_ns, self._held_ns)
+        removed_ns = min(max(0.0, ns), self.needed_ns)
+        return Saving(self.tick_ns, self.needed_ns, removed_ns, self._held_ns)
 
     @property
     def _held_ns(self) -> float:
@@ -222,198 +363,22 @@ class LoopView:
         return self.names.joined(names[len(paths.split(self.path)) :]) or self.names.joined(names[-1:])
 
 
-def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> list[LoopView]:
-    """Return the loops that have steady ticks, in the order in which all outputs show them; the run where none has.
-
-    Loops that miss ticks come first, then those of the main process's main thread, then the busiest.
-
-    Args:
-        profile: what was recorded.
-        categorize: returns a name's category.
-        names: what nodes are called for short; None to make them.
-    """
-    names = names or ShortNames(profile.root)
-    found = [
-        _view(loop, path, profile, categorize, names)
-        for path, loop in profile.loops.items()
-        if loop.stats.count and loop.stats.sum_ns > 0
-    ]
-    if not found and profile.root.total_ns > 0:
-        return [_view(None, paths.ROOT, profile, categorize, names)]
-    return _ordered(found)
-
-
 def main_loops(found: Sequence[LoopView]) -> list[LoopView]:
     """Return the loops that a report leads with: all that miss ticks, or else at most two of the busiest.
 
     Of a loop in another one that it fills, the inner one.
     """
     missing = [view for view in found if view.misses]
-    busiest_ns = max((_busy_in_all_ns(view) for view in found), default=0.0)
+    busiest_ns = max((view.all_busy_ns for view in found), default=0.0)
     busy = [
         view
         for view in found
-        if not view.misses and _busy_in_all_ns(view) >= MAIN_SHARE * busiest_ns and not _is_filled(view)
+        if not view.misses and view.all_busy_ns >= MAIN_SHARE * busiest_ns and not _is_filled(view)
     ]
     return missing + busy[: max(0, MAIN_LOOPS - len(missing))]
-
-
-def _ordered(found: Sequence[LoopView]) -> list[LoopView]:
-    order = [
-        (not view.misses, not view.on_main_thread, rank, view.path, view)
-        for rank, alike in enumerate(_alike(found))
-        for view in alike
-    ]
-    return [view for *_, view in sorted(order, key=lambda entry: entry[:-1])]
-
-
-def _alike(found: Sequence[LoopView]) -> list[list[LoopView]]:
-    """Groups of equally busy loops, the busiest first."""
-    groups: list[list[LoopView]] = []
-    for view in sorted(found, key=lambda view: -_busy_in_all_ns(view)):
-        if groups and _busy_in_all_ns(view) >= ALIKE_SHARE * _busy_in_all_ns(groups[-1][0]):
-            groups[-1].append(view)
-        else:
-            groups.append([view])
-    return groups
-
-
-def _busy_in_all_ns(view: LoopView) -> float:
-    return view.busy_ns * view.ticks / view.threads
 
 
 def _is_filled(view: LoopView) -> bool:
     return any(
         section.is_loop and section.self_ns >= TELLING_SHARE * view.tick_ns for section in view.sections
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Visit:
-    """A node on the walk through a tick: what part of its time is on the loop's path, and what is concurrent."""
-
-    path: str
-    node: Node
-    parent: str | None
-    on_path: float
-    beside: float
-    is_wait: bool
-    is_pacing: bool
-    within: Within
-
-
-def _view(
-    loop: Loop | None, path: str, profile: Profile, categorize: Categorize, names: ShortNames
-) -> LoopView:
-    node = profile.root.at(path)
-    ticks, whole_ns = (loop.stats.count, loop.stats.sum_ns) if loop else (1, node.total_ns)
-    inside = _within(profile, path, categorize)
-    first = _Visit(path, node, None, 1.0, 0.0, node.wait, loop is not None, inside)
-    sections = tuple(_sections(loop, first, profile.loops, categorize, ticks, whole_ns))
-    writers = [writer for writer, share in node.by_writer.items() if share.count]
-    is_main = not profile.writers or not loop or any(writer in _main_writers(profile) for writer in writers)
-    return LoopView(loop, path, ticks, whole_ns / ticks, sections, max(1, len(writers)), is_main, names)
-
-
-def _main_writers(profile: Profile) -> set[str]:
-    """The main thread of the process that started first, of each run."""
-    first: dict[str, tuple[float, str]] = {}
-    for writer in profile.writers.values():
-        if writer.is_main:
-            started = float("inf") if writer.started_ns is None else writer.started_ns
-            first[writer.run] = min(first.get(writer.run, (started, writer.id)), (started, writer.id))
-    return {writer for _, writer in first.values()}
-
-
-def _sections(
-    loop: Loop | None,
-    first: _Visit,
-    loops: Mapping[str, Loop],
-    categorize: Categorize,
-    ticks: int,
-    whole_ns: float,
-) -> Iterator[SectionView]:
-    waiting = [first]
-    while waiting:
-        at = waiting.pop()
-        took_ns = whole_ns if at is first else _took_ns(at.node, loop)
-        is_loop = at is not first and at.path in loops
-        below = {} if is_loop else {name: _below(child, loop) for name, child in at.node.children.items()}
-        covered_ns = sum(ns for ns, _ in below.values())
-        self_ns = max(0.0, took_ns - covered_ns)
-        recorder_ns = min(self_ns, _recorder_ns(at.node, loop, whole=is_loop))
-        yield SectionView(
-            loop=loop,
-            node=at.node,
-            path=at.path,
-            self_ns=at.on_path * (self_ns - recorder_ns) / ticks,
-            total_ns=at.on_path * took_ns / ticks,
-            beside_ns=at.beside * self_ns / ticks,
-            recorder_ns=at.on_path * recorder_ns / ticks,
-            calls=(at.node.steady.count if loop else at.node.count) / ticks,
-            is_wait=at.is_wait or (at.is_pacing and is_sleep(at.node.name)),
-            is_slack=at.is_pacing and at is not first and is_sleep(at.node.name),
-            is_loop=is_loop,
-            parent=at.parent,
-            category=at.within.category,
-        )
-        # Calls that have not ended, and what is left out of order, may make the parts more than the whole: they are
-        # made to fit, so that the tick sums.
-        fitted = min(1.0, took_ns / covered_ns) if covered_ns > 0 else 1.0
-        is_body = took_ns >= TELLING_SHARE * whole_ns or is_pacing(at.node.name) or is_sleep(at.node.name)
-        waiting.extend(
-            _visit(at, name, below[name][1], fitted, categorize, loops, may_pace=at.is_pacing and is_body)
-            for name in reversed(below)
-        )
-
-
-def _visit(
-    at: _Visit,
-    name: str,
-    share: float,
-    fitted: float,
-    categorize: Categorize,
-    loops: Mapping[str, Loop],
-    *,
-    may_pace: bool,
-) -> _Visit:
-    """Return the visit to a child, of whose time `share` is its parent's and of that `fitted` has room there."""
-    child, path = at.node.children[name], paths.child(at.path, name)
-    return _Visit(
-        path=path,
-        node=child,
-        parent=at.path,
-        on_path=at.on_path * share * fitted,
-        beside=1 - (1 - at.beside) * share,
-        is_wait=at.is_wait or child.wait,
-        is_pacing=may_pace,
-        within=within(child, at.within, categorize, is_loop=path in loops),
-    )
-
-
-def _within(profile: Profile, path: str, categorize: Categorize) -> Within:
-    """Return what the node at `path` is in; the root is in nothing."""
-    node, at, found = profile.root, paths.ROOT, Within()
-    for name in paths.split(path):
-        node, at = node.children[name], paths.child(at, name)
-        found = within(node, found, categorize, is_loop=at in profile.loops)
-    return found
-
-
-def _took_ns(node: Node, loop: Loop | None) -> float:
-    """Return how long all steady calls of `node` took; of the run, all of its time."""
-    return max(0, node.total_ns) if loop is None else node.steady.sum_ns
-
-
-def _below(child: Node, loop: Loop | None) -> tuple[float, float]:
-    """Return what of the parent's time is the child's, and what part of the child's time that is."""
-    share = counts(child)
-    return _took_ns(child, loop) * share, share
-
-
-def _recorder_ns(node: Node, loop: Loop | None, whole: bool) -> float:
-    """Return what ticktree itself cost in the steady calls of `node`; `whole`: and below it."""
-    nodes = (each for _, _, each in node.walk()) if whole else (node,)
-    return sum(
-        each.recorder_ns * (each.steady.count / each.count if loop and each.count else 1.0) for each in nodes
     )

@@ -123,13 +123,22 @@ def found_in(seen: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]
 
 def _valued(finding: Finding, seen: Survey) -> Finding:
     """Return a finding with what its claim really saves, and how severe that is."""
-    finding = replace(finding, message=seen.short_names.within(finding.message))
+    finding = replace(
+        finding,
+        message=seen.short_names.within(finding.message),
+        evidence={key: _whole(key, value) for key, value in finding.evidence.items()},
+    )
     if finding.claim is None:
         return finding
     saving = seen.saving(finding.claim)
     impact = seen.weighed_share(finding.claim, saving)
     severity = "info" if finding.kind == "size" else _severity(finding.claim, impact, saving, seen)
     return replace(finding, saving=saving, impact=impact, severity=severity)
+
+
+def _whole(key: str, value: str | float) -> str | int | float:
+    """Return a measured number without the digits that no clock and no counter have."""
+    return round(value) if isinstance(value, float) and key.endswith(("_ns", "_bytes")) else value
 
 
 def _severity(claim: Claim, impact: float, saving: Saving, seen: Survey) -> Severity:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck, bottlenecks
+from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
 from ticktree.analysis.categories import Categories
-from ticktree.analysis.crews.roles import Role, Unit, amount, roles, run_ns, unit_of
-from ticktree.analysis.crews.stragglers import Straggler, stragglers
-from ticktree.analysis.cycles.cycle import Cycle, cycles
 from ticktree.analysis.finding import Claim
-from ticktree.analysis.loops import LoopView, Saving, loop_views, main_loops
-from ticktree.analysis.places import Place, in_sections_ns, places
+from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
+from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.settings import Settings
+from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
+from ticktree.analysis.workers.stragglers import Straggler, stragglers
 from ticktree.profile import Loop, Profile
 from ticktree.profile.short_names import ShortNames
+from ticktree.profile.table import sums_of
 
 
 class Survey:
@@ -41,9 +41,21 @@ class Survey:
         return ShortNames(self.profile.root)
 
     @cached_property
+    def run(self) -> LoopView:
+        """The whole run as one tick, with every node of the tree."""
+        return run_view(self.profile, self.category, self.short_names)
+
+    @cached_property
     def loops(self) -> Sequence[LoopView]:
         """The loops in the order in which all outputs show them; the run where none has steady ticks."""
-        return loop_views(self.profile, self.category, self.short_names)
+        found = loop_views(self.profile, self.category, self.short_names)
+        return found or ([self.run] if self.profile.root.total_ns > 0 else [])
+
+    @cached_property
+    def repeated(self) -> Sequence[LoopView]:
+        """The loops, and the sections that are called again and again outside all loops."""
+        sections = repeated_sections(self.run, self.profile, self.category)
+        return [*(view for view in self.loops if not view.is_run), *sections]
 
     @cached_property
     def main_loops(self) -> Sequence[LoopView]:
@@ -58,7 +70,11 @@ class Survey:
 
     def view_of(self, path: str) -> LoopView | None:
         """Return the loop at `path`, with "" the run; None where there is none that has steady ticks."""
-        return next((view for view in self.loops if view.path == path), None)
+        return self._by_path.get(path)
+
+    @cached_property
+    def _by_path(self) -> Mapping[str, LoopView]:
+        return {view.path: view for view in self.loops}
 
     def saving(self, claim: Claim) -> Saving:
         """Return what a claim's loop gains; where it is about no loop, what the run gains."""
@@ -91,16 +107,6 @@ class Survey:
         return [one for view in self.loops for one in bottlenecks(view, self.settings.weights)]
 
     @cached_property
-    def found(self) -> Sequence[Place]:
-        """The places of the whole tree, parents before their children."""
-        return places(self.profile.root)
-
-    @cached_property
-    def cycles(self) -> Sequence[Cycle]:
-        """What the program does again and again, outer cycles first."""
-        return cycles(self.profile, self.found)
-
-    @cached_property
     def threads(self) -> Sequence[Role]:
         """The threads by role."""
         return roles(self.profile, "thread")
@@ -118,11 +124,16 @@ class Survey:
     @cached_property
     def stragglers(self) -> Mapping[str, Sequence[Straggler]]:
         """The stragglers of each role, by its name."""
-        return {role.name: stragglers(role, self.found) for role in self.threads}
+        return {role.name: stragglers(role, self.run.sections) for role in self.threads}
 
     @cached_property
     def _in_sections_ns(self) -> Mapping[str, int]:
-        return in_sections_ns(self.found)
+        # Of what several tasks did at once the time is counted once for each: it is no part of the time that passed.
+        return sums_of(
+            {writer: share.self_ns for writer, share in section.node.by_writer.items()}
+            for section in self.run.sections[1:]
+            if not section.is_remote
+        )
 
     def present_ns(self, unit: Unit) -> int:
         """How long `unit` was in any section."""
@@ -130,7 +141,7 @@ class Survey:
 
     def waited_ns(self, unit: Unit) -> int:
         """How long `unit` waited."""
-        return amount(self.found[0].waited_ns, unit)
+        return amount(self.run.sections[0].waited_ns, unit)
 
     def worked_ns(self, unit: Unit) -> int:
         """How long `unit` was in sections that do not wait; 0 where its tasks waited at once for longer."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.crews.roles import By
+from ticktree.analysis.workers.roles import By
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, format_of, read, timeline_for, view_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ticktree.analysis.crews.roles import By, has_processes, roles
+from ticktree.analysis.workers.roles import By, has_processes, roles
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.crews.roles import By
 from ticktree.analysis.settings import Settings
+from ticktree.analysis.workers.roles import By
 
 Phase: TypeAlias = Literal["steady", "warmup", "all"]
 Only: TypeAlias = Literal["totals", "calls"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.category_shares import category_shares
+from ticktree.analysis.bottlenecks import Bottleneck, category_shares
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey

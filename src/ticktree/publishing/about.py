@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ticktree.analysis.crews.roles import roles
+from ticktree.analysis.workers.roles import roles
 from ticktree.publishing.looks import Look
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ticktree.analysis import findings
-from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine import Machine
 from ticktree.run.finishing import RunDirectory
 
 pytestmark = [

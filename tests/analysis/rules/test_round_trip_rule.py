@@ -7,8 +7,7 @@ import pytest
 from looping import MS
 
 import ticktree
-from ticktree.analysis import findings
-from ticktree.analysis.cycles import far_side
+from ticktree.analysis import findings, server_side
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.profile import Cpu
 from ticktree.recorder import Calling
@@ -137,4 +136,4 @@ def test_where_the_way_takes_longer_than_the_server_what_is_sent_is_to_be_smalle
 
 
 def test_the_words_of_the_far_side_are_those_that_calls_are_recorded_under():
-    assert (far_side.SERVER, far_side.NETWORK) == (called.SERVER, called.NETWORK)
+    assert (server_side.SERVER, server_side.NETWORK) == (called.SERVER, called.NETWORK)

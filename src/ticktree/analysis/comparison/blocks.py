@@ -8,8 +8,8 @@ time by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo",
 
 from __future__ import annotations
 
-from ticktree.analysis.course.noise import autocorrelation_time
-from ticktree.analysis.course.stretches import joined, steady_stretches
+from ticktree.analysis.drift.noise import autocorrelation_time
+from ticktree.analysis.drift.windows import joined, steady_stretches
 from ticktree.profile import Node
 
 # Fewer leave an interval without ends: two samples of four are the smallest with a 95% one.

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ticktree.analysis.course.noise import DEVIATIONS
+from ticktree.analysis.drift.noise import DEVIATIONS
 
 Values: TypeAlias = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.rules.oversubscribed import is_oversubscribed
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent

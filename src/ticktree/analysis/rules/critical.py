@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.wording import gain, of_bottleneck, tick_name
+from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.settings import Thresholds
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.wording import percent
+from ticktree.analysis.wording import gain, of_bottleneck, percent, tick_name
 
 
 class CriticalRule:

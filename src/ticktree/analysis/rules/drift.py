@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.course.loops import Changed, changed_loops
+from ticktree.analysis.drift.changed_loops import Changed, changed_loops
 from ticktree.analysis.finding import Claim, Evidence, Finding
-from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.rules.contended import is_contended
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name, percent
@@ -19,7 +19,7 @@ class DriftRule:
     name: ClassVar[str] = "drift"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield a finding for each loop with a trend (analysis/course/course.py says when there is one)."""
+        """Yield a finding for each loop with a trend (analysis/drift/changes.py says when there is one)."""
         doubt = doubt_of(seen)
         for changed in changed_loops(seen, "trend"):
             yield Finding(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_TRIPS
-from ticktree.analysis.cycles.per_tick import a_tick
 from ticktree.analysis.finding import Claim, Finding
-from ticktree.analysis.loops import LoopView
+from ticktree.analysis.loops import LEAST_TICKS, LoopView
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.tick_causes import a_tick
 from ticktree.analysis.wording import duration
 
 # A sleep wakes a little late: on a busy machine by a tenth of a millisecond or two. Our own choice.
@@ -27,7 +26,7 @@ class FixedSleepRule:
         """Yield a finding for each loop whose ticks are too long by less than it sleeps in them."""
         for view in seen.loops:
             loop = view.loop
-            if loop is None or loop.budget_ns is None or view.ticks < LEAST_TRIPS:
+            if loop is None or loop.budget_ns is None or view.ticks < LEAST_TICKS:
                 continue
             over_ns = view.tick_ns - loop.budget_ns
             slept_ns = _slept_ns(view)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.cycles.chunks import queue_depth
-from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
-from ticktree.analysis.cycles.kinds import GUIDANCE, inference, spots_of, together_ns
+from ticktree.analysis.action_chunks import queue_depth
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
+from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.section_kinds import GUIDANCE, inference, sections_of, together_ns
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge, Loop
@@ -34,15 +34,15 @@ class _Guided:
 
     Attributes:
         chief: the section that guides, of several that which takes most.
-        ns: what guidance took, all calls together.
-        inference_ns: what inference took with it.
-        calls: how often there was an inference.
+        ns: what guidance takes per tick.
+        inference_ns: what inference takes with it.
+        calls: inferences per tick.
     """
 
-    chief: Spot
-    ns: int
-    inference_ns: int
-    calls: int
+    chief: SectionView
+    ns: float
+    inference_ns: float
+    calls: float
 
     @property
     def share(self) -> float:
@@ -63,19 +63,19 @@ class GuidanceRule:
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding where guidance is dear and the queue is never short of actions, or is empty all the same."""
         depth = queue_depth(seen.profile)
-        if depth is None or depth.count < LEAST_TRIPS:
+        if depth is None or depth.count < LEAST_TICKS:
             return
-        for cycle in seen.cycles:
-            guided = _guided(cycle, seen)
-            if guided is None or guided.share < OF_INFERENCE_SHARE or cycle.share(guided.ns) < LEAST_SHARE:
+        for view in seen.repeated:
+            guided = _guided(view, seen)
+            if guided is None or guided.share < OF_INFERENCE_SHARE or view.share(guided.ns) < LEAST_SHARE:
                 continue
-            loop = _control(cycle, seen)
+            loop = _control(view, seen)
             why = _empty(depth) or (_in_hand(depth, guided, loop) if loop is not None else None)
             if why is not None:
-                yield self._finding(guided, depth, why, is_in_the_loop=loop is cycle.loop)
+                yield self._finding(guided, depth, why, is_in_the_loop=loop is view.loop)
 
     def _finding(self, guided: _Guided, depth: Gauge, why: str, *, is_in_the_loop: bool) -> Finding:
-        cycle, each_ns = guided.chief.cycle, guided.ns / guided.calls
+        view, each_ns = guided.chief.view, guided.ns / guided.calls
         evidence: dict[str, str | int | float] = {
             "guidance_each_time_ns": round(each_ns),
             "inference_ns": round(guided.latency_ns),
@@ -87,7 +87,7 @@ class GuidanceRule:
             evidence["in_the_queue_at_its_low"] = low
         return Finding(
             rule=self.name,
-            claim=Claim(cycle.share(guided.ns), cycle.path) if is_in_the_loop else None,
+            claim=Claim(view.share(guided.ns), view.path) if is_in_the_loop else None,
             path=guided.chief.path,
             message=(
                 f"{guided.chief.name} is {duration(each_ns)} of each inference of {duration(guided.latency_ns)} "
@@ -98,23 +98,23 @@ class GuidanceRule:
         )
 
 
-def _guided(cycle: Cycle, seen: Survey) -> _Guided | None:
-    """Return the guidance in `cycle`; None where there is none, or no inference."""
-    guides, model = spots_of(cycle, GUIDANCE, seen), inference(cycle, seen)
-    model = [spot for spot in model if not any(each in guides for each in (spot, *spot.above()))]
-    calls = max((spot.calls for spot in model), default=0)
-    if not guides or calls < LEAST_TRIPS:
+def _guided(view: LoopView, seen: Survey) -> _Guided | None:
+    """Return the guidance in `view`; None where there is none, or no inference."""
+    guides, model = sections_of(view, GUIDANCE, seen), inference(view, seen)
+    model = [section for section in model if not any(each in guides for each in (section, *section.above()))]
+    calls = max((section.calls for section in model), default=0)
+    if not guides or calls * view.ticks < LEAST_TICKS:
         return None
-    beside = [spot for spot in guides if not any(each in model for each in spot.above())]
+    beside = [section for section in guides if not any(each in model for each in section.above())]
     whole_ns = together_ns(model) + together_ns(beside)
-    chief = max(guides, key=lambda spot: spot.ns)
+    chief = max(guides, key=lambda section: section.total_ns)
     return _Guided(chief, together_ns(guides), whole_ns, calls) if whole_ns > 0 else None
 
 
-def _control(cycle: Cycle, seen: Survey) -> Loop | None:
+def _control(view: LoopView, seen: Survey) -> Loop | None:
     """Return the loop that executes the actions: the only one with a rate; else the one that infers."""
     paced = [loop for loop in seen.profile.loops.values() if loop.budget_ns is not None]
-    return paced[0] if len(paced) == 1 else cycle.loop if not paced else None
+    return paced[0] if len(paced) == 1 else view.loop if not paced else None
 
 
 def _empty(depth: Gauge) -> str | None:

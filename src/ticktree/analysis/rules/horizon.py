@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.chunks import executes_chunks
-from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
-from ticktree.analysis.cycles.kinds import inference
+from ticktree.analysis.action_chunks import executes_chunks
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
+from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.section_kinds import inference
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 
@@ -25,32 +25,32 @@ class HorizonRule:
 
     def find(self, seen: Survey) -> Iterator[Finding]:
         """Yield a finding for each loop of whose chunks fewer than ten actions are executed, if that costs it."""
-        for cycle in seen.cycles:
-            model = inference(cycle, seen)
-            if cycle.loop is None or not model or not executes_chunks(cycle, seen):
+        for view in seen.repeated:
+            model = inference(view, seen)
+            if view.loop is None or not model or not executes_chunks(view, seen):
                 continue
-            chief = max(model, key=lambda spot: spot.ns)
-            used = cycle.trips / chief.calls if chief.calls >= LEAST_TRIPS else LEAST_HORIZON
+            chief = max(model, key=lambda section: section.total_ns)
+            used = view.ticks / chief.count if chief.count >= LEAST_TICKS else LEAST_HORIZON
             at_stake = chief.share * (1 - used / LEAST_HORIZON)
             if LEAST_USED <= used < LEAST_HORIZON and at_stake >= WARNING_SHARE:
-                yield self._finding(cycle, chief, used, at_stake)
+                yield self._finding(view, chief, used, at_stake)
 
-    def _finding(self, cycle: Cycle, chief: Spot, used: float, at_stake: float) -> Finding:
-        each_ns = chief.ns / cycle.trips
+    def _finding(self, view: LoopView, chief: SectionView, used: float, at_stake: float) -> Finding:
+        each_ns = chief.total_ns
         return Finding(
             rule=self.name,
-            claim=Claim(at_stake, cycle.path),
+            claim=Claim(at_stake, view.path),
             path=chief.path,
             message=(
-                f"each {chief.name} ({duration(chief.mean_ns)}) serves {used:.3g} ticks of {cycle.name}, so it costs "
+                f"each {chief.name} ({duration(chief.call_ns)}) serves {used:.3g} ticks of {view.name}, so it costs "
                 f"each of them {duration(each_ns)}, {percent(chief.share)} of the loop: execute at least "
-                f"{LEAST_HORIZON} actions of a chunk, and it costs {duration(chief.mean_ns / LEAST_HORIZON)}"
+                f"{LEAST_HORIZON} actions of a chunk, and it costs {duration(chief.call_ns / LEAST_HORIZON)}"
             ),
             evidence={
                 "actions_used_of_each_inference": used,
-                "a_call_ns": chief.mean_ns,
+                "a_call_ns": chief.call_ns,
                 "of_the_loop_share": chief.share,
-                "inferences": chief.calls,
-                "ticks": cycle.trips,
+                "inferences": chief.count,
+                "ticks": view.ticks,
             },
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.crews.blame import blames
-from ticktree.analysis.crews.idle import Waiting, waitings_of
-from ticktree.analysis.crews.roles import Role, Unit
-from ticktree.analysis.crews.stragglers import LEAST_CALLS
 from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.rules.straggler import matters
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, who
+from ticktree.analysis.workers.blame import blames
+from ticktree.analysis.workers.roles import Role, Unit
+from ticktree.analysis.workers.stragglers import LEAST_CALLS
+from ticktree.analysis.workers.waits import Waiting, waitings_of
 
 # Who waits for more than half of its life waits more than it works: one of them could do the work of two. Of its life,
 # for what it does outside of all sections is no wait.

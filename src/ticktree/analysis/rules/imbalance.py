@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.crews.imbalance import Imbalance, imbalance
-from ticktree.analysis.crews.roles import Role
-from ticktree.analysis.crews.stragglers import crews, whole_lives
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import times, who
+from ticktree.analysis.workers.imbalance import Imbalance, imbalance
+from ticktree.analysis.workers.roles import Role
+from ticktree.analysis.workers.stragglers import crews, whole_lives
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
 # worker in five does nothing that counts.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.finding import Evidence, Finding
-from ticktree.analysis.machine.ceilings import Ceilings, fastest_machine
-from ticktree.analysis.machine.work_rates import MARGIN, UNITS, WorkRate, on_the_processor, work_rates
-from ticktree.analysis.places import Place
+from ticktree.analysis.loops import SectionView
+from ticktree.analysis.machine import Ceilings, fastest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import amount, duration, last_name, times
+from ticktree.analysis.work_rates import MARGIN, UNITS, WorkRate, on_the_processor, work_rates
 from ticktree.profile import path as paths
 
 # So many of those beside it are named.
@@ -54,13 +54,13 @@ class ImpossibleRateRule:
         here = fastest_machine(seen.profile)
         if here is None:
             return
-        names = Counter(last_name(place.path) for place in seen.found)
+        names = Counter(last_name(section.path) for section in seen.run.sections)
         shared = {name for name, count in names.items() if count > 1}
         groups: dict[tuple[str, bool], list[_Excess]] = {}
-        for place in on_the_processor(seen.found):
-            excess = _excess(place, here)
+        for section in on_the_processor(seen.run.sections):
+            excess = _excess(section, here)
             if excess is not None:
-                groups.setdefault((paths.parent(place.path), excess.is_certain), []).append(excess)
+                groups.setdefault((paths.parent(section.path), excess.is_certain), []).append(excess)
         for group in groups.values():
             yield self._finding(sorted(group, key=lambda each: -each.factor), here, seen, shared)
 
@@ -68,7 +68,7 @@ class ImpossibleRateRule:
         self, group: Sequence[_Excess], here: Ceilings, seen: Survey, shared: Collection[str]
     ) -> Finding:
         worst, others = group[0], group[1:]
-        path, is_certain = worst.rate.place.path, worst.is_certain and not here.gpus
+        path, is_certain = worst.rate.section.path, worst.is_certain and not here.gpus
         in_loop = any(path == loop or paths.is_below(path, loop) for loop in seen.profile.loops)
         return Finding(
             rule=self.name,
@@ -81,10 +81,10 @@ class ImpossibleRateRule:
         )
 
 
-def _excess(place: Place, here: Ceilings) -> _Excess | None:
-    """Return the rate of `place` that exceeds what the machine can do by the most; None where none does."""
+def _excess(section: SectionView, here: Ceilings) -> _Excess | None:
+    """Return the rate of `section` that exceeds what the machine can do by the most; None where none does."""
     over: list[_Excess] = []
-    for rate in work_rates(place):
+    for rate in work_rates(section):
         at_most = rate.at_most_per_s(here)
         if at_most is None:
             continue
@@ -99,8 +99,8 @@ def _excess(place: Place, here: Ceilings) -> _Excess | None:
 def _said(worst: _Excess, others: Sequence[_Excess], here: Ceilings, shared: Collection[str]) -> str:
     """Return the sentence: what cannot be, why, what it probably is, and what else cannot be."""
     rate, unit = worst.rate, UNITS[worst.rate.kind]
-    name = last_name(rate.place.path)
-    above = paths.parent(rate.place.path)
+    name = last_name(rate.section.path)
+    above = paths.parent(rate.section.path)
     if name in shared and above:  # as that of a layer, which every network has
         name = f"{name} in {last_name(above)}"
     sum_ = f"{amount(rate.per_call, unit)} in {duration(rate.ns / rate.calls)} is {amount(rate.per_s, unit + '/s')}"
@@ -114,7 +114,7 @@ def _said(worst: _Excess, others: Sequence[_Excess], here: Ceilings, shared: Col
     else:
         said = f"{name} is faster than this machine can be: {sum_}, {over}: probably {_probably(worst)}"
     if others:
-        names = ", ".join(last_name(each.rate.place.path) for each in others[:_NAMED])
+        names = ", ".join(last_name(each.rate.section.path) for each in others[:_NAMED])
         more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
         said += f"; so {'is' if len(others) == 1 else 'are'} {names}{more} beside it"
     return said

@@ -39,7 +39,7 @@ class LateCompilationRule:
         for took_ns, calls, whole, loop in sorted(found, key=lambda each: (-each[0], each[2])):
             yield self._finding(took_ns, calls, whole, loop, seen)
 
-    def _finding(self, took_ns: int, calls: int, path: str, loop: Loop, seen: Survey) -> Finding:
+    def _finding(self, took_ns: float, calls: int, path: str, loop: Loop, seen: Survey) -> Finding:
         run_ns = seen.run_ns or loop.busy_ns
         times = "once more" if calls == 1 else f"{calls:,} more times"
         where = last_name(paths.parent(path))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Spot
-from ticktree.analysis.cycles.kinds import makes_an_array
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
-from ticktree.analysis.machine.ceilings import slowest_machine
+from ticktree.analysis.loops import LEAST_TICKS, SectionView
+from ticktree.analysis.machine import slowest_machine
+from ticktree.analysis.section_kinds import makes_an_array
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, size
 
@@ -31,20 +31,20 @@ class ListOfArraysRule:
         """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied."""
         known = slowest_machine(seen.profile)
         memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None
-        for cycle in seen.cycles:
-            for batch, made in _batches(cycle.spots).values():
+        for view in seen.repeated:
+            for batch, made in _batches(view.path_sections).values():
                 one = _judged(batch, made, memcpy)
                 if one is not None:
                     yield self._finding(batch, made, one)
 
-    def _finding(self, batch: Spot, made: Sequence[Spot], at_stake: float) -> Finding:
-        chief = max(made, key=lambda spot: spot.ns)
-        took_ns, rate = sum(spot.ns for spot in made), _rate(made)
-        items = batch.items_a_call or 0.0
-        each = f"{duration(took_ns / batch.calls)} of the {duration(batch.mean_ns)} of each {batch.name}"
+    def _finding(self, batch: SectionView, made: Sequence[SectionView], at_stake: float) -> Finding:
+        chief = max(made, key=lambda section: section.total_ns)
+        took_ns, rate = sum(section.total_ns for section in made), _rate(made)
+        items = batch.items_per_call or 0.0
+        each = f"{duration(took_ns / batch.calls)} of the {duration(batch.call_ns)} of each {batch.name}"
         return Finding(
             rule=self.name,
-            claim=Claim(at_stake, batch.cycle.path),
+            claim=Claim(at_stake, batch.view.path),
             path=chief.path,
             message=(
                 f"{chief.name} makes one array of {items:,.0f} for every {batch.name}: it takes {each}, "
@@ -52,43 +52,46 @@ class ListOfArraysRule:
                 "take each batch out of that by its indices, into memory that is used again"
             ),
             evidence={
-                "in_it_ns": took_ns // batch.calls,
-                "a_batch_ns": batch.mean_ns,
-                "a_batch_bytes": sum((spot.bytes_a_call or 0) * spot.calls for spot in made) / batch.calls,
+                "in_it_ns": took_ns / batch.calls,
+                "a_batch_ns": batch.call_ns,
+                "a_batch_bytes": sum((section.bytes_per_call or 0) * section.calls for section in made)
+                / batch.calls,
                 "a_second_bytes": rate,
                 "items": items,
-                "batches": batch.calls,
+                "batches": batch.count,
             },
         )
 
 
-def _batches(spots: Sequence[Spot]) -> Mapping[int, tuple[Spot, list[Spot]]]:
+def _batches(sections: Iterable[SectionView]) -> Mapping[int, tuple[SectionView, list[SectionView]]]:
     """Return each section that says how many items it handles with those in it that make arrays of that many."""
-    found: dict[int, tuple[Spot, list[Spot]]] = {}
-    for spot in spots:
-        if _makes_one(spot) and not any(map(_makes_one, spot.above())):
-            batch = next((each for each in (spot, *spot.above()) if (each.items_a_call or 0) >= 2), None)
-            if batch is not None and batch.calls >= LEAST_TRIPS and spot.calls >= batch.calls:
-                found.setdefault(id(batch), (batch, []))[1].append(spot)
+    found: dict[int, tuple[SectionView, list[SectionView]]] = {}
+    for section in sections:
+        if _makes_one(section) and not any(map(_makes_one, section.above())):
+            batch = next(
+                (each for each in (section, *section.above()) if (each.items_per_call or 0) >= 2), None
+            )
+            if batch is not None and batch.count >= LEAST_TICKS and section.count >= batch.count:
+                found.setdefault(id(batch), (batch, []))[1].append(section)
     return found
 
 
-def _makes_one(spot: Spot) -> bool:
-    return makes_an_array(spot.name) and (spot.bytes_a_call or 0) >= LEAST_BYTES
+def _makes_one(section: SectionView) -> bool:
+    return makes_an_array(section.name) and (section.bytes_per_call or 0) >= LEAST_BYTES
 
 
-def _judged(batch: Spot, made: Sequence[Spot], memcpy: float | None) -> float | None:
-    """Return what part of the cycle could be saved; None where that is not worth a word."""
-    took_ns, rate = sum(spot.ns for spot in made), _rate(made)
+def _judged(batch: SectionView, made: Sequence[SectionView], memcpy: float | None) -> float | None:
+    """Return what part of the loop could be saved; None where that is not worth a word."""
+    took_ns, rate = sum(section.total_ns for section in made), _rate(made)
     slow = 1 - rate / memcpy if memcpy is not None else 1.0
-    if slow <= 1 - GOOD_RATE_SHARE or took_ns < OF_THE_BATCH_SHARE * batch.ns:
+    if slow <= 1 - GOOD_RATE_SHARE or took_ns < OF_THE_BATCH_SHARE * batch.total_ns:
         return None
-    at_stake = batch.cycle.share(took_ns * slow)
+    at_stake = batch.view.share(took_ns * slow)
     return at_stake if at_stake >= LEAST_SHARE else None
 
 
-def _rate(made: Sequence[Spot]) -> float:
+def _rate(made: Sequence[SectionView]) -> float:
     """Return how fast all of them together went over what they said they did."""
-    moved = sum((spot.bytes_a_call or 0) * spot.place.node.count for spot in made)
-    total_ns = sum(spot.place.node.total_ns for spot in made)
+    moved = sum((section.bytes_per_call or 0) * section.node.count for section in made)
+    total_ns = sum(section.node.total_ns for section in made)
     return moved * 1e9 / total_ns if total_ns > 0 else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.places import TELLING_SHARE
+from ticktree.analysis.loops import TELLING_SHARE
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import size
 from ticktree.profile import Memory, Node

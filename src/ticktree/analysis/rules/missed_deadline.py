@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.per_tick import FAULT_NS
-from ticktree.analysis.deadlines import TOLD_SHARE, Misses, misses
 from ticktree.analysis.finding import Finding, severity_of_missed
 from ticktree.analysis.loops import MISSES_SHARE
+from ticktree.analysis.missed_ticks import TOLD_SHARE, Misses, misses
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.tick_causes import FAULT_NS
 from ticktree.analysis.wording import duration, last_name
 from ticktree.profile import Causes
 

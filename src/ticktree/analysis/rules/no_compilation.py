@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import DOMINATES_SHARE, LEAST_TRIPS, Cycle, Spot
-from ticktree.analysis.cycles.kinds import inference, together_ns
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
+from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.section_kinds import inference, together_ns
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Profile
@@ -32,41 +32,41 @@ class NoCompilationRule:
     name: ClassVar[str] = "no-compilation"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield a finding for each cycle that is half inference or more, if nothing is known to be compiled."""
+        """Yield a finding for each loop that is half inference or more, if nothing is known to be compiled."""
         if not _known_not_to_compile(seen.profile):
             return
-        for cycle in seen.cycles:
-            model = [spot for spot in inference(cycle, seen) if _infers_here(spot)]
+        for view in seen.repeated:
+            model = [section for section in inference(view, seen) if _infers_here(section)]
             took_ns = together_ns(model)
-            at_stake = cycle.share(took_ns) * (1 - 1 / TYPICAL_FACTOR)
-            if cycle.work_share(took_ns) >= DOMINATES_SHARE and at_stake >= LEAST_SHARE:
-                yield self._finding(cycle, max(model, key=lambda spot: spot.ns), took_ns, at_stake)
+            at_stake = view.share(took_ns) * (1 - 1 / TYPICAL_FACTOR)
+            if view.needed_share(took_ns) >= DOMINATES_SHARE and at_stake >= LEAST_SHARE:
+                yield self._finding(view, max(model, key=lambda section: section.total_ns), took_ns, at_stake)
 
-    def _finding(self, cycle: Cycle, chief: Spot, took_ns: int, at_stake: float) -> Finding:
+    def _finding(self, view: LoopView, chief: SectionView, took_ns: float, at_stake: float) -> Finding:
         return Finding(
             rule=self.name,
-            claim=Claim(at_stake, cycle.path),
+            claim=Claim(at_stake, view.path),
             path=chief.path,
             message=(
-                f"{chief.name} ({duration(chief.mean_ns)} a call) is inference, that is "
-                f"{percent(cycle.work_share(took_ns))} of the work of {cycle.name}, and nothing was given to "
+                f"{chief.name} ({duration(chief.call_ns)} a call) is inference, that is "
+                f"{percent(view.needed_share(took_ns))} of the work of {view.name}, and nothing was given to "
                 "torch.compile: if it is torch that infers, compile the policy, and leave the first ticks, which "
                 "compile, out of what is compared"
             ),
             evidence={
-                "inference_each_time_ns": cycle.a_trip_ns(took_ns),
-                "each_time_ns": cycle.mean_ns,
+                "inference_each_time_ns": took_ns,
+                "each_time_ns": view.tick_ns,
                 "a_typical_gain_factor": TYPICAL_FACTOR,
-                "calls": chief.calls,
+                "calls": chief.count,
             },
         )
 
 
-def _infers_here(spot: Spot) -> bool:
+def _infers_here(section: SectionView) -> bool:
     """Tell whether it works, for long enough to be worth compiling, and does not wait for another one that infers."""
-    on_a_device = any(child.clock not in (HOST, REMOTE) for child in spot.place.node.children.values())
-    is_long = on_a_device or (spot.place.node.steady.p50_ns or 0) >= LEAST_CALL_NS
-    return is_long and spot.calls >= LEAST_TRIPS and spot.waited_share < WAITS_SHARE
+    on_a_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
+    is_long = on_a_device or (section.node.steady.p50_ns or 0) >= LEAST_CALL_NS
+    return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
 
 
 def _known_not_to_compile(profile: Profile) -> bool:

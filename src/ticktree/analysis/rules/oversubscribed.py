@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.finding import Claim, Finding
-from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.rules.no_compilation import COMPILED_GAUGE
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.course.loops import Changed, changed_loops
+from ticktree.analysis.drift.changed_loops import Changed, changed_loops
 from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.rules.drift import doubt_of, evidence_of, explained
 from ticktree.analysis.survey import Survey
@@ -18,7 +18,7 @@ class PhaseChangeRule:
     name: ClassVar[str] = "phase-change"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield a finding for each loop with a step (analysis/course/step.py says when there is one)."""
+        """Yield a finding for each loop with a step (analysis/drift/step.py says when there is one)."""
         doubt = doubt_of(seen)
         for changed in changed_loops(seen, "step"):
             yield Finding(

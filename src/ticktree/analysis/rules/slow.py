@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.wording import gain, of_bottleneck
+from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.finding import Claim, Finding
 from ticktree.analysis.rules.critical import is_critical, is_work, timing
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.wording import duration
+from ticktree.analysis.wording import duration, gain, of_bottleneck
 
 # Less of a tick is not worth a line, however long it takes. Our own choice.
 TRIFLE_SHARE = 0.05

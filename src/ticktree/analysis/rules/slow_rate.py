@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import LEAST_TRIPS, Cycle, Spot
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
-from ticktree.analysis.machine.ceilings import Ceilings, slowest_machine
-from ticktree.analysis.machine.readings import Machine
-from ticktree.analysis.machine.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates
+from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.machine import Ceilings, Machine, slowest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import amount, duration, times
+from ticktree.analysis.work_rates import UNITS, Kind, WorkRate, on_the_processor, work_rates
 
 # Far below is less than a fifth. What is declared as one byte may stand for three that move (read, converted,
 # written), and what is declared as an operation may be a float64's, half as fast, in a convolution, which reaches
@@ -36,79 +35,79 @@ class _Slow:
     """A section that is far slower than the machine.
 
     Attributes:
-        spot: the section.
+        section: the section.
         rate: of the kind of work in which it is least slow.
         ceiling: what the machine does a second.
         kept_share: what part of the time it is not known to have waited for a core.
     """
 
-    spot: Spot
+    section: SectionView
     rate: WorkRate
     ceiling: float
     kept_share: float
 
     @property
     def saved_ns(self) -> float:
-        """How much shorter it would be at the ceiling, with cores as busy, over all its calls after warm-up."""
-        return self.spot.ns * (self.kept_share - self.rate.per_s / self.ceiling)
+        """How much shorter it would be at the ceiling, with cores as busy, per tick."""
+        return self.section.total_ns * (self.kept_share - self.rate.per_s / self.ceiling)
 
 
 class SlowRateRule:
-    """Each cycle's sections that do their work far slower than the machine can; see docs/rules/slow-rate.md."""
+    """Each loop's sections that do their work far slower than the machine can; see docs/rules/slow-rate.md."""
 
     name: ClassVar[str] = "slow-rate"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield a finding for each cycle and kind of work, about the section in which most could be saved."""
+        """Yield a finding for each loop and kind of work, about the section in which most could be saved."""
         here = slowest_machine(seen.profile)
         if here is None:
             return
         # What others took from it is not its own slowness; another rule tells who they were.
         kept_share = 1 - min(MOST_WAITING_SHARE, Machine(seen.profile).typical("waiting") or 0.0)
-        judged = {id(place) for place in on_the_processor(seen.found)}
-        for cycle in seen.cycles:
-            spots = [spot for spot in cycle.spots if id(spot.place) in judged]
-            slow = [found for spot in spots if (found := _slow(spot, here, kept_share)) is not None]
+        judged = {section.path for section in on_the_processor(seen.run.sections)}
+        for view in seen.repeated:
+            sections = [section for section in view.path_sections if section.path in judged]
+            slow = [found for section in sections if (found := _slow(section, here, kept_share)) is not None]
             for kind in ("bytes", "flops"):
                 group = [each for each in slow if each.rate.kind == kind]
-                share = cycle.share(sum(each.saved_ns for each in group))
-                if group and cycle.trips >= LEAST_TRIPS and share >= LEAST_SHARE:
-                    yield self._finding(sorted(group, key=lambda each: -each.saved_ns), cycle, here, share)
+                share = view.share(sum(each.saved_ns for each in group))
+                if group and view.ticks >= LEAST_TICKS and share >= LEAST_SHARE:
+                    yield self._finding(sorted(group, key=lambda each: -each.saved_ns), view, here, share)
 
-    def _finding(self, group: Sequence[_Slow], cycle: Cycle, here: Ceilings, share: float) -> Finding:
+    def _finding(self, group: Sequence[_Slow], view: LoopView, here: Ceilings, share: float) -> Finding:
         worst, kind = group[0], group[0].rate.kind
         return Finding(
             rule=self.name,
-            claim=Claim(share, cycle.path),
-            path=worst.spot.path,
+            claim=Claim(share, view.path),
+            path=worst.section.path,
             message=_said(worst, len(group) - 1, here),
             evidence={
                 f"declared_{kind}_per_s": worst.rate.per_s,
                 f"at_most_{kind}_per_s": worst.ceiling,
-                "a_call_ns": worst.spot.mean_ns,
-                "calls": worst.spot.calls,
-                "each_time_ns": cycle.mean_ns,
+                "a_call_ns": worst.section.call_ns,
+                "calls": worst.section.count,
+                "each_time_ns": view.tick_ns,
             },
         )
 
 
-def _slow(spot: Spot, here: Ceilings, kept_share: float) -> _Slow | None:
-    """Return how slow `spot` is; None where it is not, or where its rate is not its own."""
-    place, node = spot.place, spot.place.node
-    waits = node.wait or place.is_in_wait
+def _slow(section: SectionView, here: Ceilings, kept_share: float) -> _Slow | None:
+    """Return how slow `section` is; None where it is not, or where its rate is not its own."""
+    node = section.node
+    waits = node.wait or section.is_in_wait
     if waits or node.total_ns <= 0 or node.self_ns < LEAST_OWN_SHARE * node.total_ns:
         return None
     if node.cpu is not None and node.cpu.cpu_ns < LEAST_CPU_SHARE * node.cpu.wall_ns:
         return None
     known = [
-        (rate, ceiling) for rate in work_rates(place) if (ceiling := _ceiling(rate.kind, here)) is not None
+        (rate, ceiling) for rate in work_rates(section) if (ceiling := _ceiling(rate.kind, here)) is not None
     ]
-    if not known or len(known) < sum(1 for _ in work_rates(place)):
+    if not known or len(known) < sum(1 for _ in work_rates(section)):
         return None
     # What computes on what it reads is as fast as it can be where either is.
     rate, ceiling = max(known, key=lambda each: each[0].per_s / each[1])
     is_slow = rate.per_s < SLOW_SHARE * ceiling * kept_share
-    return _Slow(spot, rate, ceiling, kept_share) if is_slow else None
+    return _Slow(section, rate, ceiling, kept_share) if is_slow else None
 
 
 def _ceiling(kind: Kind, here: Ceilings) -> float | None:
@@ -123,7 +122,7 @@ def _said(worst: _Slow, others: int, here: Ceilings) -> str:
     verb = "moves" if rate.kind == "bytes" else "does"
     what = "memory is copied here" if rate.kind == "bytes" else "this machine multiplies"
     said = (
-        f"{worst.spot.name} {verb} {amount(rate.per_call, unit)} in {duration(rate.ns / rate.calls)}: "
+        f"{worst.section.name} {verb} {amount(rate.per_call, unit)} in {duration(rate.ns / rate.calls)}: "
         f"{amount(rate.per_s, unit + '/s')}, {times(worst.ceiling / rate.per_s)} slower than {what} "
         f"({amount(worst.ceiling, unit + '/s')}); {_perhaps(rate, here)}"
     )

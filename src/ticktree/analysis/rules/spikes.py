@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ticktree.analysis.finding import Claim, Finding
-from ticktree.analysis.loops import LoopView
-from ticktree.analysis.machine.readings import Machine
-from ticktree.analysis.places import TELLING_SHARE
+from ticktree.analysis.loops import TELLING_SHARE, LoopView
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.rules.contended import is_contended
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, last_name, times

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.crews.stragglers import LEAST_CALLS
 from ticktree.analysis.finding import Finding, severity_of
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent
+from ticktree.analysis.workers.stragglers import LEAST_CALLS
 from ticktree.profile import Gauge
 
 # One tick in a hundred without anything to act on is as many as a loop's p99 hides.

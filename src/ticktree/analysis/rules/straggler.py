@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.crews.blame import Blame, blames
-from ticktree.analysis.crews.stragglers import Straggler
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Evidence, Finding
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, percent, times, who
+from ticktree.analysis.workers.blame import Blame, blames
+from ticktree.analysis.workers.stragglers import Straggler
 
 
 class StragglerRule:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.finding import Finding, severity_of
-from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import percent
 from ticktree.profile import Gauge

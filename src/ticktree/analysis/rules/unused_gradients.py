@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ticktree.analysis.cycles.cycle import Spot
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
+from ticktree.analysis.loops import SectionView
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import duration, percent
 from ticktree.profile import Gauge
@@ -25,17 +25,17 @@ class UnusedGradientsRule:
     name: ClassVar[str] = "unused-gradients"
 
     def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield a finding for each such pass that takes a hundredth of its cycle."""
+        """Yield a finding for each such pass that takes a hundredth of its tick."""
         unused = seen.profile.gauges.get(GAUGE)
-        for cycle in seen.cycles:
-            for spot in cycle.spots:
-                if spot.name == SECTION and spot.calls >= LEAST_CALLS and spot.share >= LEAST_SHARE:
-                    yield self._finding(spot, unused)
+        for view in seen.repeated:
+            for section in view.path_sections:
+                if section.name == SECTION and section.count >= LEAST_CALLS and section.share >= LEAST_SHARE:
+                    yield self._finding(section, unused)
 
-    def _finding(self, spot: Spot, unused: Gauge | None) -> Finding:
+    def _finding(self, section: SectionView, unused: Gauge | None) -> Finding:
         evidence: dict[str, str | int | float] = {
-            "a_call_ns": spot.mean_ns,
-            "calls": spot.calls,
+            "a_call_ns": section.call_ns,
+            "calls": section.count,
         }
         part = ""
         if unused is not None:
@@ -43,19 +43,19 @@ class UnusedGradientsRule:
             part = f", {percent(unused.last)} of all it computes"
         return Finding(
             rule=self.name,
-            claim=Claim(spot.share, spot.cycle.path),
-            path=spot.path,
+            claim=Claim(section.share, section.view.path),
+            path=section.path,
             message=(
-                f"the backward pass in {_around(spot)} ({duration(spot.mean_ns)}, {percent(spot.share)} of "
-                f"{spot.cycle.name}) also computes gradients of parameters that its step does not change{part}: they "
-                "are cleared unused; switch them off with requires_grad_(False) on those networks before the loss is "
-                "computed, and on again after its backward"
+                f"the backward pass in {_around(section)} ({duration(section.call_ns)}, {percent(section.share)} of "
+                f"{section.view.name}) also computes gradients of parameters that its step does not change{part}: "
+                "they are cleared unused; switch them off with requires_grad_(False) on those networks before the "
+                "loss is computed, and on again after its backward"
             ),
             evidence=evidence,
         )
 
 
-def _around(spot: Spot) -> str:
-    """Return the sections around `spot`, two of them: the inner one is often just called "backward"."""
-    names = [each.name for each in spot.above()][:2]
-    return " of ".join(names) if names else spot.cycle.name
+def _around(section: SectionView) -> str:
+    """Return the sections around `section`, two of them: the inner one is often just called "backward"."""
+    names = [each.name for each in section.above()][:2]
+    return " of ".join(names) if names else section.view.name

@@ -7,8 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.category_shares import OTHER, category_shares
+from ticktree.analysis.bottlenecks import OTHER, Bottleneck, category_shares
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.drawing.figures import GREY, INK, Format, drawn

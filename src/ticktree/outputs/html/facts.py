@@ -9,7 +9,7 @@ from ticktree.analysis import Finding
 from ticktree.analysis.categories import Within, within
 from ticktree.analysis.explained import explained
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.machine.ceilings import fastest_machine
+from ticktree.analysis.machine import fastest_machine
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.html.units import units
 from ticktree.outputs.options import ViewOptions

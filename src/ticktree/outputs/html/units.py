@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from ticktree.analysis.crews.roles import By, Unit, roles
+from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.report.by import short_titles, title_of
 from ticktree.profile import Profile
 

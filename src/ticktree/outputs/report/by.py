@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ticktree.analysis.crews.by_writer import Spread, amounts, spread
-from ticktree.analysis.crews.roles import By, Unit, roles
 from ticktree.analysis.wording import who
+from ticktree.analysis.workers.by_writer import Spread, amounts, spread
+from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.rows import Row, tree_rows
 from ticktree.outputs.report.tree import tree_of

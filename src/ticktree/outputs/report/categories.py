@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.bottlenecks.category_shares import CategoryShare, category_shares
+from ticktree.analysis.bottlenecks import CategoryShare, category_shares
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.bottlenecks import of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.crews.critical import Stretch, critical_path
 from ticktree.analysis.wording import last_name
+from ticktree.analysis.workers.critical_path import Stretch, critical_path
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import columns, formatting
 from ticktree.outputs.writing.document import Entry, Table

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.crews.idle import Cause, Waiting, waitings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, who
+from ticktree.analysis.workers.waits import Cause, Waiting, waitings
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import columns, formatting
 from ticktree.outputs.writing.document import Entry, Table

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.category_shares import category_shares
-from ticktree.analysis.bottlenecks.unworthy import not_worth_doing
+from ticktree.analysis.bottlenecks import Bottleneck, category_shares, not_worth_doing
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 

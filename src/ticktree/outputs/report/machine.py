@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.machine.readings import Machine
+from ticktree.analysis.machine import Machine
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.machine.ceilings import Ceilings
+from ticktree.analysis.machine import Ceilings
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.shapes.recursion import Recursion
 from ticktree.outputs.writing import formatting

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticktree.analysis.crews.roles import has_processes
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.roles import has_processes
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.advice import advice
 from ticktree.outputs.report.bottlenecks import bottlenecks

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.crews.presence import Presence, presence
-from ticktree.analysis.crews.roles import By, Role, roles
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import who
+from ticktree.analysis.workers.presence import Presence, presence
+from ticktree.analysis.workers.roles import By, Role, roles
 from ticktree.outputs.writing import columns, formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible

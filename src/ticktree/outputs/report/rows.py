@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.machine.ceilings import Ceilings, fastest_machine
+from ticktree.analysis.machine import Ceilings, fastest_machine
 from ticktree.outputs.options import Phase, ViewOptions
 from ticktree.outputs.report.notes import notes_of, outlived
 from ticktree.outputs.shapes.recursion import flattened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ticktree.analysis.bottlenecks.unworthy import MOST, Unworthy, not_worth_doing
+from ticktree.analysis.bottlenecks import MOST, Unworthy, not_worth_doing
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs.report.bottlenecks import of
 from ticktree.outputs.writing.document import Dismissed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
+from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.report.judged import kind_of

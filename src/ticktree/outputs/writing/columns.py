@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ticktree.analysis.bottlenecks.bottleneck import Bottleneck
-from ticktree.analysis.bottlenecks.category_shares import CategoryShare
-from ticktree.analysis.crews.critical import Stretch
-from ticktree.analysis.crews.idle import Waiting
-from ticktree.analysis.crews.presence import Presence
+from ticktree.analysis.bottlenecks import Bottleneck, CategoryShare
+from ticktree.analysis.workers.critical_path import Stretch
+from ticktree.analysis.workers.presence import Presence
+from ticktree.analysis.workers.waits import Waiting
 from ticktree.outputs.report.rows import Row
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible

@@ -1,0 +1,144 @@
+"""The machine of a run: how busy it was, and what it can do at most.
+
+A profile may be of runs on several machines, and does not tell which work ran on which. So a rule that calls a number
+impossible uses the fastest of them, and a rule that calls one slow the slowest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ticktree.profile import Gauge, Profile
+from ticktree.profile import machine as names
+
+Of: TypeAlias = Literal["used", "others", "steal", "waiting", "frequency", "throttled"]
+
+_GAUGES: dict[Of, str] = {
+    "used": names.USED,
+    "others": names.OTHERS,
+    "steal": names.STEAL,
+    "waiting": names.WAITING,
+    "frequency": names.FREQUENCY,
+    "throttled": names.THROTTLED,
+}
+_Choice: TypeAlias = Callable[[Iterable[float]], float]
+
+
+class Machine:
+    """The readings of a machine while a profile's run went on; absent where nobody took any.
+
+    Several runs that were merged have had one machine only if all of them say so.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+
+    @property
+    def cores(self) -> int | float | None:
+        """How many cores the run may use."""
+        usable = self._profile.metadata.get("cores_usable") or self._profile.metadata.get(
+            "cores", frozenset()
+        )
+        known = [value for value in usable if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        return known[0] if len(known) == 1 and len(usable) == 1 and known[0] > 0 else None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all readings are of the same machine."""
+        return len(self._profile.metadata.get("host", ())) <= 1
+
+    def gauge(self, of: Of) -> Gauge | None:
+        """The readings of one thing."""
+        return self._profile.gauges.get(_GAUGES[of])
+
+    def typical(self, of: Of) -> float | None:
+        """Its median reading."""
+        return self.at(of, 0.5)
+
+    def at(self, of: Of, quantile: float) -> float | None:
+        """The reading that so large a share of the readings did not exceed."""
+        gauge = self.gauge(of)
+        return None if gauge is None else gauge.quantile(quantile)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceilings:
+    """What a machine can do at most. None where not known.
+
+    Attributes:
+        memcpy_bytes_per_s: bytes copied a second by one thread, too many to be in a cache, onto memory that is
+            already there. Each byte is counted once, though it is read and written.
+        cache_copy_bytes_per_s: the same of so few bytes that they stay in the caches.
+        cache_bytes: size of the largest cache.
+        flops_per_s_thread: float32 operations a second by one thread.
+        flops_per_s: the same by as many threads as there are usable cores.
+        is_measured: whether the two were measured; else they are reckoned from the processor's width, so generously
+            that no program comes near.
+        low_precision_factor: how many times as fast as float32 the narrower formats are at most (bfloat16, float16).
+        cores: how many cores the run could use.
+        gpus: how many GPUs the system told of. 0 where it told of none, which does not mean that there is none.
+        clock_read_ns: what reading the clock costs.
+    """
+
+    memcpy_bytes_per_s: float | None = None
+    cache_copy_bytes_per_s: float | None = None
+    cache_bytes: int | None = None
+    flops_per_s_thread: float | None = None
+    flops_per_s: float | None = None
+    is_measured: bool = False
+    low_precision_factor: float = 1.0
+    cores: int = 1
+    gpus: int = 0
+    clock_read_ns: float | None = None
+
+
+def fastest_machine(profile: Profile) -> Ceilings | None:
+    """Return what no machine of a profile exceeds; None where it carries no ceilings."""
+    return _ceilings(profile, max, min)
+
+
+def slowest_machine(profile: Profile) -> Ceilings | None:
+    """Return what every machine of a profile can do; None where it carries no ceilings."""
+    return _ceilings(profile, min, max)
+
+
+def _ceilings(profile: Profile, of_speed: _Choice, of_cost: _Choice) -> Ceilings | None:
+    """Return the ceilings in a profile's metadata, of several values of a key the one that is chosen.
+
+    Args:
+        profile: of one machine or several.
+        of_speed: chooses among rates and sizes, of which more is faster.
+        of_cost: chooses among times, of which less is.
+    """
+    facts = profile.metadata
+    if not any(key.startswith("ceiling.") for key in facts):
+        return None
+
+    def one(key: str, of: _Choice = of_speed) -> float | None:
+        known = _positive(facts.get(key, ()))
+        return of(known) if known else None
+
+    return Ceilings(
+        memcpy_bytes_per_s=one("ceiling.memcpy_bytes_per_s"),
+        cache_copy_bytes_per_s=one("ceiling.cache_copy_bytes_per_s"),
+        cache_bytes=_whole(one("ceiling.cache_bytes")),
+        flops_per_s_thread=one("ceiling.flops_per_s_thread"),
+        flops_per_s=one("ceiling.flops_per_s"),
+        is_measured=facts.get("ceiling.source") == frozenset({"measured"}),
+        low_precision_factor=max(1.0, one("ceiling.low_precision_factor") or 1.0),
+        cores=_whole(one("cores_usable") or one("cores")) or 1,
+        gpus=_whole(one("gpus", max)) or 0,  # a part of no speed: there is one, or there is none
+        clock_read_ns=one("ceiling.clock_read_ns", of_cost),
+    )
+
+
+def _positive(values: Iterable[object]) -> list[float]:
+    """Return those of `values` that are positive numbers: metadata may come from a file that says anything."""
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    return [float(number) for number in numbers if 0 < number < 1e300]
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)

@@ -1,0 +1,225 @@
+"""Roles: who took part in a run, named by what they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from ticktree.profile import Node, Profile, Share, Writer
+
+By: TypeAlias = Literal["process", "thread", "role"]
+
+NAMELESS = "process"
+# Who is not in the profile: their file was not there, or not readable.
+UNKNOWN = "a process that was not read"
+
+_NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A process, a thread, or all of a role, as one.
+
+    Attributes:
+        name: its role, numbered where there are several: `actor 3`; as the program chose it.
+        own_name: what the program calls the process, or the thread; "" where it is of several.
+        role: what it does.
+        run: the run it belongs to; "" where it is of several.
+        writers: the ids of the writers in it.
+        parent: path of the node it was started under, which is where it is when it is in no section of its own.
+        started_ns: its first sign of life, since the run began; None where that is not known.
+        last_ns: its last one.
+        members: how many it stands for: more than one where short-lived ones were added up.
+        host: the machine it ran on; "" where the run has only one, or it is of several.
+    """
+
+    name: str
+    role: str
+    run: str
+    writers: tuple[str, ...]
+    own_name: str = ""
+    parent: str = ""
+    started_ns: int | None = None
+    last_ns: int | None = None
+    members: int = 1
+    host: str = ""
+
+    def section(self, path: str) -> str:
+        """Return `path`; "" where it is in no section of its own there."""
+        return "" if path == self.parent else path
+
+    def calls(self, node: Node) -> int:
+        """Return how many of its calls have ended in `node`."""
+        return sum(share.count for share in self._shares(node))
+
+    def total_ns(self, node: Node) -> int:
+        """Return how long it was in `node`."""
+        return sum(share.total_ns for share in self._shares(node))
+
+    def _shares(self, node: Node) -> list[Share]:
+        return [node.by_writer[writer] for writer in self.writers if writer in node.by_writer]
+
+    @property
+    def span_ns(self) -> int | None:
+        """How long it was seen alive; None where that is not known, or it stands for several."""
+        if self.started_ns is None or self.last_ns is None or self.members > 1:
+            return None
+        return self.last_ns - self.started_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Those that do the same.
+
+    Attributes:
+        name: what they do.
+        units: in the order of their start.
+    """
+
+    name: str
+    units: tuple[Unit, ...]
+
+    @property
+    def count(self) -> int:
+        """How many there were, those added up as one counted one by one."""
+        return sum(unit.members for unit in self.units)
+
+    @property
+    def writers(self) -> tuple[str, ...]:
+        """The ids of all their writers."""
+        return tuple(writer for unit in self.units for writer in unit.writers)
+
+    @property
+    def equals(self) -> tuple[Unit, ...]:
+        """Those of them that can be compared: each stands for one."""
+        return tuple(unit for unit in self.units if unit.members == 1)
+
+
+def roles(profile: Profile, by: By) -> list[Role]:
+    """Return the processes or threads of a run by role: the role that started first is the first.
+
+    By "role", each has one unit, which is all of its threads.
+    """
+    groups: dict[str, list[Unit]] = {}
+    for unit in sorted(_nameless(profile, by), key=_age):
+        groups.setdefault(unit.role, []).append(unit)
+    if by == "role":
+        return [Role(name, (_as_one(name, units),)) for name, units in groups.items()]
+    numbered = {name: _numbered(sorted(units, key=_order)) for name, units in groups.items()}
+    several = len({unit.host for units in groups.values() for unit in units}) > 1
+    return [
+        Role(name, tuple(map(_with_host, units) if several else units)) for name, units in numbered.items()
+    ]
+
+
+def unit_of(found: Iterable[Role]) -> dict[str, Unit]:
+    """Return who each writer belongs to, by the writer's id."""
+    return {writer: unit for role in found for unit in role.units for writer in unit.writers}
+
+
+def has_processes(profile: Profile) -> bool:
+    """Tell whether any run in the profile had more than one process."""
+    processes: dict[str, set[str]] = {}
+    for writer in profile.writers.values():
+        processes.setdefault(writer.run, set()).add(writer.process)
+    return any(len(ids) > 1 for ids in processes.values())
+
+
+def run_ns(profile: Profile) -> int:
+    """Return how long the run took, or all runs in the profile one after the other; 0 where nothing tells."""
+    spans: dict[str, tuple[int, int]] = {}
+    for writer in profile.writers.values():
+        if writer.started_ns is not None and writer.last_ns is not None:
+            first, last = spans.get(writer.run, (writer.started_ns, writer.last_ns))
+            spans[writer.run] = (min(first, writer.started_ns), max(last, writer.last_ns))
+    return sum(last - first for first, last in spans.values()) or profile.root.total_ns
+
+
+def amount(by_writer: Mapping[str, int], unit: Unit) -> int:
+    """Return what a unit has of something that is known by writer."""
+    return sum(by_writer.get(writer, 0) for writer in unit.writers)
+
+
+def _nameless(profile: Profile, by: By) -> list[Unit]:
+    """Return every process, or every thread, named by its role alone."""
+    together: dict[tuple[str, str], list[Writer]] = {}
+    for writer in profile.writers.values():
+        key = writer.process if by == "process" else writer.id
+        together.setdefault((writer.run, key), []).append(writer)
+    return [_unit(run, writers, by) for (run, _), writers in together.items()]
+
+
+def _unit(run: str, writers: list[Writer], by: By) -> Unit:
+    """Return some threads as one; a process does what its main thread does."""
+    chief = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
+    is_process = by == "process" or chief.is_main  # of a main thread the name says nothing
+    role = chief.role or chief.process_name or NAMELESS
+    started = [writer.started_ns for writer in writers if writer.started_ns is not None]
+    last = [writer.last_ns for writer in writers if writer.last_ns is not None]
+    return Unit(
+        name=role,
+        role=role,
+        run=run,
+        writers=tuple(sorted(writer.id for writer in writers)),
+        own_name=chief.process_name if is_process else chief.thread_name,
+        parent=chief.parent,
+        started_ns=min(started, default=None),
+        last_ns=max(last, default=None),
+        members=max(writer.members for writer in writers),
+        host=chief.host,
+    )
+
+
+def _age(unit: Unit) -> tuple[object, ...]:
+    """Return what units are ordered by: their start, then the numbers in their ids, which count up."""
+    started_ns = unit.started_ns
+    ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
+    return (unit.run, started_ns is None, started_ns or 0, ids, unit.writers)
+
+
+def _order(unit: Unit) -> tuple[object, ...]:
+    """Return what those of one role are ordered by: the numbers that the program gave them, then their start.
+
+    Processes that are started together show up in any order.
+    """
+    number = _own_number(unit)
+    return (unit.run, number is None, number or 0, _age(unit))
+
+
+def _own_number(unit: Unit) -> int | None:
+    """Return the number at the end of what the program calls it; None where there is none."""
+    found = _NUMBER.search(unit.own_name)
+    return int(found[1]) if found else None
+
+
+def _numbered(units: list[Unit]) -> list[Unit]:
+    """Return `units` with a number each, their own where all have one; who stands for several has all of theirs."""
+    if len(units) == 1:
+        return units
+    own = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
+    if len(own) == len(units) and max(unit.members for unit in units) == 1:
+        return [replace(unit, name=f"{unit.role} {_own_number(unit)}") for unit in units]
+    numbered, number = [], 0
+    for unit in units:
+        last = number + unit.members - 1
+        name = f"{unit.role} {number}" if last == number else f"{unit.role} {number}-{last}"
+        numbered.append(replace(unit, name=name))
+        number = last + 1
+    return numbered
+
+
+def _with_host(unit: Unit) -> Unit:
+    return replace(unit, name=f"{unit.name} on {unit.host}") if unit.host else unit
+
+
+def _as_one(name: str, units: list[Unit]) -> Unit:
+    runs = {unit.run for unit in units}
+    return Unit(
+        name=name,
+        role=name,
+        run=runs.pop() if len(runs) == 1 else "",
+        writers=tuple(writer for unit in units for writer in unit.writers),
+        members=sum(unit.members for unit in units),
+    )

@@ -1,0 +1,233 @@
+"""Stragglers: workers that are slower than others that do the same."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, TypeAlias
+
+from ticktree.analysis.loops import TELLING_SHARE, SectionView
+from ticktree.analysis.workers.collectives import is_meeting, late
+from ticktree.analysis.workers.roles import Role, Unit, amount
+from ticktree.profile.stats import rounded_ratio
+
+# Equal workers that share a machine differ by some percent. Where all wait for the slowest, one that is 1.2 times
+# as slow costs up to a sixth of the time: from there it is worth a look.
+SLOWER_FACTOR = 1.2
+# With one peer alone nobody knows how much equals differ, so the gap must be plain. 1.5 times the median is what
+# Mantri calls an outlier among equal tasks (Ananthanarayanan et al., Reining in the Outliers in Map-Reduce
+# Clusters, OSDI 2010); twice is beyond that.
+PLAIN_FACTOR = 2.0
+# Peers differ as well: three of their standard deviations, told from the median of their deviations from the
+# median (times 1.4826, which is right for normal ones), because a second straggler must not hide the first.
+DEVIATIONS = 3 * 1.4826
+# The first call of a worker imports, allocates and compiles; with ten, one such call is no longer the mean.
+LEAST_CALLS = 10
+# Workers that were called equally often, to so much of it, go in step: whoever waits for one waits for all.
+IN_STEP_SHARE = 0.05
+# Somebody is there for as long as the others if it was alive for so much of the longest life.
+WHOLE_LIFE_SHARE = 0.8
+# Parents come before their children, and what is lost in a child is lost in the parent: of two that lose about the
+# same, the parent is where others meet it. In the child it may look like a little more, by chance.
+CLEARLY_MORE = 1.1
+
+
+Measure: TypeAlias = Literal["call", "total", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """A worker that is slower than its peers.
+
+    Attributes:
+        unit: who.
+        path: of the node where it loses most.
+        chief: of the node at or below `path` that has most of what is lost.
+        measure: whether each of its calls takes longer, or all of them together, or it waits less for the others at a
+            collective than they for it.
+        peers: how many others do the same.
+        took_ns: how long its mean call took, or all of them; waits are not counted. Of a wait: how long that was.
+        peers_took_ns: the median of the same of its peers.
+        calls: how many it made.
+        peers_calls: the median of how many its peers made.
+        excess_ns: how much longer all its calls took than as many of its peers', or than all of theirs.
+    """
+
+    unit: Unit
+    path: str
+    chief: str
+    measure: Measure
+    peers: int
+    took_ns: int
+    peers_took_ns: int
+    calls: int
+    peers_calls: int
+    excess_ns: int
+
+    @property
+    def factor(self) -> float:
+        """How many times as long as its peers it took."""
+        return self.took_ns / self.peers_took_ns
+
+    @property
+    def is_in_step(self) -> bool:
+        """Whether it was called as often as its peers: who waits for all of them waits for the slowest."""
+        return abs(self.calls - self.peers_calls) <= IN_STEP_SHARE * self.peers_calls
+
+
+def stragglers(role: Role, found: Sequence[SectionView]) -> list[Straggler]:
+    """Return the stragglers of `role`, the one that loses most first; each once, where it loses most.
+
+    Args:
+        role: One of the processes or of the threads.
+        found: The sections of the whole tree.
+    """
+    worst: dict[Unit, tuple[Straggler, SectionView]] = {}
+    for crew in crews(role):
+        for section in found[1:]:
+            if (
+                section.is_in_wait
+                or section.is_remote
+                or (section.node.wait and not is_meeting(section.node))
+            ):
+                continue
+            for one in _here(section, crew):
+                if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
+                    worst[one.unit] = one, section
+    chosen = [replace(one, chief=_chief(one, section, role)) for one, section in worst.values()]
+    return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))
+
+
+def _here(section: SectionView, crew: Sequence[Unit]) -> list[Straggler]:
+    if section.node.wait:
+        return list(_late(section, crew))
+    return [*_slow_calls(section, crew), *_long_totals(section, crew)]
+
+
+def busy_ns(unit: Unit, section: SectionView) -> int:
+    """Return how long `unit` worked in a section; 0 where its tasks waited at once for longer than it was there."""
+    return max(0, unit.total_ns(section.node) - amount(section.waited_ns, unit))
+
+
+def crews(role: Role) -> list[list[Unit]]:
+    """Return those of `role` that can be compared with one another: the equals of each run, two or more."""
+    by_run: dict[str, list[Unit]] = {}
+    for unit in role.equals:
+        by_run.setdefault(unit.run, []).append(unit)
+    return [crew for crew in by_run.values() if len(crew) > 1]
+
+
+def whole_lives(crew: Sequence[Unit]) -> list[Unit]:
+    """Return those who were there for about as long as the one who was there longest."""
+    longest_ns = max((unit.span_ns or 0 for unit in crew), default=0)
+    return [u for u in crew if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
+
+
+def _weight(one: Straggler) -> float:
+    """Return how well `one` says what is lost: that calls take longer says more than that there is more to do."""
+    return one.excess_ns if one.measure == "call" else TELLING_SHARE * one.excess_ns
+
+
+def _slow_calls(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in crew}
+    took = {
+        unit: rounded_ratio(busy_ns(unit, section), number)
+        for unit, number in calls.items()
+        if number >= LEAST_CALLS
+    }
+    for unit, usual_ns in _slow(took):
+        excess_ns = (took[unit] - usual_ns) * calls[unit]
+        yield _straggler(section, "call", unit, took, usual_ns, calls, excess_ns)
+
+
+def _long_totals(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in whole_lives(crew)}
+    took = {unit: busy_ns(unit, section) for unit, number in calls.items() if number}
+    for unit, usual_ns in _slow(took):
+        yield _straggler(section, "total", unit, took, usual_ns, calls, took[unit] - usual_ns)
+
+
+def _late(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in crew}
+    most = max(calls.values())
+    if min(calls.values()) < max(LEAST_CALLS, (1 - IN_STEP_SHARE) * most):
+        return  # not all of them meet there
+    waited = {unit: rounded_ratio(unit.total_ns(section.node), number) for unit, number in calls.items()}
+    for unit, usual_ns in late(waited, DEVIATIONS):
+        excess_ns = (usual_ns - waited[unit]) * calls[unit]
+        yield _straggler(section, "wait", unit, waited, usual_ns, calls, excess_ns)
+
+
+def _straggler(
+    section: SectionView,
+    measure: Measure,
+    unit: Unit,
+    took: Mapping[Unit, int],
+    usual_ns: int,
+    calls: Mapping[Unit, int],
+    excess_ns: int,
+) -> Straggler:
+    return Straggler(
+        unit=unit,
+        path=section.path,
+        chief=section.path,
+        measure=measure,
+        peers=len(took) - 1,
+        took_ns=took[unit],
+        peers_took_ns=usual_ns,
+        calls=calls[unit],
+        peers_calls=round(median(calls[peer] for peer in took if peer != unit)),
+        excess_ns=excess_ns,
+    )
+
+
+def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
+    """Yield who took longer than the others by more than they differ, and the others' median."""
+    ordered = sorted(took.items(), key=lambda item: item[1])
+    values = [ns for _, ns in ordered]
+    # Without the largest the median is the least that it can be: who is below its multiple need not be looked at.
+    least_ns = _median_without(values, len(values) - 1) if values else 0
+    first = bisect_left(values, SLOWER_FACTOR * least_ns)
+    for at, (unit, ns) in enumerate(ordered[first:], start=first):
+        usual_ns = round(_median_without(values, at))
+        if usual_ns <= 0 or ns < SLOWER_FACTOR * usual_ns:
+            continue
+        others = values[:at] + values[at + 1 :]
+        if len(others) == 1:
+            if ns >= PLAIN_FACTOR * usual_ns:
+                yield unit, usual_ns
+        elif ns > usual_ns + DEVIATIONS * median(abs(other - usual_ns) for other in others):
+            yield unit, usual_ns
+
+
+def _median_without(values: Sequence[int], at: int) -> float:
+    """Return the median of sorted `values` but the one `at`: for each of a thousand, without sorting again."""
+    rest = len(values) - 1
+    if not rest:
+        return 0.0
+    middles = ((rest - 1) // 2, rest // 2)
+    return sum(values[section + (section >= at)] for section in middles) / 2
+
+
+def _chief(one: Straggler, section: SectionView, role: Role) -> str:
+    """Return the path of the deepest node that has most of the excess of `one`, found at `section`."""
+    if one.measure == "wait":
+        return section.path
+    peers = [unit for unit in role.equals if unit.run == one.unit.run and unit != one.unit]
+    while True:
+        waiting = [below for below in section.below if not below.node.wait]
+        excess = {below.path: (_excess_ns(below, one, peers), below) for below in waiting}
+        most_ns, chief = max(excess.values(), key=lambda found: found[0], default=(0, section))
+        if most_ns < TELLING_SHARE * one.excess_ns:
+            return section.path
+        section = chief
+
+
+def _excess_ns(section: SectionView, one: Straggler, peers: Sequence[Unit]) -> int:
+    """Return how much longer `one` was at `section` than its peers, for as many calls of where it straggles."""
+    usual_ns = median(busy_ns(peer, section) for peer in peers)
+    if one.measure == "call" and one.peers_calls:
+        usual_ns = usual_ns * one.calls / one.peers_calls
+    return round(busy_ns(one.unit, section) - usual_ns)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from invented_crews import crew, ids, seen, stepping
+from invented_trainers import MS, node, straggling_trainer
+from profile_strategies import profiles
+from virtual_programs import Program
+
+from ticktree.analysis.loop_views import run_view
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.roles import roles
+from ticktree.analysis.workers.stragglers import busy_ns
+from ticktree.profile import Node, Profile
+from ticktree.recorder import Calling
+
+
+def test_waits_are_told_apart_from_work_also_further_down():
+    a, b = ids(2)
+    wait = node("wait", {a: [30 * MS], b: [10 * MS]}, wait=True)
+    step = node("step", {a: [100 * MS], b: [100 * MS]}, node("ask", {a: [40 * MS], b: [20 * MS]}, wait))
+    role, found = seen(crew(step, count=2))
+    section = found.run.sections[1]
+    assert [busy_ns(unit, section) for unit in role.units] == [70 * MS, 90 * MS]
+    assert [found.worked_ns(unit) for unit in role.units] == [70 * MS, 90 * MS]
+
+
+def test_a_wait_within_a_wait_is_waited_once():
+    (a,) = ids(1)
+    outer = node("outer", {a: [30 * MS]}, node("inner", {a: [20 * MS]}, wait=True), wait=True)
+    role, found = seen(crew(outer, count=1))
+    assert found.waited_ns(role.units[0]) == 30 * MS
+    assert [section.is_in_wait for section in found.run.sections] == [False, False, True]
+
+
+def test_a_place_knows_only_those_who_were_there():
+    profile = crew(stepping([5.0]), count=2)
+    (role,) = roles(profile, "thread")
+    node = profile.root.at("step")
+    assert [unit.calls(node) for unit in role.units] == [100, 0]
+    assert [unit.total_ns(node) for unit in role.units] == [500 * MS, 0]
+
+
+@settings(max_examples=60)
+@given(profiles())
+def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
+    found = Survey(profile)
+    sections = found.run.sections
+    nodes = [section.node for section in sections[1:] if section.node.by_writer and not section.is_remote]
+    units = [unit for role in found.threads for unit in role.units]
+    assert sum(map(found.present_ns, units)) == sum(node.self_ns for node in nodes)
+    assert [section.path for section in sections].count("") == 1
+    assert {section.path for section in sections} == {path for path, _, _ in profile.root.walk()}
+
+
+def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
+    program = Program()
+    for _ in range(20):
+        with program.section("update"):
+            program.take(5)
+            program.recorder.book(program.recorder.place(), ("cuda:0",), 40 * MS, "device")
+        with program.section("ask", wait=True):
+            calling = Calling(program.recorder)
+            program.take(5)
+            calling.graft("server", 4 * MS)
+    found = Survey(program.profile())
+    assert [section.path for section in found.run.sections if section.is_remote] == ["update/cuda:0@device"]
+    (unit,) = (unit for role in found.threads for unit in role.units)
+    assert (found.present_ns(unit), found.waited_ns(unit)) == (200 * MS, 100 * MS)
+    assert [view.path for view in found.repeated] == ["update", "ask"]
+
+
+@settings(max_examples=40)
+@given(profiles())
+def test_nobody_worked_for_less_than_no_time(profile):
+    found = Survey(profile)
+    assert all(found.worked_ns(unit) >= 0 for role in found.threads for unit in role.units)
+
+
+def test_a_trainers_learner_and_workers_wait_for_one_another():
+    profile = straggling_trainer()
+    learner, workers = (role.units for role in roles(profile, "process"))
+    found = Survey(profile)
+    assert found.waited_ns(learner[0]) == profile.root.at("train/collect/step_wait").total_ns
+    waits = profile.root.at("make envs/next command")
+    assert sum(map(found.waited_ns, workers)) == waits.total_ns
+
+
+def test_a_tree_deeper_than_pythons_stack_has_places():
+    deep = Node(name="f", self_ns=1)
+    for _ in range(3000):
+        deep = Node(name="f", self_ns=1, children={"f": deep})
+    run = run_view(Profile(root=deep), lambda name: None)
+    assert len(run.sections) == len(run.waited_ns) == 3001

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from virtual_programs import Program
+
+from ticktree.analysis.bottlenecks import not_worth_doing
+from ticktree.analysis.survey import Survey
+
+
+def unworthy(program):
+    (view,) = Survey(program.profile()).loops
+    return {one.section.node.name: one.saving.speedup for one in not_worth_doing(view)}
+
+
+def ticks(*sections) -> Program:
+    program = Program()
+    for _ in program.loop("loop", range(3)):
+        for name, ms, *options in sections:
+            program.work(name, ms, **(options[0] if options else {}))
+    return program
+
+
+def test_suspects_go_first_and_then_the_longest_at_most_three():
+    program = ticks(("learn", 950), ("odd", 20), ("strange", 15), ("sample", 7), ("log", 5), ("curious", 3))
+    assert list(unworthy(program)) == ["sample", "log", "odd"]
+    assert unworthy(program)["sample"] == pytest.approx(1000 / 993)
+
+
+def test_what_would_make_the_loop_five_percent_faster_is_not_among_them():
+    assert unworthy(ticks(("learn", 950), ("sample", 50))) == {}
+    assert list(unworthy(ticks(("learn", 955), ("sample", 45)))) == ["sample"]
+
+
+def test_what_nobody_suspects_needs_no_word():
+    assert unworthy(ticks(("learn", 999.5), ("sample", 0.5))) == {}
+
+
+def test_a_section_is_named_with_all_below_it_and_not_what_is_below():
+    program = Program()
+    for _ in program.loop("loop", range(3)):
+        program.work("learn", 980)
+        with program.section("sample"):
+            program.work("gather", 8)
+            program.work("log", 4)
+    assert unworthy(program) == {"sample": pytest.approx(992 / 980)}
+
+
+def test_waits_and_what_runs_beside_are_not_suspected():
+    program = ticks(("learn", 980), ("sample", 10, {"wait": True}))
+    program.record_duration("loop/log", 0.001)
+    assert unworthy(program) == {}

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from invented_crews import crew, seen, stepping
+from invented_trainers import MS, straggling_trainer
+
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.imbalance import imbalance
+from ticktree.analysis.workers.presence import presence
+from ticktree.analysis.workers.roles import roles
+
+
+def of(took_ms):
+    role, found = seen(crew(stepping(took_ms), count=len(took_ms)))
+    return imbalance(role.units, found)
+
+
+def test_what_is_lost_is_what_the_busiest_has_beyond_the_mean():
+    uneven = of([1, 1, 1, 5])
+    assert (uneven.busiest.name, uneven.mean_ns, uneven.lost_ns) == ("env worker 3", 200 * MS, 300 * MS)
+    assert uneven.share == pytest.approx(0.8)
+
+
+def test_there_is_none_among_fewer_than_two_or_where_nothing_was_done():
+    assert of([3]) is None
+    assert of([0, 0]) is None
+
+
+def test_there_is_none_of_a_nanosecond_among_three():
+    role, found = seen(crew(stepping([0, 0, 1 / MS], calls=1), count=3))
+    assert imbalance(role.units, found) is None
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=9))
+def test_it_is_nothing_where_all_have_the_same_and_all_where_one_has_everything(took_ms):
+    uneven = of(took_ms)
+    if uneven is not None:
+        assert 0 <= uneven.share <= 1
+    assert of([7] * len(took_ms)).share == 0
+    assert of([0] * (len(took_ms) - 1) + [7]).share == pytest.approx(1)
+
+
+def test_waiting_is_no_work():
+    learner, workers = (presence(role, Survey(straggling_trainer())) for role in trainer_roles())
+    assert learner.imbalance is None
+    assert workers.imbalance.busiest.name == "env worker 3"
+    assert learner.waited_share == pytest.approx(0.645, abs=0.01)
+    assert workers.waited_ns < workers.in_sections_ns
+
+
+def trainer_roles():
+    return roles(straggling_trainer(), "process")

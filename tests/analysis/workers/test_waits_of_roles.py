@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from invented_crews import crew, ids, stepping
+from invented_trainers import LEARNER, MS, S, node, straggling_trainer, writer
+from profile_strategies import profiles
+
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.roles import UNKNOWN
+from ticktree.analysis.workers.waits import Waiting, waitings
+from ticktree.profile import Profile, Waker, Wakes
+
+
+def found(profile: Profile) -> dict[tuple[str, str], Waiting]:
+    return {(one.role.name, one.path): one for one in waitings(Survey(profile))}
+
+
+def test_each_role_is_told_where_it_waited_how_long_and_for_whom():
+    waits = found(straggling_trainer())
+    learner = waits["learner", "train/collect/step_wait"]
+    (cause,) = learner.causes
+    assert (learner.count, learner.calls, cause.role, cause.path) == (
+        1,
+        1000,
+        "env worker",
+        "make envs/env step",
+    )
+    assert cause.by == (("env worker 3", learner.waited_ns),)
+    assert cause.channels == ("results",)
+    workers = waits["env worker", "make envs/next command"]
+    assert (workers.count, workers.calls, workers.causes[0].by[0][0]) == (4, 4000, "learner")
+    assert workers.known_ns == workers.waited_ns
+
+
+def test_causes_are_put_together_by_role_and_place_and_say_who_of_them_did_most():
+    who = ids(4)
+    wakers = {
+        Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS),
+        Waker("b", LEARNER, who[1], "step"): Wakes(10, 300 * MS, MS),
+        Waker("a", LEARNER, "404-7/1", ""): Wakes(5, 50 * MS, 0),
+    }
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
+    others = [writer(LEARNER, "learner", last_ns=S), writer("404-7/1", "learner")]
+    profile = crew(stepping([4] * 4), wait, others=others)
+    profile = replace(profile, writers={key: profile.writers[key] for key in (*who, LEARNER)})
+    (one,) = found(profile).values()
+    workers, nobody = one.causes
+    assert workers.by == (("env worker 1", 300 * MS), ("env worker 0", 100 * MS))
+    assert (workers.wakes, workers.channels) == (Wakes(20, 400 * MS, 2 * MS), ("a", "b"))
+    assert (nobody.role, nobody.path) == (UNKNOWN, "")
+    assert one.known_ns == 450 * MS
+
+
+def test_who_was_in_no_section_of_its_own_was_not_in_the_one_it_was_started_in():
+    who = ids(4)
+    wakers = {Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS)}
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
+    learner = writer(LEARNER, "learner", last_ns=S)
+    profile = crew(stepping([4] * 4), wait, others=[learner], parent="step")
+    (one,) = found(profile).values()
+    assert [cause.path for cause in one.causes] == [""]
+
+
+def test_waits_of_which_nobody_knows_who_ended_them_have_no_causes():
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True)
+    (one,) = found(crew(wait, count=0, others=[writer(LEARNER, "learner")])).values()
+    assert (one.causes, one.known_ns, one.waited_ns, one.share) == ((), 0, 500 * MS, 1.0)
+
+
+def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
+    waits = waitings(Survey(straggling_trainer()))
+    shares = [one.share for one in waits]
+    assert shares == sorted(shares, reverse=True)
+
+
+@settings(max_examples=60)
+@given(profiles())
+def test_no_cause_is_lost_and_none_is_told_twice(profile):
+    waits = waitings(Survey(profile))
+    told = sum(cause.wakes.count for one in waits for cause in one.causes)
+    outermost = [node for _, _, node in profile.root.walk()]
+    assert told <= sum(wakes.count for node in outermost for wakes in node.wakers.values())
+    assert all(
+        sum(ns for _, ns in cause.by) == cause.wakes.waited_ns for one in waits for cause in one.causes
+    )
