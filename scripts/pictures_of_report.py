@@ -36,8 +36,8 @@ PICTURES = (
 
 def pages(run: Path) -> dict[str, bytes]:
     """Return each page by its name."""
-    sys.path.insert(0, str(ROOT / "tests" / "outputs"))
-    from invented_variants import sides, variants_of_it
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.example_variants import sides, variants_of_it
 
     recorded = RunDirectory.open(run)
     base, new = sides(noise=0.03)

@@ -22,7 +22,7 @@ find_python() {
 }
 
 # What depends on the interpreter: what records, how it starts and ends, and what reads it. The rest is plain Python.
-core=(tests/recorder tests/run tests/files tests/machine tests/supervisor tests/profile tests/processes tests/endings tests/instruments tests/test_session.py
+core=(tests/recorder tests/run tests/files tests/machine tests/supervisor tests/profile tests/processes tests/endings tests/instruments tests/session/test_session.py
     tests/test_configuration.py)
 needed=(--no-build-isolation . --group test)
 absent=()

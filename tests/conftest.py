@@ -11,6 +11,7 @@ import textwrap
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from support.command_line import CommandLine
 from ticktree.recorder import hooks
 
 # No test here is about speed, and whole profiles take long to draw on a busy machine. In CI the examples are the same
@@ -42,6 +43,12 @@ def _no_recorder_outlives_its_module():
         if recorder is not None:
             recorder.disable()
         hooks.uninstall(recorder)
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A directory in which a test runs ticktree's commands."""
+    return CommandLine(tmp_path)
 
 
 @pytest.fixture

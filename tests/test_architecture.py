@@ -354,5 +354,57 @@ def test_no_two_classes_share_a_name() -> None:
 
 def test_no_two_test_files_share_a_name() -> None:
     """Pytest imports them by their names alone."""
-    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+# -- the tests -------------------------------------------------------------------------------------------------------
+
+TESTS = ROOT / "tests"
+# Folders of tests whose subject is no single room, each with its subject.
+WITHOUT_A_ROOM = {
+    "browser": "the pages of report-ui/, in a browser",
+    "endings": "programs that crash, are killed, or run out of memory",
+    "processes": "programs of several processes",
+    "support": "what several test modules use",
+    "viewers": "other projects' viewers of exported files",
+    "workloads": "the programs in workloads/",
+}
+FILES_OF_TESTS = {"fixtures", "golden", "programs", "snapshots"}  # data, and programs that tests run
+
+
+def test_tests_mirror_the_source() -> None:
+    folders = {
+        folder.relative_to(TESTS)
+        for path in TESTS.rglob("*.py")
+        for folder in path.parents
+        if folder.is_relative_to(TESTS) and folder != TESTS and folder.name not in FILES_OF_TESTS
+    }
+    of_rooms = {folder for folder in folders if folder.parts[0] not in WITHOUT_A_ROOM}
+    assert {str(folder) for folder in of_rooms if not (SOURCE / folder).is_dir()} == set()
+    rooms = {path.parent.relative_to(SOURCE) for path in SOURCE.glob("*/__init__.py")}
+    assert rooms <= folders
+
+
+def test_a_folder_of_tests_holds_tests_and_support_holds_their_helpers() -> None:
+    helpers = {
+        path.relative_to(TESTS).as_posix()
+        for path in TESTS.rglob("*.py")
+        if not path.name.startswith("test_") and path.name != "conftest.py" and path.parent.name != "programs"
+    }
+    assert {path for path in helpers if not path.startswith("support/")} == set()
+
+
+@pytest.mark.parametrize(
+    "path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.relative_to(TESTS).as_posix()
+)
+def test_no_test_edits_the_import_path(path: Path) -> None:
+    """`pythonpath` in pyproject.toml is where tests import from. Programs in strings have a path of their own."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            assert ast.unparse(node.func.value) != "sys.path", f"line {node.lineno}"
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            assert all(not ast.unparse(target).startswith("sys.path") for target in targets), (
+                f"line {node.lineno}"
+            )

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from profile_strategies import profiles
-from virtual_programs import MS, Program, with_node
 
+from support.profile_strategies import profiles
+from support.virtual_programs import MS, Program, with_node
 from ticktree.analysis import Settings
 from ticktree.analysis.bottlenecks import bottlenecks, category_shares
 from ticktree.analysis.settings import Weights

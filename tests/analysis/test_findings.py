@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_trainers import straggling_trainer
-from profile_strategies import profiles
 
 import ticktree.analysis.rules
+from support.example_trainers import straggling_trainer
+from support.profile_strategies import profiles
 from ticktree.analysis import Finding, findings
 from ticktree.analysis.finding import Claim, severity_of
 from ticktree.analysis.registry import RULES

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from profile_strategies import profiles
-from virtual_programs import MS, Program
 
+from support.profile_strategies import profiles
+from support.virtual_programs import MS, Program
 from ticktree.analysis.loops import Saving
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import step_name

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from invented_crews import crew, ids, seen, stepping
-from invented_trainers import MS, node, straggling_trainer
-from profile_strategies import profiles
-from virtual_programs import Program
 
+from support.example_trainers import MS, node, straggling_trainer
+from support.example_workers import crew, ids, seen, stepping
+from support.profile_strategies import profiles
+from support.virtual_programs import Program
 from ticktree.analysis.loop_views import run_view
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import roles

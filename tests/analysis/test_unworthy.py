@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from virtual_programs import Program
 
+from support.virtual_programs import Program
 from ticktree.analysis.bottlenecks import not_worth_doing
 from ticktree.analysis.survey import Survey
 

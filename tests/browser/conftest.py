@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from ticktree.outputs import OUTPUTS
-
-for room in ("profile", "analysis", "outputs"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / room))
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from invented_profiles import MS, node
-from invented_variants import sides
 from test_report_page import HOSTILE
 
+from support.example_profiles import MS, node
+from support.example_variants import sides
 from ticktree.analysis.comparison import compare, differences
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.comparison import COMPARISONS

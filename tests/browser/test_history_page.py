@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from history_series import SERVER, days, run
 
+from support.history_series import SERVER, days, run
 from ticktree.analysis.history import Commit, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import HISTORIES

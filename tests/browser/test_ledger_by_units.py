@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hostile_profiles import NAMES
-from invented_profiles import training
-from invented_trainers import Trainer, straggling_trainer
 
+from support.example_profiles import training
+from support.example_trainers import Trainer, straggling_trainer
+from support.hostile_profiles import NAMES
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.report.by import tree_by
 from ticktree.outputs.writing.visible import visible

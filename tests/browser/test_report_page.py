@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from invented_profiles import MS, control, node, robot, training
 
+from support.example_profiles import MS, control, node, robot, training
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.report.rows import tree_rows
 from ticktree.outputs.writing import formatting

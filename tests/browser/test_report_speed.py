@@ -6,9 +6,9 @@ import random
 from dataclasses import replace
 
 import pytest
-from frames import frames
-from invented_profiles import node
 
+from support.example_profiles import node
+from support.frame_times import frames
 from ticktree.profile import Profile
 
 NODES = 10_000

@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 
 import pytest
-from frames import frames
-from invented_timelines import crowd
 from test_report_page import HOSTILE
 
+from support.example_timelines import crowd
+from support.frame_times import frames
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible

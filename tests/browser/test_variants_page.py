@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from invented_profiles import MS, control, node, robot, training
-from invented_variants import variants_of_it
 from test_report_page import HOSTILE
 
+from support.example_profiles import MS, control, node, robot, training
+from support.example_variants import variants_of_it
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
 from ticktree.outputs.writing import formatting

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from commandline import RECORDS, CommandLine, assert_one_clear_line
 
 import ticktree
+from support.command_line import RECORDS, CommandLine, assert_one_clear_line
 
 FULL = Path("/dev/full")
 

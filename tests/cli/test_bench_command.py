@@ -6,7 +6,8 @@ import json
 import sys
 
 import pytest
-from commandline import assert_one_clear_line
+
+from support.command_line import assert_one_clear_line
 
 # Sleeping is what a busy machine only makes longer, and here so much of it that this cannot hide which is slower.
 SLEEPS = """

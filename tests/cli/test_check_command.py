@@ -7,9 +7,9 @@ import random
 import re
 
 import pytest
-from commandline import assert_one_clear_line
 
 import ticktree
+from support.command_line import assert_one_clear_line
 
 HELD = """
 [tool.ticktree.budgets]

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
 import ticktree
+from support.command_line import CommandLine, assert_one_clear_line
 
 COMMANDS = ["run", "report", "list", "doctor", "demo"]
 

@@ -7,7 +7,8 @@ import re
 import shutil
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 PROGRAM = """
 import random, sys, ticktree

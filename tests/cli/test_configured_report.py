@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
-from virtual_programs import Program
+
+from support.command_line import CommandLine, assert_one_clear_line
+from support.virtual_programs import Program
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import resource
 import shutil
 
 import pytest
-from commandline import assert_one_clear_line
+
+from support.command_line import assert_one_clear_line
 
 
 def memory_with_a_zero_byte(folder):

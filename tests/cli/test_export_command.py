@@ -6,9 +6,9 @@ import pty
 import subprocess
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
 import ticktree
+from support.command_line import CommandLine, assert_one_clear_line
 
 
 def test_a_run_is_written_as_a_timers_file(recorded: CommandLine) -> None:

@@ -7,7 +7,8 @@ import re
 import sys
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 DRIVE = """
 import os

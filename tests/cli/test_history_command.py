@@ -10,7 +10,8 @@ import subprocess
 from contextlib import closing
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 # The clock is the test's own: every run is as long as the program says, and the noise is that of its number.
 PROGRAM = """

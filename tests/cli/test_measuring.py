@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from commandline import CommandLine
 
+from support.command_line import CommandLine
 from ticktree.cli import doctor, main
 from ticktree.cli.checks import ceilings
 from ticktree.cli.measuring import copying, everything, multiplying, rounds

@@ -7,8 +7,8 @@ import re
 import shutil
 
 import pytest
-from commandline import assert_one_clear_line
 
+from support.command_line import assert_one_clear_line
 from ticktree.profile import Profile
 
 PROGRAM = """

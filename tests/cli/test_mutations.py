@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import CommandLine
-from in_process import ticktree
-from mutations import damaged
 
+from support.command_line import CommandLine, run_in_process
+from support.damaged_files import damaged
 from ticktree.files.owner import Owner
 from ticktree.profile import Gauge, Histogram
 from ticktree.profile.machine import MACHINE_GAUGES
@@ -250,7 +249,7 @@ def test_whole_files_are_read(kind: str, files: CommandLine, bounded: None) -> N
         pytest.importorskip("duckdb")
     assert sum(many for _, _, many in KINDS.values()) >= 10_000
     for words in KINDS[kind][1]:
-        status, _, said = ticktree(*words)
+        status, _, said = run_in_process(*words)
         assert status == 0, (words, said)
 
 
@@ -264,7 +263,7 @@ def test_a_damaged_file_is_one_clear_line_or_an_answer(kind: str, files: Command
     for number, words in _mutants(kind, files.directory, KINDS[kind][2]):
         began_s = time.process_time()
         try:
-            status, _, said = ticktree(*words)
+            status, _, said = run_in_process(*words)
             wrong = _wrong(status, said)
         except Exception as error:
             wrong = "".join(traceback.format_exception(error)[-3:])

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 ENABLES = """
 import ticktree

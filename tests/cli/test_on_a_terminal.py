@@ -6,7 +6,7 @@ import os
 import pty
 import sys
 
-from commandline import CommandLine
+from support.command_line import CommandLine
 
 # Another thread announces it.
 READS_UNTIL_IT_IS_ANNOUNCED = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
 import ticktree
+from support.command_line import CommandLine, assert_one_clear_line
 
 
 def test_runs_are_listed_with_state_age_and_command(here: CommandLine) -> None:

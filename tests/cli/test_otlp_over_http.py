@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 REASON = "nothing was posted to a collector: there is no opentelemetry-proto"
 metrics = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2", reason=REASON)

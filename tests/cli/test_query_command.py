@@ -7,8 +7,8 @@ import io
 import json
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
+from support.command_line import CommandLine, assert_one_clear_line
 from ticktree.cli.querying.database import Database
 from ticktree.errors import TicktreeError
 
@@ -26,7 +26,7 @@ for _ in ticktree.loop("train", range(20), warmup=0):
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     """A run with a timeline, and the dataset of it."""
-    from commandline import CommandLine
+    from support.command_line import CommandLine
 
     here = CommandLine(tmp_path_factory.mktemp("queried"))
     here.write("train.py", PROGRAM)

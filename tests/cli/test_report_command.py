@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
-from invented_trainers import straggling_trainer
 
 import ticktree
+from support.command_line import CommandLine, assert_one_clear_line
+from support.example_trainers import straggling_trainer
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import json
 import re
 
 import pytest
-from commandline import CommandLine
+
+from support.command_line import CommandLine
 
 TRAINER = """
 import multiprocessing, time, ticktree

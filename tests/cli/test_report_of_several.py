@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 PROGRAM = """
 import sys, ticktree

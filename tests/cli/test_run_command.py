@@ -11,9 +11,9 @@ import sys
 import time
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
 import ticktree
+from support.command_line import CommandLine, assert_one_clear_line
 
 WAITS = """
 import ticktree

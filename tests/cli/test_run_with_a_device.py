@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from commandline import CommandLine
-
 import ticktree
+from support.command_line import CommandLine
 
 # Time on this torch's stream passes by the system's clock; a thing is done when it is time.
 TORCH = """

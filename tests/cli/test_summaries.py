@@ -10,8 +10,8 @@ import termios
 import threading
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
+from support.command_line import CommandLine, assert_one_clear_line
 from ticktree.cli.screen import show_at_once
 
 LOOPS = """

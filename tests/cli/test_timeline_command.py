@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from commandline import CommandLine, assert_one_clear_line
 
+from support.command_line import CommandLine, assert_one_clear_line
 from ticktree.cli.files import timeline_for
 from ticktree.errors import TicktreeError
 from ticktree.outputs import Output

@@ -14,7 +14,8 @@ import time
 
 import psutil
 import pytest
-from commandline import CommandLine, assert_one_clear_line
+
+from support.command_line import CommandLine, assert_one_clear_line
 
 pytest.importorskip("textual")
 

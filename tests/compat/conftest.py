@@ -1,16 +1,10 @@
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import ticktree
 from ticktree.compat import mlagents as timers
 from ticktree.session import current
-
-# Programs under ticktree are run as the command line's own tests run them.
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
 
 class Timers:

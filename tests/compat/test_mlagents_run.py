@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from commandline import CommandLine
 
 import ticktree
 
@@ -43,11 +42,6 @@ if __name__ == "__main__":
     with open("run_timers.json", "w") as file:
         json.dump(get_timer_tree(), file, indent=4)
 """
-
-
-@pytest.fixture
-def here(tmp_path):
-    return CommandLine(tmp_path)
 
 
 def trained(here, before=""):

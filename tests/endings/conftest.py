@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from bad_ends import Place
+
+from support.crashing_programs import Place
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import signal
 import sys
 
 import pytest
-from bad_ends import counts
+
+from support.crashing_programs import counts
 
 # Everything that is said before the end; then the end.
 BEFORE = """

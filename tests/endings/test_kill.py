@@ -10,8 +10,8 @@ import threading
 import time
 
 import pytest
-from bad_ends import counts
 
+from support.crashing_programs import counts
 from ticktree.run.finishing import RunDirectory
 
 # Each writer has sections of its own name and says, now and then, how many it has left. A line is one write to a

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from bad_ends import counts
 
+from support.crashing_programs import counts
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import MANY_FILES
 

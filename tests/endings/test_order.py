@@ -9,8 +9,8 @@ import time
 from contextlib import suppress
 
 import pytest
-from bad_ends import counts
 
+from support.crashing_programs import counts
 from ticktree.run.finishing import RunDirectory
 
 # A program and two children, all at work; each says its number once it is.

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from bad_ends import TIMEOUT_S, Place, counts
 
+from support.crashing_programs import TIMEOUT_S, Place, counts
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 

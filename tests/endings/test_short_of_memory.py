@@ -6,7 +6,8 @@ import resource
 import sys
 
 import pytest
-from bad_ends import counts
+
+from support.crashing_programs import counts
 
 MEGABYTES = 1 << 20
 PROGRAM = """

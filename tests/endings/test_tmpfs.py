@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 import pytest
-from bad_ends import counts
 
+from support.crashing_programs import counts
 from ticktree.run.finishing import RunDirectory
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catch_in_a_write import catch, torn_node
 
+from support.torn_write import catch, torn_node
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import read_file
 

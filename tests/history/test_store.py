@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from remembering import PATHS, invented
 
+from support import history_writer
+from support.history_writer import PATHS, invented
 from ticktree.history import HISTORY_NAME, Store, StoreError
 from ticktree.profile.remembered import Measure, Remembered
 
-PROGRAM = Path(__file__).with_name("remembering.py")
+PROGRAM = Path(history_writer.__file__)
 
 
 @pytest.fixture

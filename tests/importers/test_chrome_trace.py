@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traces import US, begin, call, end, read, totals
 
+from support.chrome_traces import US, begin, call, end, read, totals
 from ticktree.errors import TicktreeError
 from ticktree.importers.chrome.growing import buckets_of
 from ticktree.loading import load, load_repeats

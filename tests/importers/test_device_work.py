@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traces import US, call, read, totals
+from support.chrome_traces import US, call, read, totals
 
 
 def launch(at, correlation, *, tid=1):

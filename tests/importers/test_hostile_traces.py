@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from traces import begin, call, end
 
+from support.chrome_traces import begin, call, end
 from ticktree.importers.chrome.events import calls_of
 from ticktree.importers.chrome.nesting import nested
 from ticktree.importers.chrome.reading import profile_of, timeline_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from traces import read, totals
 
+from support.chrome_traces import read, totals
 from ticktree.loading import load
 
 

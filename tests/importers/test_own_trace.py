@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
+from support.small_run import recorded
 from ticktree.importers.chrome import profile_of, timeline_of
 from ticktree.outputs import EXPORTS
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "outputs"))  # for the run recorded there
-
-from small_run import recorded
 
 
 def written_and_read(recorder):

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
-from training_rows import rows
 
+from support.training_rows import rows
 from ticktree.instruments.torch.copies import Targets
 
 pytestmark = [

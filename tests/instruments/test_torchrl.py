@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import pytest
-from training_rows import rows
+
+from support.training_rows import rows
 
 pytestmark = pytest.mark.slow
 needs_torchrl = pytest.mark.skipif(find_spec("torchrl") is None, reason="torchrl is not installed")

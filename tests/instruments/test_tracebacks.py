@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from raising_programs import GYMNASIUM, MARKED, OF_TICKTREE, PROCESSES, TASKS, THREADS, TORCH
+
+from support.raising_programs import GYMNASIUM, MARKED, OF_TICKTREE, PROCESSES, TASKS, THREADS, TORCH
 
 # What is another in each run: addresses, and times that were waited.
 VARIES = re.compile(r"0x[0-9a-f]+|\d\.\d{5,}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from woken import names, wakers
+
+from support.wake_edges import names, wakers
 
 SLEEPS_NS = 200_000_000  # what the slow side of each program sleeps in all
 # On a busy machine who waits may be late himself; then it is he whom the run waits for.

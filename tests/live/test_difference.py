@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from profile_strategies import profiles
 
 import ticktree
+from support.profile_strategies import profiles
 from ticktree.live.difference import difference
 from ticktree.live.subtraction import NotLaterError
 from ticktree.profile import Node, Profile, Stats

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-import scenes
-from pictures import empty, lost, watch
-
+from support import live_scenes as scenes
+from support.live_snapshots import empty, lost, watch
 from ticktree.live.reading import ending
 from ticktree.profile import Profile
 
@@ -116,8 +115,7 @@ def test_keys_are_heard_while_a_reading_takes_long():
     source = Slow()
 
     async def run() -> None:
-        from pictures import NEVER_S, Watcher
-
+        from support.live_snapshots import NEVER_S, Watcher
         from ticktree.live.app import Top
 
         app = Top(source, every_s=NEVER_S, first_s=NEVER_S)

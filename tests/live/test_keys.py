@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import scenes
-from pictures import watch, watched
-
+from support import live_scenes as scenes
+from support.live_snapshots import watch, watched
 from ticktree.live.keys import ACTIONS, KEYS
 from ticktree.live.screen import drawn
 from ticktree.live.steering import steered

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-import scenes
 
 import ticktree
+from support import live_scenes as scenes
 from ticktree.live import columns
 from ticktree.live.difference import difference
 from ticktree.live.recent import Span

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import scenes
-
+from support import live_scenes as scenes
 from ticktree.live.writers import parties_of
 from ticktree.profile import Profile, Writer
 

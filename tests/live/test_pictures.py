@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from pictures import CASES, FOLDER, rendered
+
+from support.live_snapshots import CASES, FOLDER, rendered
 
 
 @pytest.mark.parametrize("name", CASES)

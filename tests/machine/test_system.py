@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from invented_system import SUPERVISOR, TICKS_PER_SECOND, InventedSystem
 
+from support.fake_system import SUPERVISOR, TICKS_PER_SECOND, InventedSystem
 from ticktree.machine.reading import Core, Thread
 from ticktree.machine.system import System
 

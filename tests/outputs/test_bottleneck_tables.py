@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from invented_profiles import control, training
-from virtual_programs import Program, with_node
-
+from support.example_profiles import control, training
+from support.virtual_programs import Program, with_node
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.report.bottlenecks import BESIDE_SHOWN, SHOWN, bottlenecks

@@ -9,9 +9,9 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from hostile_profiles import hostile, side_by_side, unknown_durations
-from invented_profiles import control, node, training
 
+from support.example_profiles import control, node, training
+from support.hostile_profiles import hostile, side_by_side, unknown_durations
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.drawing.palette import color_of

@@ -6,9 +6,9 @@ import json
 import threading
 
 import pytest
-from hostile_profiles import NAMES
 
 import ticktree
+from support.hostile_profiles import NAMES
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS
 

@@ -6,9 +6,9 @@ import html
 import re
 
 import pytest
-from hostile_profiles import NAMES, hostile, side_by_side
-from invented_profiles import MS, control, training
 
+from support.example_profiles import MS, control, training
+from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.shapes.stacks import stacks
 from ticktree.outputs.writing.literal import literal

@@ -7,11 +7,11 @@ from io import StringIO
 from typing import get_args
 
 import pytest
-from hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from hypothesis import given, settings
-from invented_profiles import control, training
-from profile_strategies import profiles
 
+from support.example_profiles import control, training
+from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
+from support.profile_strategies import profiles
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.options import TableName
 from ticktree.outputs.writing.literal import literal

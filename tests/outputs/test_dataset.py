@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from invented_profiles import training
 
+from support.example_profiles import training
 from ticktree.outputs import dataset
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 

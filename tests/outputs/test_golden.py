@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from golden import CASES, FOLDER, rendered
+
+from support.golden_views import CASES, FOLDER, rendered
 
 
 @pytest.mark.parametrize("name", CASES)

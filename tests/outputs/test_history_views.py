@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 
 import pytest
-from history_series import SERVER, days, run
 
+from support.history_series import SERVER, days, run
 from ticktree.analysis.history import Commit, History, Trend, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import BINARY, HISTORIES

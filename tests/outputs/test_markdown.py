@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_profiles import MS, control, node
-from profile_strategies import profiles
 
+from support.example_profiles import MS, control, node
+from support.profile_strategies import profiles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.markdown import escaped
 from ticktree.profile import Node, Profile

@@ -6,10 +6,10 @@ import io
 import json
 
 import pytest
-from hostile_profiles import hostile, side_by_side, unknown_durations
-from invented_profiles import control, training
-from small_run import recorded
 
+from support.example_profiles import control, training
+from support.hostile_profiles import hostile, side_by_side, unknown_durations
+from support.small_run import recorded
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.writing.visible import visible

@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_profiles import MS, control, node, training
-from profile_strategies import profiles
 
+from support.example_profiles import MS, control, node, training
+from support.profile_strategies import profiles
 from ticktree.importers.mlagents import is_timers_file, profile_of
 from ticktree.outputs import EXPORTS
 from ticktree.profile import Gauge, Node, Profile

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from virtual_programs import Program
 
+from support.virtual_programs import Program
 from ticktree.analysis.comparison import compare
 from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from hostile_profiles import NAMES, hostile
-from invented_profiles import control, training
 
+from support.example_profiles import control, training
+from support.hostile_profiles import NAMES, hostile
 from ticktree.outputs.shapes.numbers import fit, numbers
 from ticktree.profile import Profile
 

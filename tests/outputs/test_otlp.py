@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from hypothesis import given, settings
-from invented_profiles import control, gauge_of, training
-from profile_strategies import profiles
 
+from support.example_profiles import control, gauge_of, training
+from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
+from support.profile_strategies import profiles
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile

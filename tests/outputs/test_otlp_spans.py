@@ -8,12 +8,12 @@ import threading
 
 import numpy as np
 import pytest
-from hostile_profiles import NAMES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_profiles import training
 
 import ticktree
+from support.example_profiles import training
+from support.hostile_profiles import NAMES
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.otlp.spans import SPANS_AT_ONCE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hostile_profiles import hostile, side_by_side, unknown_durations
 from hypothesis import given, settings
-from invented_profiles import control, gauge_of, training
-from profile_strategies import profiles
 
+from support.example_profiles import control, gauge_of, training
+from support.hostile_profiles import hostile, side_by_side, unknown_durations
+from support.profile_strategies import profiles
 from ticktree.outputs.otlp.metrics import metrics, points, request
 from ticktree.outputs.otlp.wire import binary
 from ticktree.profile import Profile

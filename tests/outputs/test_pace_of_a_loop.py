@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from invented_profiles import MS, control, node, robot
-
+from support.example_profiles import MS, control, node, robot
 from ticktree.outputs.report.pace import pace
 from ticktree.profile import Histogram, Lateness, Loop, Node, Profile
 

@@ -9,9 +9,9 @@ from io import BytesIO
 from typing import get_args
 
 import pytest
-from hostile_profiles import NAMES, hostile, side_by_side
-from invented_profiles import control, training
 
+from support.example_profiles import control, training
+from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.options import TableName

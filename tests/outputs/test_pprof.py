@@ -6,10 +6,10 @@ import gzip
 import re
 
 import pytest
-from export_readers import output_of, program
-from hostile_profiles import NAMES, hostile, side_by_side
-from invented_profiles import MS, control, training
 
+from support.example_profiles import MS, control, training
+from support.external_readers import output_of, program
+from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
@@ -52,7 +52,7 @@ def written(profile):
 
 def decoded(profile):
     pytest.importorskip("google.protobuf", reason="pprof files were not read by protobuf's own decoder")
-    from schemas import message_class
+    from support.protobuf_schemas import message_class
 
     return message_class("Profile", SCHEMA).FromString(gzip.decompress(written(profile)))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from export_readers import program
-from hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from hypothesis import given, settings
-from invented_profiles import control, node, training
-from profile_strategies import profiles
 
+from support.example_profiles import control, node, training
+from support.external_readers import program
+from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
+from support.profile_strategies import profiles
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.writing.literal import literal
 from ticktree.outputs.writing.visible import visible

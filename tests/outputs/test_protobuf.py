@@ -12,7 +12,7 @@ from ticktree.outputs.wire import protobuf as pb
 from ticktree.outputs.writing.literal import encodable
 
 pytest.importorskip("google.protobuf", reason="our messages were not read by protobuf's own decoder")
-from schemas import message_class
+from support.protobuf_schemas import message_class
 
 FIELDS = {
     "whole": (1, "int64"),

@@ -3,8 +3,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from invented_profiles import MS, node, training
 
+from support.example_profiles import MS, node, training
 from ticktree.analysis.comparison import compare
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS

@@ -5,12 +5,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from hypothesis import given, settings
-from invented_profiles import control, training
-from profile_strategies import profiles
 
 import ticktree
+from support.example_profiles import control, training
+from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
+from support.profile_strategies import profiles
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, OUTPUTS, ViewOptions
 from ticktree.outputs.registry import Output

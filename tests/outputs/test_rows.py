@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given, settings
-from invented_profiles import MS, node, training
-from profile_strategies import profiles
 
+from support.example_profiles import MS, node, training
+from support.profile_strategies import profiles
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.report.rows import tree_rows
 from ticktree.profile import Cpu, Memory, Node, Open, Profile, Stats, Work

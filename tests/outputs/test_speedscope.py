@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from export_readers import SPEEDSCOPE, output_of, program
-from hostile_profiles import NAMES, hostile, side_by_side
-from invented_profiles import MS, control, training
 
 import ticktree
+from support.example_profiles import MS, control, training
+from support.external_readers import SPEEDSCOPE, output_of, program
+from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.shapes.stacks import stacks

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from hostile_profiles import side_by_side
 from hypothesis import given, settings
-from invented_profiles import MS, training
-from profile_strategies import profiles
 
+from support.example_profiles import MS, training
+from support.hostile_profiles import side_by_side
+from support.profile_strategies import profiles
 from ticktree.outputs.shapes.stacks import stacks
 from ticktree.profile import Profile
 

@@ -5,8 +5,8 @@ import os
 import pty
 
 import pytest
-from invented_profiles import control
 
+from support.example_profiles import control
 from ticktree.outputs import OUTPUTS, ViewOptions, print_summary
 
 

@@ -6,9 +6,9 @@ import struct
 import zlib
 
 import pytest
-from hostile_profiles import hostile, side_by_side, unknown_durations
-from invented_profiles import MS, control, node, training
 
+from support.example_profiles import MS, control, node, training
+from support.hostile_profiles import hostile, side_by_side, unknown_durations
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.wire.tfrecord import crc32c, record
 from ticktree.outputs.writing.visible import visible

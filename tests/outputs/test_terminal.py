@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_profiles import MS, control, node, training
-from invented_trainers import straggling_trainer
-from profile_strategies import profiles
 from rich.cells import cell_len
 
+from support.example_profiles import MS, control, node, training
+from support.example_trainers import straggling_trainer
+from support.profile_strategies import profiles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.profile import Node, Profile
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hostile_profiles import hostile, unknown_durations
-from invented_profiles import control, node, training
 from rich.cells import cell_len
 
+from support.example_profiles import control, node, training
+from support.hostile_profiles import hostile, unknown_durations
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.profile import Node, Profile
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from invented_crews import crew, ids, stepping
-from invented_profiles import control, training
-from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
-from virtual_programs import Program
-
+from support.example_profiles import control, training
+from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from support.example_workers import crew, ids, stepping
+from support.virtual_programs import Program
 from ticktree.analysis import Finding
 from ticktree.analysis.finding import Claim
 from ticktree.analysis.loops import Saving

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from invented_crews import crew, ids, stepping
-from invented_trainers import LEARNER, MS, Trainer, node, straggling_trainer, writer
-from profile_strategies import profiles
 from rich.cells import cell_len
 
+from support.example_trainers import LEARNER, MS, Trainer, node, straggling_trainer, writer
+from support.example_workers import crew, ids, stepping
+from support.profile_strategies import profiles
 from ticktree.analysis.workers.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.report.by import UNITS_AT_MOST, tree_by

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from hostile_profiles import hostile
-from invented_profiles import control, node, training
-from invented_variants import variants_of_it
 
+from support.example_profiles import control, node, training
+from support.example_variants import variants_of_it
+from support.hostile_profiles import hostile
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
 from ticktree.outputs.variants.rows import rows

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from invented_profiles import MS, node
-
+from support.example_profiles import MS, node
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.report.worst import worst_ticks
 from ticktree.profile import Loop, Node, Profile, WorstTick

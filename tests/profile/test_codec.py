@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profile_strategies import any_text, profiles
 
+from support.profile_strategies import any_text, profiles
 from ticktree.profile import (
     MAX_DEPTH,
     CriticalPlace,

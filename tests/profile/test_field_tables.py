@@ -14,8 +14,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profile_strategies import gauges, latenesses, loops, memories, nodes, profiles, stats, windows, writers
 
+from support.profile_strategies import (
+    gauges,
+    latenesses,
+    loops,
+    memories,
+    nodes,
+    profiles,
+    stats,
+    windows,
+    writers,
+)
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats, Windows, Writer
 from ticktree.profile.table import Mergeable, Stored, columns, merge
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_strategies import gauge_of, gauges, quantile_by_sorting, readings
 
+from support.profile_strategies import gauge_of, gauges, quantile_by_sorting, readings
 from ticktree.profile import Histogram
 
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_strategies import histograms, quantile_by_sorting
 
+from support.profile_strategies import histograms, quantile_by_sorting
 from ticktree.profile import Histogram
 from ticktree.profile.histogram import bucket_of, middle_of
 

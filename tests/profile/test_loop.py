@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_strategies import loops, worst_ticks
 
+from support.profile_strategies import loops, worst_ticks
 from ticktree.profile import Causes, FirstTicks, Histogram, Jitter, Lateness, Loop, Stats, WorstTick
 from ticktree.profile.table import merge
 from ticktree.profile.ticks import worst_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from profile_strategies import nodes
 
+from support.profile_strategies import nodes
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Share, Stats, Waker, Wakes, Windows, Work
 from ticktree.profile.windows import BASE_WIDTH_NS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_strategies import nodes
 
+from support.profile_strategies import nodes
 from ticktree.profile import CLOCKS, Node, Profile, ProfileError, Stats, key_of
 from ticktree.profile.clock import named_by
 from ticktree.profile.table import merge

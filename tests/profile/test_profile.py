@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from profile_strategies import gauge_of, profiles
 
+from support.profile_strategies import gauge_of, profiles
 from ticktree.errors import TicktreeError
 from ticktree.profile import (
     MAX_DEPTH,

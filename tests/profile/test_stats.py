@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_strategies import amounts, stats
 
+from support.profile_strategies import amounts, stats
 from ticktree.profile import Stats
 
 

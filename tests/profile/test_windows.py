@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_strategies import windows
 
+from support.profile_strategies import windows
 from ticktree.profile import Windows
 from ticktree.profile.windows import BASE_WIDTH_NS, is_width
 

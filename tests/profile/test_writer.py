@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from profile_strategies import writers
 
+from support.profile_strategies import writers
 from ticktree.profile import Writer
 
 drawn = writers("7-70/18", ["", "train", "train/update"])

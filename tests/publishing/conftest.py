@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-for room in ("cli", "outputs", "analysis", "profile"):  # for what is invented and started there
-    sys.path.insert(0, str(Path(__file__).parents[1] / room))
-
-from collector import Collector  # noqa: E402
-from commandline import CommandLine  # noqa: E402
+from support.command_line import CommandLine
+from support.otlp_collector import Collector
 
 
 @pytest.fixture(autouse=True)

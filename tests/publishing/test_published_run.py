@@ -11,9 +11,9 @@ import time
 from urllib.request import Request, urlopen
 
 import pytest
-from collector import Answer, Collector
-from commandline import CommandLine, assert_one_clear_line
 
+from support.command_line import CommandLine, assert_one_clear_line
+from support.otlp_collector import Answer, Collector
 from ticktree.run.finishing import RunDirectory
 
 # Ends when a line comes; says what it has of threads and files.

@@ -13,9 +13,9 @@ from subprocess import Popen
 from types import ModuleType
 
 import pytest
-from commandline import CommandLine
-from real_prometheus import Prometheus
 
+from support.command_line import CommandLine
+from support.prometheus_server import Prometheus
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 

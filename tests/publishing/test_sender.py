@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from collector import Answer, Collector
-
 import ticktree
+from support.otlp_collector import Answer, Collector
 from ticktree.publishing.looks import Looks
 from ticktree.publishing.otlp import destination, sender
 from ticktree.publishing.otlp.destination import Destination

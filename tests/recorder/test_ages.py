@@ -9,9 +9,9 @@ import threading
 import time
 
 import pytest
-from telling import counts, losses, node
 
 import ticktree
+from support.recorder.queries import counts, losses, node
 
 MS = 1_000_000
 AGE = "loop/sensor to action"

@@ -7,9 +7,9 @@ import dataclasses
 import inspect
 
 import pytest
-from telling import counts
 
 import ticktree
+from support.recorder.queries import counts
 
 MS = 1_000_000
 

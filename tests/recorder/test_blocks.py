@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from telling import counts, losses, node, times
 
+from support.recorder.queries import counts, losses, node, times
 from ticktree.recorder import Block, Entered, make_block
 
 

@@ -7,9 +7,9 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import counts, losses, node, times
 
 import ticktree
+from support.recorder.queries import counts, losses, node, times
 from ticktree.recorder import _native
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from telling import node
-
+from support.recorder.queries import node
 from ticktree.profile import CallSite
 
 

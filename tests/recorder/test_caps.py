@@ -7,9 +7,9 @@ import sys
 import threading
 
 import pytest
-from telling import counts, losses, node
 
 import ticktree
+from support.recorder.queries import counts, losses, node
 from ticktree.recorder import Watch
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.reader import read_images

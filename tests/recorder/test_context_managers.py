@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
-from telling import counts, losses, times
+from support.recorder.queries import counts, losses, times
 
 
 def managers(recorder):

@@ -6,7 +6,7 @@ import threading
 import weakref
 from contextvars import copy_context
 
-from telling import counts, losses, node, times
+from support.recorder.queries import counts, losses, node, times
 
 
 def test_a_section_in_context_run_hangs_under_the_section_around_it(recorder):

@@ -4,7 +4,8 @@ import asyncio
 import gc
 
 import pytest
-from telling import counts, losses, node, times
+
+from support.recorder.queries import counts, losses, node, times
 
 
 def items(recorder, name="items", count=3):

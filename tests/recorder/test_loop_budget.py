@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import losses
 
 import ticktree
+from support.recorder.queries import losses
 from ticktree.profile import Histogram, Jitter
 
 MS = 1_000_000

@@ -3,7 +3,8 @@ from __future__ import annotations
 import gc
 
 import pytest
-from telling import counts, losses, node, times
+
+from support.recorder.queries import counts, losses, node, times
 
 
 def loop(recorder, path="loop"):

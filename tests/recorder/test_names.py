@@ -6,8 +6,8 @@ import enum
 
 import numpy
 import pytest
-from telling import counts, losses
 
+from support.recorder.queries import counts, losses
 from ticktree.profile import path as paths
 
 

@@ -9,9 +9,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import counts, losses, node
 
 import ticktree
+from support.recorder.queries import counts, losses, node
 
 MS = 1_000_000
 SECOND = 1000 * MS

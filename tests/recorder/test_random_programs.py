@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from playing import Player
-from programs import (
+
+from support.recorder.player import Player
+from support.recorder.programs import (
     Advance,
     Generator,
     InContext,

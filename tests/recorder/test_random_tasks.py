@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
-from comparing import assert_same
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import Reference
-from strands import Strand
-from virtual_time import VirtualLoop
 
 import ticktree
+from support.recorder.call_stacks import Strand
+from support.recorder.comparison import assert_same
+from support.recorder.reference import Reference
+from support.recorder.virtual_event_loop import VirtualLoop
 
 few = settings(
     max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False

@@ -11,7 +11,8 @@ import threading
 from contextvars import copy_context
 
 import pytest
-from telling import counts, losses, node
+
+from support.recorder.queries import counts, losses, node
 
 
 class Finalised:

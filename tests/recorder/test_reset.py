@@ -6,8 +6,8 @@ import io
 from contextlib import redirect_stdout
 
 import pytest
-from telling import counts, times
 
+from support.recorder.queries import counts, times
 from ticktree.cli.group import commands
 from ticktree.run.finishing import RunDirectory
 

@@ -5,9 +5,9 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from telling import counts, losses, node, times
 
 import ticktree
+from support.recorder.queries import counts, losses, node, times
 
 
 def test_sections_nest_and_their_own_time_is_what_is_left(recorder):

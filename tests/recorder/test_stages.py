@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from telling import counts, losses, node, times
+
+from support.recorder.queries import counts, losses, node, times
 
 
 def test_a_stage_ends_the_stage_before_it(recorder):

@@ -5,9 +5,9 @@ import threading
 import time
 
 import pytest
-from telling import counts, losses, node, times
 
 import ticktree
+from support.recorder.queries import counts, losses, node, times
 
 
 def test_disabling_leaves_what_is_open_without_counting_it(recorder):

@@ -8,8 +8,9 @@ import sys
 import threading
 
 import pytest
-from loops_of_events import both, run
-from telling import counts, losses, node, times
+
+from support.recorder.event_loops import both, run
+from support.recorder.queries import counts, losses, node, times
 
 
 async def work(recorder, name, turns=3):

@@ -6,8 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from telling import counts, losses, node, times
 
+from support.recorder.queries import counts, losses, node, times
 from ticktree.run.reading.image import Image
 
 

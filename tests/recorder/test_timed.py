@@ -13,9 +13,9 @@ import typing
 import weakref
 
 import pytest
-from telling import counts, losses, node, times
 
 import ticktree
+from support.recorder.queries import counts, losses, node, times
 
 
 @ticktree.timed

@@ -6,7 +6,8 @@ import asyncio
 import inspect
 
 import pytest
-from telling import counts, losses, times
+
+from support.recorder.queries import counts, losses, times
 
 
 def test_a_timed_generator_is_timed_only_while_it_runs(recorder):

@@ -7,9 +7,9 @@ import itertools
 import threading
 
 import pytest
-from virtual_time import VirtualLoop
 
 import ticktree
+from support.recorder.virtual_event_loop import VirtualLoop
 
 
 @pytest.fixture

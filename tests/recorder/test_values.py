@@ -10,9 +10,9 @@ import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telling import counts, losses, node, times
 
 import ticktree
+from support.recorder.queries import counts, losses, node, times
 from ticktree.profile import Histogram, Work
 
 

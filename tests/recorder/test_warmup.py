@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from telling import node
-
+from support.recorder.queries import node
 from ticktree.profile import Stats
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from telling import node
-from warmup_rule import CloseCallError, set_aside
 
 import ticktree
+from support.recorder.queries import node
+from support.recorder.warmup_rule import CloseCallError, set_aside
 from ticktree.profile import Histogram, Stats
 
 MS = 1_000_000

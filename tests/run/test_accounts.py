@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memory_images import changed, place, profile_of, recorder_on
-
+from support.memory_images import changed, place, profile_of, recorder_on
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import leave_virtually
 from ticktree.run.reading.image import Image

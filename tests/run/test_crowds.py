@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from families import FAMILY, family
 
+from support.process_families import FAMILY, family
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image

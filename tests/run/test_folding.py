@@ -9,10 +9,10 @@ import sys
 import time
 
 import pytest
-from families import FAMILY, STARTED, WAKERS, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.process_families import FAMILY, STARTED, WAKERS, family
 from ticktree.profile import Profile
 from ticktree.run import folding
 from ticktree.run.finishing import RunDirectory

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_images import changed, place, profile_of, recorder_on
 
+from support.memory_images import changed, place, profile_of, recorder_on
 from ticktree.run.reading import layout
 from ticktree.run.reading.histograms import HistogramSums
 from ticktree.run.reading.image import DamagedError, Image

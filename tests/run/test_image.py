@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from memory_images import busy_image, changed, place, profile_of
 
+from support.memory_images import busy_image, changed, place, profile_of
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images

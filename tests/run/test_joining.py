@@ -9,8 +9,8 @@ from operator import add
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_images import busy_image, changed, following_threads, place, profile_of, recorder_on
 
+from support.memory_images import busy_image, changed, following_threads, place, profile_of, recorder_on
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.run.reading import layout

@@ -8,8 +8,8 @@ import sys
 import textwrap
 
 import pytest
-from memory_images import busy_image, changed, place, profile_of, recorder_on
 
+from support.memory_images import busy_image, changed, place, profile_of, recorder_on
 from ticktree.profile import Stats
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import DamagedError, Image

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_images import changed, place, recorder_on
 
+from support.memory_images import changed, place, recorder_on
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, together
 from ticktree.run import timeline as timelines
 from ticktree.run.columns import columns_of, read_columns

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from memory_images import changed, following_threads, place, profile_of, recorder_on
 
+from support.memory_images import changed, following_threads, place, profile_of, recorder_on
 from ticktree.profile import Waker, Wakes
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image

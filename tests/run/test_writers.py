@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from memory_images import changed, following_threads, place, profile_of, recorder_on
-
+from support.memory_images import changed, following_threads, place, profile_of, recorder_on
 from ticktree.profile import Share
 from ticktree.recorder import Recorder
 from ticktree.run.reading import layout

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from job_shell import Shell
-from supervised import PLAIN, SUPERVISED
+
+from support.job_shell import Shell
+from support.supervised import PLAIN, SUPERVISED
 
 Start = Callable[..., Shell]
 

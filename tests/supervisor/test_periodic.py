@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from periodic_run import Clock, Run, live
-
+from support.periodic_run import Clock, Run, live
 from ticktree.supervisor.periodic import FOLD_EVERY_S, PeriodicTask, PeriodicTasks
 from ticktree.supervisor.program import Program
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from supervised import PLAIN, SUPERVISED
+
+from support.supervised import PLAIN, SUPERVISED
 
 PROGRAMS = {
     "ends well": "print('done')",

@@ -6,9 +6,9 @@ import asyncio
 import threading
 
 import pytest
-from perfetto_ui import perfetto_ui
 
 import ticktree
+from support.perfetto_ui import perfetto_ui
 from ticktree.outputs import EXPORTS
 
 # Some errors are counted as mere information.

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.workloads import missing
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ("train.py", "eval.py", "eval_with_robot.py")  # one of which `ticktree demo` runs
 WORKLOADS = sorted(path for path in (ROOT / "workloads").iterdir() if path.is_dir())
@@ -27,6 +29,13 @@ def test_a_workload_has_a_script_its_requirements_tests_and_both_pages(workload)
         ROOT / "tests" / "workloads" / workload.name,
     ):
         assert path.exists()
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.name)
+def test_what_a_workload_needs_is_installed_or_its_tests_are_reported_as_skipped(workload):
+    absent = missing(workload.name)
+    if absent:
+        pytest.skip(f"{workload.name} is not tested: {', '.join(absent)} not installed")
 
 
 def test_all_workloads_without_a_place_of_their_own_can_be_installed_together():

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from steady_loops import MS, loop_of, sections
 
+from support.steady_loops import MS, loop_of, sections
 from ticktree.analysis.drift.changed_loops import changed_loops
 from ticktree.analysis.drift.changes import course_of
 from ticktree.analysis.drift.windows import joined, steady_stretches

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from history_series import LAPTOP, SERVER, days, run
 
+from support.history_series import LAPTOP, SERVER, days, run
 from ticktree.analysis.history import grouped, history
 from ticktree.errors import TicktreeError
 
@@ -143,7 +143,7 @@ def test_of_a_section_other_things_than_its_mean_can_be_looked_at():
 def test_small_sections_are_looked_at_only_when_asked_for():
     from dataclasses import replace
 
-    from history_series import measure
+    from support.history_series import measure
 
     runs = [
         replace(one, measures={**one.measures, "train/log": measure(1e3, share=0.001)})

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from looping import Program
+
+from support.rule_programs import Program
 
 
 @pytest.fixture

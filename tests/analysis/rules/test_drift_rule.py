@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from steady_loops import MS, loop_of, sections, watched
 
+from support.steady_loops import MS, loop_of, sections, watched
 from ticktree.analysis import findings
 from ticktree.analysis.rules.drift import DriftRule
 from ticktree.analysis.rules.phase_change import PhaseChangeRule

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from virtual_programs import MS
 
+from support.virtual_programs import MS
 from ticktree.analysis import findings
 from ticktree.analysis.rules.fixed_sleep import FixedSleepRule
 from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule

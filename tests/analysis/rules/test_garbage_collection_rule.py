@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from steady_loops import MS, US, loop_of
 
 import ticktree
+from support.steady_loops import MS, US, loop_of
 from ticktree.analysis import findings
 from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
 from ticktree.profile.ticks import Causes

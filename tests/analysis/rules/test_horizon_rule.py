@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from looping import robot_tick
 
+from support.rule_programs import robot_tick
 from ticktree.analysis.rules.horizon import HorizonRule
 
 RULE = HorizonRule()

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import threading
 
-from invented_crews import crew, ids, stepping
-from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
-from virtual_programs import Program
-
+from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from support.example_workers import crew, ids, stepping
+from support.virtual_programs import Program
 from ticktree.analysis import findings
 from ticktree.analysis.rules.idle_worker import IdleWorkerRule
 from ticktree.profile import Profile, Waker, Wakes

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from invented_crews import calling, crew, stepping
 
+from support.example_workers import calling, crew, stepping
 from ticktree.analysis import findings
 from ticktree.analysis.rules.imbalance import ImbalanceRule
 from ticktree.profile import Profile

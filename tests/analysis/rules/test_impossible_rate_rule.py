@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profile_strategies import profiles
 
 import ticktree
+from support.profile_strategies import profiles
 from ticktree.analysis import Finding, findings
 from ticktree.analysis.registry import RULES
 from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from invented_trainers import Trainer
-from looping import Program
-from steady_loops import watched
 
+from support.example_trainers import Trainer
+from support.rule_programs import Program
+from support.steady_loops import watched
 from ticktree.analysis import findings
 from ticktree.analysis.rules.unused_gradients import GAUGE, SECTION
 from ticktree.profile import Profile

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from steady_loops import MS, S, loop_of
 
 import ticktree
+from support.steady_loops import MS, S, loop_of
 from ticktree.analysis import findings
 from ticktree.analysis.rules.late_compilation import COMPILING, LateCompilationRule
 

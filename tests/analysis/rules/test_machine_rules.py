@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from steady_loops import MS, loop_of, sections, watched
 
+from support.steady_loops import MS, loop_of, sections, watched
 from ticktree.analysis import findings
 from ticktree.analysis.rules.contended import ContendedRule
 from ticktree.analysis.rules.oversubscribed import OversubscribedRule

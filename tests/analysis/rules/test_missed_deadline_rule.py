@@ -4,8 +4,8 @@ import sys
 from dataclasses import replace
 
 import pytest
-from looping import MS
 
+from support.rule_programs import MS
 from ticktree.analysis import findings
 from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
 from ticktree.profile import Causes, Lateness

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from steady_loops import MS, S, loop_of, sections
 
+from support.steady_loops import MS, S, loop_of, sections
 from ticktree.analysis import findings
 from ticktree.analysis.rules.phase_change import PhaseChangeRule
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from looping import robot_tick
-from virtual_programs import MS
 
+from support.rule_programs import robot_tick
+from support.virtual_programs import MS
 from ticktree.analysis.rules.preprocessing import PreprocessingRule
 from ticktree.analysis.settings import Settings
 

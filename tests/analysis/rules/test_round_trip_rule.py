@@ -4,9 +4,9 @@ import time
 from dataclasses import replace
 
 import pytest
-from looping import MS
 
 import ticktree
+from support.rule_programs import MS
 from ticktree.analysis import findings, server_side
 from ticktree.analysis.rules.round_trip import RoundTripRule
 from ticktree.profile import Cpu

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from steady_loops import watched
 
+from support.steady_loops import watched
 from ticktree.analysis import findings
 from ticktree.analysis.rules.spikes import SpikesRule
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from invented_crews import crew, ids, stepping
-from invented_trainers import S, Trainer, node, straggling_trainer, writer
 
+from support.example_trainers import S, Trainer, node, straggling_trainer, writer
+from support.example_workers import crew, ids, stepping
 from ticktree.analysis import findings
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rules.straggler import LEAST_SHARE, StragglerRule

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from virtual_programs import MS, Program, with_node
 
+from support.virtual_programs import MS, Program, with_node
 from ticktree.analysis import Settings, findings
 from ticktree.analysis.registry import RULES
 from ticktree.analysis.settings import Thresholds

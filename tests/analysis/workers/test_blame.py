@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from invented_crews import calling, crew, ids, seen, stepping
-from invented_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 
+from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
+from support.example_workers import calling, crew, ids, seen, stepping
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.blame import Blame, blames
 from ticktree.analysis.workers.stragglers import stragglers

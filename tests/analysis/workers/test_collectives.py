@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from invented_crews import calling, crew, seen, stepping
-from invented_trainers import MS
 
+from support.example_trainers import MS
+from support.example_workers import calling, crew, seen, stepping
 from ticktree.analysis.rules.straggler import StragglerRule
 from ticktree.analysis.workers.blame import blames
 from ticktree.analysis.workers.stragglers import stragglers

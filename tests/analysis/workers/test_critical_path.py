@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from invented_crews import crew, ids, stepping
-from invented_trainers import LEARNER, MS, straggling_trainer, writer
-from profile_strategies import profiles
 
+from support.example_trainers import LEARNER, MS, straggling_trainer, writer
+from support.example_workers import crew, ids, stepping
+from support.profile_strategies import profiles
 from ticktree.analysis.workers.critical_path import critical_path
 from ticktree.analysis.workers.roles import UNKNOWN
 from ticktree.profile import CriticalPlace, Profile

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_crews import crew, seen, stepping
-from invented_trainers import MS, straggling_trainer
 
+from support.example_trainers import MS, straggling_trainer
+from support.example_workers import crew, seen, stepping
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.imbalance import imbalance
 from ticktree.analysis.workers.presence import presence

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_trainers import S, writer
-from profile_strategies import profiles
 
+from support.example_trainers import S, writer
+from support.profile_strategies import profiles
 from ticktree.analysis.workers.roles import has_processes, roles, run_ns, unit_of
 from ticktree.profile import Node, Profile
 

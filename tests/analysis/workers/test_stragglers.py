@@ -6,9 +6,9 @@ from statistics import median
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_crews import calling, crew, ids, seen, stepping
-from invented_trainers import MS, S, node, straggling_trainer, writer
 
+from support.example_trainers import MS, S, node, straggling_trainer, writer
+from support.example_workers import calling, crew, ids, seen, stepping
 from ticktree.analysis.workers.stragglers import SLOWER_FACTOR, _median_without, stragglers
 from ticktree.profile import Profile
 

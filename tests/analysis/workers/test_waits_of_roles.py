@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given, settings
-from invented_crews import crew, ids, stepping
-from invented_trainers import LEARNER, MS, S, node, straggling_trainer, writer
-from profile_strategies import profiles
 
+from support.example_trainers import LEARNER, MS, S, node, straggling_trainer, writer
+from support.example_workers import crew, ids, stepping
+from support.profile_strategies import profiles
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import UNKNOWN
 from ticktree.analysis.workers.waits import Waiting, waitings

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from invented_variants import sides
 from test_html_output import data_in, elements
 
+from support.example_variants import sides
 from ticktree.analysis.comparison import compare, differences
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.comparison import COMPARISONS

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from invented_timelines import crowd, lane
 
+from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.html.events import told
 from ticktree.outputs.shapes.tracks import tracks_of

@@ -11,8 +11,8 @@ from importlib import resources
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented_profiles import control, node, robot, training
 
+from support.example_profiles import control, node, robot, training
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.html import embedding

@@ -3,8 +3,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from simulated_torch import Cuda, torch_with
 
+from support.recorder.simulated_torch import Cuda, torch_with
 from ticktree.recorder.device_time import cuda as cuda_clock
 from ticktree.recorder.device_time import pending
 

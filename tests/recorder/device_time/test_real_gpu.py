@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from telling import losses, node
+
+from support.recorder.queries import losses, node
 
 torch = pytest.importorskip("torch")
 

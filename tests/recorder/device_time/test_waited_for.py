@@ -6,7 +6,8 @@ import sys
 import types
 
 import pytest
-from telling import node
+
+from support.recorder.queries import node
 
 NS = 1_000_000
 

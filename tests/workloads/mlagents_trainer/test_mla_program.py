@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from mla_run import SHORT, run_trainer
-from mla_workload import WORKLOAD
 from mlagents_trainer.loopback import HOST, LoopbackCommunicator, free_ports
+
+from support.workloads import WORKLOADS
+from support.workloads.mlagents_trainer import SHORT, run_trainer
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -55,7 +56,7 @@ def test_help_is_ordinary_and_nonsense_is_one_line_and_status_2(tmp_path):
     assert (
         "usage: player.py"
         in subprocess.run(
-            [sys.executable, str(WORKLOAD / "player.py"), "--help"],
+            [sys.executable, str(WORKLOADS / "mlagents_trainer" / "player.py"), "--help"],
             capture_output=True,
             text=True,
             check=True,

@@ -6,8 +6,8 @@ Both runs take the same steps: one player, and everything random is seeded.
 from __future__ import annotations
 
 import pytest
-from mla_run import SHORT, below, run_trainer, shape, without_counts
 
+from support.workloads.mlagents_trainer import SHORT, below, run_trainer, shape, without_counts
 from ticktree.loading import load
 
 pytestmark = pytest.mark.timeout(600)

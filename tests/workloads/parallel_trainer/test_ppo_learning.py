@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from trainer_workload import WORKLOAD
+
+from support.workloads import WORKLOADS
 
 EARNED = re.compile(r"mean reward of the first 10 ([\d.]+), of the last 10 ([\d.]+)")
 # A pole that nobody holds falls after about five steps, each worth 1; an episode has at most a thousand.
@@ -20,7 +21,7 @@ STATED_REWARD = 200.0
 def test_it_learns_to_keep_a_pole_upright(seed, tmp_path):
     asked = ["--workers", "2", "--lockstep", "--batched", "--steps", "16000", "--seed", str(seed)]
     ended = subprocess.run(
-        [sys.executable, str(WORKLOAD / "train.py"), *asked],
+        [sys.executable, str(WORKLOADS / "parallel_trainer" / "train.py"), *asked],
         cwd=tmp_path,
         env={**os.environ, "TICKTREE_OFF": "1"},
         capture_output=True,

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-from running import environment
-from trainer_run import SCRIPT, Learned, run_trainer
 
 import ticktree
+from support.workloads import environment
+from support.workloads.parallel_trainer import SCRIPT, Learned, run_trainer
 from ticktree.analysis import findings
 
 START = "TrainerController.start_learning"

@@ -10,7 +10,8 @@ from parallel_trainer.policy import TorchPolicy
 from parallel_trainer.ppo_trainer import PPOTrainer
 from parallel_trainer.settings import Settings
 from parallel_trainer.trajectory import AgentProcessor
-from trainer_steps import make_step
+
+from support.workloads.trainer_steps import make_step
 
 SPEC = Spec(2, np.array([-3.0], np.float32), np.array([1.0], np.float32))
 SETTINGS = Settings(buffer_size=20, minibatch=8, epochs=2)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from parallel_trainer.trajectory import AgentProcessor, Episode
-from trainer_steps import make_step
+
+from support.workloads.trainer_steps import make_step
 
 
 def test_a_trajectory_is_whole_when_it_is_as_long_as_they_get():

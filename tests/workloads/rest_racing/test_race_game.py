@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import requests
-from racing_workload import WORKLOAD
 from rest_racing.action import Action
 from rest_racing.car import STOCK, Car
 from rest_racing.env import RestVisionEnv
@@ -15,7 +14,8 @@ from rest_racing.lessons import lesson
 from rest_racing.perception import PICTURES, SIDE, WINDOW
 from rest_racing.rest_client import RestClient
 from rest_racing.server import LISTENING
-from running import environment
+
+from support.workloads import WORKLOADS, environment
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 AHEAD = Action(0.1, 0.5)
@@ -24,7 +24,13 @@ AHEAD = Action(0.1, 0.5)
 @pytest.fixture
 def server(tmp_path):
     """The address of a server, which is not recorded."""
-    command = [sys.executable, str(WORKLOAD / "server.py"), "--port", "0", "--until-stdin-ends"]
+    command = [
+        sys.executable,
+        str(WORKLOADS / "rest_racing" / "server.py"),
+        "--port",
+        "0",
+        "--until-stdin-ends",
+    ]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(tmp_path)
     )
@@ -108,7 +114,7 @@ def test_what_cannot_be_played_is_refused(server):
 def test_a_port_that_is_taken_is_one_line(server, tmp_path):
     port = server.rpartition(":")[2]
     done = subprocess.run(
-        [sys.executable, str(WORKLOAD / "server.py"), "--port", port],
+        [sys.executable, str(WORKLOADS / "rest_racing" / "server.py"), "--port", port],
         capture_output=True,
         text=True,
         timeout=500,

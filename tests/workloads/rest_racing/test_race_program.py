@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from racing_run import FOCUS, SMALL, run_race
 
 import ticktree
+from support.workloads.rest_racing import FOCUS, SMALL, run_race
 from ticktree.analysis import findings
 
 # The tree of the reference, each call below its caller.

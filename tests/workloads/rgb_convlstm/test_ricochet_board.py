@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from rgb_convlstm.board import Board, Cell, Direction, Wall
 from rgb_convlstm.puzzle import make_puzzle
-from ricochet_puzzles import WALLS
+
+from support.workloads.ricochet_puzzles import WALLS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from rgb_convlstm.board import Cell, Direction
 from rgb_convlstm.environment import MODES, RicochetEnv, Rules
-from ricochet_puzzles import small_puzzle
+
+from support.workloads.ricochet_puzzles import small_puzzle
 
 SMALL = Rules(size=4, robots=2, episode_moves=3, picture_pixels=32)
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from ricochet_run import run_script
+
+from support.workloads.rgb_convlstm import run_script
 
 SOLVED = re.compile(r"solved (\d+) of (\d+)")
 # One robot on a board of 4 x 4, and two moves: who tries at random solves a good third.

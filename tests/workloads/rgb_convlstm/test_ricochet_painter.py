@@ -5,9 +5,9 @@ import pytest
 from rgb_convlstm.board import Cell
 from rgb_convlstm.painter import FLOOR, LINES, ROBOTS, WALLS, Painter
 from rgb_convlstm.planes import planes
-from ricochet_puzzles import small_puzzle
 
 import ticktree
+from support.workloads.ricochet_puzzles import small_puzzle
 from ticktree.compat.profiling import get_profiler
 from ticktree.session import current
 

@@ -6,9 +6,9 @@ import pytest
 from rgb_convlstm.evaluation import main as evaluate
 from rgb_convlstm.operations import ENVIRONMENT, MODEL, POLICY, TRAINING
 from rgb_convlstm.program import main as train
-from ricochet_run import BOARD, SMALL, rows, run_script
 
 import ticktree
+from support.workloads.rgb_convlstm import BOARD, SMALL, rows, run_script
 
 
 def results(output):

@@ -4,7 +4,8 @@ import importlib.util
 
 import pytest
 from rgb_convlstm import selftest
-from ricochet_run import run_script
+
+from support.workloads.rgb_convlstm import run_script
 
 CHARTS = importlib.util.find_spec("matplotlib") is not None
 

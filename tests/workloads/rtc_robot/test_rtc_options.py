@@ -5,7 +5,8 @@ import sys
 
 import pytest
 from rtc_robot import compare_options, eval_options
-from rtc_workload import WORKLOAD
+
+from support.workloads import WORKLOADS
 
 
 def test_the_robots_options_have_the_names_that_the_guide_has():
@@ -62,7 +63,10 @@ def test_what_makes_no_sense_is_refused_with_one_line(parse, arguments, complain
 @pytest.mark.parametrize("script", ["eval_with_robot.py", "compare_rtc.py"])
 def test_each_script_says_what_can_be_asked_of_it(script):
     ended = subprocess.run(
-        [sys.executable, WORKLOAD / script, "--help"], capture_output=True, text=True, timeout=500
+        [sys.executable, WORKLOADS / "rtc_robot" / script, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=500,
     )
     assert ended.returncode == 0, ended.stderr
     assert "ticktree run" in ended.stdout

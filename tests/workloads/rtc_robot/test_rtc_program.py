@@ -6,8 +6,8 @@ import sys
 
 import pytest
 from rtc_robot.rows import ROWS
-from rtc_workload import WORKLOAD
 
+from support.workloads import WORKLOADS
 from ticktree.profile import Profile
 
 RECORDED = """
@@ -22,7 +22,7 @@ FEW = ["--num_iterations", "4", "--warmup", "1"]
 
 
 def _run(arguments, **environment):
-    path = os.pathsep.join([str(WORKLOAD), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(WORKLOADS / "rtc_robot"), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, **environment}
     return subprocess.run(
         [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=500
@@ -85,7 +85,7 @@ def test_the_comparison_sets_both_ways_side_by_side_and_answers_the_checklist():
 @pytest.mark.parametrize("script", ["eval_with_robot.py", "compare_rtc.py"])
 def test_with_ticktree_off_the_program_runs_and_has_nothing_to_tell(script):
     small = SMALL if script == "eval_with_robot.py" else FEW
-    ended = _run([str(WORKLOAD / script), *small], TICKTREE_OFF="1")
+    ended = _run([str(WORKLOADS / "rtc_robot" / script), *small], TICKTREE_OFF="1")
     assert ended.returncode == 0, ended.stderr
     assert "get_actions.policy_inference" not in ended.stdout
 

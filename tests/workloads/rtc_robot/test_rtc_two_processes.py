@@ -6,8 +6,8 @@ import sys
 
 import pytest
 from rtc_robot.remote_options import parse_client, parse_server
-from rtc_workload import WORKLOAD
 
+from support.workloads import WORKLOADS
 from ticktree.profile import Profile
 
 SMALL = ["--start_server", "--duration", "5", "--camera_width", "64", "--camera_height", "48"]
@@ -22,7 +22,7 @@ print("PROFILE", ticktree.snapshot().to_json().replace(chr(10), " "))
 
 @pytest.mark.slow  # two processes that each import lerobot
 def test_two_processes_have_the_remote_split_of_each_chunk(tmp_path):
-    path = os.pathsep.join([str(WORKLOAD), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(WORKLOADS / "rtc_robot"), *filter(None, [os.environ.get("PYTHONPATH")])])
     ended = subprocess.run(
         [sys.executable, "-c", RECORDED, *SMALL],
         env={**os.environ, "PYTHONPATH": path},

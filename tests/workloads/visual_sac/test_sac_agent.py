@@ -5,7 +5,8 @@ import copy
 import numpy as np
 import pytest
 import torch
-from tiny_agent import SHAPE, FixedBuffer, make_agent, make_batch
+
+from support.workloads.visual_sac import SHAPE, FixedBuffer, make_agent, make_batch
 
 
 @pytest.mark.parametrize("done", [0.0, 1.0])

@@ -3,12 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from dot_task import SIDE, STEPS, DotTask
 from visual_sac.agent import SacAgent, Settings, seed_everything
 from visual_sac.buffers import Room, make_buffer
 from visual_sac.encoder import Convolution
 from visual_sac.episode import Episodes
 from visual_sac.training import fill, train
+
+from support.workloads.dot_task import SIDE, STEPS, DotTask
 
 CPU = torch.device("cpu")
 ROOM = Room(capacity=4000, shape=(1, SIDE, SIDE), actions=2)

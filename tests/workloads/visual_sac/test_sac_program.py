@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from sac_workload import WORKLOAD
 
+from support.workloads import WORKLOADS
 from ticktree.profile import Profile
 
 SMALL = ["--updates", "4", "--fill", "8", "--batch", "4"]
@@ -59,7 +59,7 @@ def _run(arguments, folder, **environment):
 
 
 def _path():
-    return os.pathsep.join([str(WORKLOAD), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.pathsep.join([str(WORKLOADS / "visual_sac"), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 @pytest.mark.parametrize("buffer", SAMPLE)
@@ -86,7 +86,7 @@ def test_every_part_of_the_loop_is_in_the_tree_and_the_accounts_add_up(buffer, t
     assert root.at("memcpy/onto used memory").work.bytes > 0
 
 
-SCRIPT = (str(WORKLOAD / "train.py"), "--verbose-every", "2", "--save", "weights.pt", *SMALL)
+SCRIPT = (str(WORKLOADS / "visual_sac" / "train.py"), "--verbose-every", "2", "--save", "weights.pt", *SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,97 @@
+"""A control loop as its users run it: `ticktree run`, and what the report says of its deadlines."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import ticktree
+from support.command_line import CommandLine
+
+ROBOT = """
+import threading, time, ticktree
+
+class Camera(threading.Thread):
+    taken = time.monotonic()
+
+    def run(self):
+        for _ in ticktree.loop("camera", range(40), hz=100, pace=True):
+            Camera.taken = time.monotonic()
+
+camera = Camera(daemon=True)
+camera.start()
+for tick in ticktree.loop("control", hz=100, pace="catch up"):
+    if tick == 40:
+        break
+    ticktree.stage("observe")
+    tick.origin(Camera.taken, "scene")
+    ticktree.gauge("action queue depth", max(0, 7 - tick % 10))
+    ticktree.stage("act")
+    time.sleep(0.001)
+    tick.acted()
+camera.join()
+print("done")
+"""
+ENDLESS = """
+import ticktree
+for tick in ticktree.loop("control", hz=0.001, pace=True):
+    if tick == 0:
+        print("go", flush=True)
+"""
+
+
+@pytest.fixture
+def cli(tmp_path):
+    return CommandLine(tmp_path)
+
+
+def test_the_report_of_a_robot_has_its_rate_its_sleep_its_ages_and_its_empty_queue(cli):
+    cli.write("robot.py", ROBOT)
+    done = cli.ticktree("run", "robot.py")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    report = cli.ticktree("report").stdout
+    assert re.search(r"^control +40 +100 Hz ", report, re.MULTILINE), report
+    assert re.search(r"^camera +40 +100 Hz ", report, re.MULTILINE), report
+    assert "sleep (wait)" in report
+    assert "  sensor to action: scene " in report
+    assert re.search(r"^action queue depth +0 +0 .* 30% +40$", report, re.MULTILINE), report
+    assert "action queue depth is 0 in 30% of its readings" in report
+    assert "1 cut short" in report
+
+
+def test_the_profile_has_the_ages_as_a_node_that_covers_nothing(cli):
+    cli.write("robot.py", ROBOT)
+    cli.ticktree("run", "robot.py")
+    profile = ticktree.load(cli.runs()[0])
+    profile.check()
+    age = profile.root.at("control/sensor to action: scene")
+    assert age.count == 40
+    assert age.concurrent_ns == age.total_ns > 0
+    assert profile.losses == {}
+    report = json.loads(cli.ticktree("report", "--format", "json").stdout)
+    assert [finding["rule"] for finding in report["findings"]].count("starved") == 1
+
+
+def test_ctrl_c_ends_a_loop_that_sleeps_for_long_and_its_run_is_kept(cli):
+    cli.write("endless.py", ENDLESS)
+    running = cli.start("run", "endless.py")
+    assert running.stdout.readline() == "go\n"
+    time.sleep(0.2)  # into its sleep of a quarter of an hour; were it not there yet, it would end as well
+    began = time.monotonic()
+    [program] = _children(running.pid)
+    os.kill(program, signal.SIGINT)
+    _, said = running.communicate(timeout=500)
+    assert time.monotonic() - began < 60
+    assert "KeyboardInterrupt" in said
+    assert "1 cut short" in cli.ticktree("report").stdout
+
+
+def _children(pid: int) -> list[int]:
+    words = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [int(word) for word in words]

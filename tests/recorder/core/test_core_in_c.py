@@ -1,0 +1,38 @@
+"""The core without Python: a C program on the virtual clock, under the sanitizers (`core/` beside this file)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CORE = Path(__file__).parent
+COMPILER = os.environ.get("CC", "cc").split()[-1]
+PROGRAMS = 2000
+
+
+def can_sanitize(sanitizers: str, folder: Path) -> bool:
+    source = folder / "empty.c"
+    source.write_text("int main(void) { return 0; }\n")
+    command = [COMPILER, f"-fsanitize={sanitizers}", str(source), "-o", str(folder / "empty")]
+    built = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return built and subprocess.run([folder / "empty"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32" or not shutil.which(COMPILER), reason="there is no C compiler")
+@pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
+def test_the_core_passes_its_tests_in_c_under_sanitizers(sanitizers: str, tmp_path: Path) -> None:
+    if not can_sanitize(sanitizers, tmp_path):
+        pytest.skip(f"{COMPILER} builds nothing that runs with -fsanitize={sanitizers}")
+    program = tmp_path / "core"
+    built = subprocess.run(
+        [CORE / "build.sh", program, sanitizers], capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([program, str(PROGRAMS)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "core: all tests passed\n"

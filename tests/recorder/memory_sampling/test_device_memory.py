@@ -1,0 +1,320 @@
+"""Memory of devices, against a stand-in for `torch.cuda`: the outer peak is the greatest of all that was inside."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import types
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ticktree
+from support.recorder.queries import node
+from ticktree.recorder import _native as native
+from ticktree.recorder.memory_sampling.devices import Meter, watch
+
+
+class Cuda:
+    """What `torch.cuda` says of devices whose memory the test moves by hand."""
+
+    def __init__(self, devices: int = 1) -> None:
+        self.initialized = True
+        self.used = [0] * devices
+        self.peaks = [0] * devices
+        self.resets = 0
+
+    def use(self, size: int, device: int = 0) -> None:
+        self.used[device] = size
+        self.peaks[device] = max(self.peaks[device], size)
+
+    def is_initialized(self) -> bool:
+        return self.initialized
+
+    def device_count(self) -> int:
+        return len(self.used)
+
+    def memory_allocated(self, device: int) -> int:
+        return self.used[device]
+
+    def max_memory_allocated(self, device: int) -> int:
+        return self.peaks[device]
+
+    def reset_peak_memory_stats(self, device: int) -> None:
+        self.resets += 1
+        self.peaks[device] = self.used[device]
+
+
+@pytest.fixture
+def cuda(recorder):
+    """A device that the recorder reads; after the hooks of the recorder, which look for torch's."""
+    cuda = Cuda()
+    native.read_devices_by(Meter("cuda", cuda))
+    yield cuda
+    native.read_devices_by(None)
+
+
+def told(recorder, path):
+    memory = node(recorder, path).device_memory
+    return (memory.peak_bytes, memory.growth_bytes, memory.change_bytes, memory.samples)
+
+
+def test_a_peak_inside_a_call_is_seen_though_it_is_over_when_the_call_ends(recorder, cuda):
+    cuda.use(100)
+    with recorder.section("x", memory=True):
+        cuda.use(700)
+        cuda.use(150)
+    assert told(recorder, "x") == (700, 600, 50, 1)
+    memory = node(recorder, "x").device_memory
+    assert memory.is_exact
+    assert memory.devices == {"cuda:0"}
+
+
+def test_an_inner_section_does_not_discard_the_outer_peak(recorder, cuda):
+    with recorder.section("outer", memory=True):
+        cuda.use(900)
+        cuda.use(10)
+        with recorder.section("inner", memory=True):
+            cuda.use(50)
+            cuda.use(20)
+        cuda.use(30)
+    assert told(recorder, "outer") == (900, 900, 30, 1)
+    assert told(recorder, "outer/inner") == (50, 40, 10, 1)
+
+
+def test_a_peak_of_an_inner_section_is_the_outer_ones_too(recorder, cuda):
+    with recorder.section("outer", memory=True):
+        cuda.use(10)
+        with recorder.section("inner", memory=True):
+            cuda.use(500)
+        cuda.use(0)
+    assert told(recorder, "outer") == (500, 500, 0, 1)
+    assert told(recorder, "outer/inner")[0] == 500
+
+
+def test_a_peak_before_a_call_is_not_its_own(recorder, cuda):
+    cuda.use(900)
+    cuda.use(5)
+    with recorder.section("x", memory=True):
+        cuda.use(6)
+    assert told(recorder, "x") == (6, 1, 1, 1)
+
+
+def test_the_largest_call_counts(recorder, cuda):
+    for size in (10, 80, 30):
+        with recorder.section("x", memory=True):
+            cuda.use(size)
+            cuda.use(0)
+    assert told(recorder, "x") == (80, 80, 0, 3)
+
+
+def test_stages_ticks_and_decorated_functions_are_measured_where_everything_is(recorder, cuda):
+    recorder.measure_all()
+
+    @recorder.timed("called")
+    def called():
+        cuda.use(70)
+        cuda.use(0)
+
+    for _ in recorder.loop("loop", range(2)):
+        recorder.stage("first")
+        cuda.use(40)
+        cuda.use(1)
+        recorder.stage("second")
+        called()
+    assert told(recorder, "loop")[0] == 70
+    assert told(recorder, "loop/first")[0] == 40
+    assert told(recorder, "loop/second")[0] == 70
+    assert told(recorder, "loop/second/called") == (70, 69, -2, 2)
+
+
+def test_sections_made_before_are_measured_too_but_no_waits(recorder, cuda):
+    early = recorder.section("early")
+    recorder.measure_all()
+    with early:
+        cuda.use(5)
+    with recorder.section("wait", wait=True):
+        cuda.use(9)
+    assert told(recorder, "early")[0] == 5
+    assert node(recorder, "wait").device_memory is None
+
+
+def test_what_does_not_ask_for_memory_is_not_read(recorder, cuda):
+    cuda.use(5)
+    with recorder.section("x"):
+        pass
+    assert node(recorder, "x").device_memory is None
+    assert not cuda.resets
+
+
+def test_without_a_device_in_use_there_is_no_device_memory(recorder, cuda):
+    cuda.initialized = False
+    with recorder.section("asleep", memory=True):
+        pass
+    cuda.initialized = True
+    with recorder.section("unused", memory=True):
+        pass
+    assert node(recorder, "asleep").device_memory is None
+    assert node(recorder, "unused").device_memory is None
+
+
+def test_a_device_that_is_first_used_inside_a_call_held_nothing_before(recorder, cuda):
+    cuda.initialized = False
+    with recorder.section("outer", memory=True), recorder.section("x", memory=True):
+        cuda.initialized = True
+        cuda.use(300)
+        cuda.use(200)
+    assert told(recorder, "outer/x") == (300, 300, 200, 1)
+    assert told(recorder, "outer") == (300, 300, 200, 1)
+
+
+def test_of_several_devices_the_one_that_had_most_is_told(recorder):
+    several = Cuda(devices=3)
+    native.read_devices_by(Meter("cuda", several))
+    try:
+        with recorder.section("x", memory=True):
+            several.use(300, device=0)
+            several.use(700, device=2)
+            several.use(100, device=0)
+    finally:
+        native.read_devices_by(None)
+    assert told(recorder, "x") == (700, 700, 800, 1)
+    assert node(recorder, "x").device_memory.devices == {"cuda:0", "cuda:2"}
+
+
+def test_reset_lets_open_calls_begin_anew(recorder, cuda):
+    with recorder.section("x", memory=True):
+        cuda.use(800)
+        with recorder.section("y", memory=True):
+            cuda.use(3)
+        recorder.reset()
+        cuda.use(9)
+        with recorder.section("y"):
+            pass
+    assert told(recorder, "x") == (9, 6, 6, 1)
+    assert node(recorder, "x/y").device_memory is None
+
+
+def test_a_call_that_disabling_cuts_short_does_not_claim_to_know_its_peak(recorder, cuda):
+    with recorder.section("x", memory=True):
+        cuda.use(800)
+        recorder.advance(1)
+        recorder.disable()
+        cuda.use(0)
+    assert node(recorder, "x").device_memory is None
+
+
+def test_a_library_of_another_make_is_not_asked_twice(recorder):
+    class Odd:
+        asked = 0
+
+        def is_initialized(self):
+            self.asked += 1
+            raise AttributeError("_cuda_memoryStats")
+
+    odd = Odd()
+    native.read_devices_by(Meter("cuda", odd))
+    for _ in range(3):
+        with recorder.section("x", memory=True):
+            pass
+    assert odd.asked == 1
+    assert node(recorder, "x").device_memory is None
+    assert node(recorder, "x").count == 3
+
+
+def test_a_device_that_fails_in_the_middle_takes_the_peaks_it_lost_with_it(recorder, cuda):
+    with recorder.section("outer", memory=True):
+        cuda.use(900)
+        cuda.reset_peak_memory_stats = None
+        with recorder.section("inner", memory=True):
+            pass
+    assert node(recorder, "outer").device_memory is None
+
+
+def test_what_a_signal_handler_raises_while_a_device_is_read_is_raised_in_the_program(recorder):
+    class Interrupted(Cuda):
+        def memory_allocated(self, device):
+            raise KeyboardInterrupt
+
+    interrupted = Interrupted()
+    interrupted.use(5)
+    native.read_devices_by(Meter("cuda", interrupted))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            with recorder.section("x", memory=True):
+                pass
+            for _ in range(1000):  # it comes when the interpreter next looks
+                pass
+    finally:
+        native.read_devices_by(None)
+
+
+def test_a_library_is_watched_for_and_never_imported():
+    # Its name is torch's; there may be a real one, which must be left alone.
+    before = sys.modules.pop("torch", None)
+    end = watch()
+    try:
+        assert "torch" not in sys.modules
+    finally:
+        end()
+        if before is not None:
+            sys.modules["torch"] = before
+
+
+def test_a_library_that_is_imported_already_is_read(monkeypatch):
+    stand_in = types.ModuleType("torch")
+    stand_in.cuda = Cuda()
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    apart = ticktree.Recorder()  # which puts the hooks in place, if nothing else records
+    end = watch()
+    with apart.section("x", memory=True):
+        stand_in.cuda.use(44)
+    end()
+    apart.disable()
+    assert node(apart, "x").device_memory.peak_bytes == 44
+
+
+# Each step moves the memory of a device, enters the next of a row of sections, or leaves any that is open.
+steps = st.lists(
+    st.tuples(st.just("use"), st.integers(0, 1000))
+    | st.just(("enter", 0))
+    | st.tuples(st.just("leave"), st.integers(0, 9)),
+    max_size=40,
+)
+
+
+@given(steps)
+def test_a_peak_is_the_greatest_of_all_that_was_while_its_call_was_open(program):
+    """Each call in a context of its own: tasks, threads and generators end theirs in any order."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    cuda = Cuda()
+    native.read_devices_by(Meter("cuda", cuda))
+    opened = []  # (context, section, the sizes there were while it was open)
+    ended = []
+    try:
+        for what, number in program:
+            if what == "use":
+                cuda.use(number)
+                for *_, sizes in opened:
+                    sizes.append(number)
+            elif what == "enter":
+                section = recorder.section(f"call {len(opened) + len(ended)}", memory=True)
+                opened.append((contextvars.copy_context(), section, [cuda.used[0]]))
+                opened[-1][0].run(section.__enter__)
+            elif opened:
+                context, section, sizes = opened.pop(number % len(opened))
+                context.run(section.__exit__, None, None, None)
+                ended.append((section.name, sizes))
+        found = {each.name: each.device_memory for _, _, each in recorder.snapshot().root.walk()}
+        for name, sizes in ended:
+            memory = found[name]
+            if not max(sizes):
+                assert memory is None
+                continue
+            peak = max(sizes)
+            assert (memory.peak_bytes, memory.growth_bytes) == (peak, peak - sizes[0])
+            assert (memory.change_bytes, memory.is_exact) == (sizes[-1] - sizes[0], True)
+    finally:
+        native.read_devices_by(None)
+        recorder.disable()

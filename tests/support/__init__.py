@@ -1,0 +1,1 @@
+"""What several test modules use. Importable as `support` through `pythonpath` in pyproject.toml."""

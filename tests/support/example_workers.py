@@ -1,0 +1,44 @@
+"""Small crews: workers that all do the same, some of them in another way, with all numbers invented."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from support.example_trainers import MS, S, node, writer
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.roles import Role, roles
+from ticktree.profile import Node, Profile, Writer
+
+
+def ids(count: int) -> list[str]:
+    """The ids of so many workers, in their order."""
+    return [f"{100 + number}-7/1" for number in range(count)]
+
+
+def crew(
+    *children: Node, count: int = 4, run_ns: int = 10 * S, others: Sequence[Writer] = (), **fields
+) -> Profile:
+    """A run of workers with the nodes `children`, and of others."""
+    who = [writer(each, started_ns=at, last_ns=run_ns, **fields) for at, each in enumerate(ids(count))]
+    root = Node(name="root", children={child.name: child for child in children})
+    profile = Profile(root=root, writers={each.id: each for each in [*who, *others]})
+    profile.check()
+    return profile
+
+
+def stepping(took_ms: Sequence[float], calls: int = 100, name: str = "step", **fields) -> Node:
+    """A node in which each worker makes `calls` calls of so many milliseconds."""
+    took = {each: [round(ms * MS)] * calls for each, ms in zip(ids(len(took_ms)), took_ms, strict=True)}
+    return node(name, took, beside=True, **fields)
+
+
+def calling(took_ms: Mapping[int, tuple[int, float]], name: str = "step", **fields) -> Node:
+    """A node in which the workers of those numbers make so many calls of so many milliseconds."""
+    known = ids(max(took_ms) + 1)
+    took = {known[at]: [round(ms * MS)] * calls for at, (calls, ms) in took_ms.items()}
+    return node(name, took, beside=True, **fields)
+
+
+def seen(profile: Profile) -> tuple[Role, Survey]:
+    """The first role's threads, and the survey of all."""
+    return roles(profile, "thread")[0], Survey(profile)

@@ -1,0 +1,129 @@
+"""Plays a random program against the native recorder, and tells the reference what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from support.recorder import programs as p
+from support.recorder.actor import Actor, BoomError, BrokenOffError
+from support.recorder.call_stacks import Strand
+
+MOST_STEPS = 250
+DEEPEST_CALL = 5
+
+
+class Player(Actor):
+    """One performance of one program: the steps that hold others, in plain functions and in generators."""
+
+    def play(self) -> None:
+        """Plays it, ends what it left suspended, and compares the two recorders after each."""
+        try:
+            with suppress(BoomError):
+                self.body(self.program.main, self.main)
+            self.compare()
+        finally:
+            self.end()
+        self.compare()
+
+    def is_over(self, step: p.Step) -> bool:
+        """Whether a step is left out: programs that call themselves need an end."""
+        self.steps += 1
+        return self.steps > MOST_STEPS
+
+    def body(self, body: p.Body, strand: Strand) -> None:
+        """Plays steps in plain functions."""
+        for step in body:
+            if self.is_over(step):
+                continue
+            match step:
+                case p.Section(name, inner):
+                    self.section(name, inner, strand)
+                case p.Catch(inner):
+                    with suppress(BoomError):
+                        self.body(inner, strand)
+                case p.Call(function) if strand.depth < DEEPEST_CALL:
+                    strand.depth += 1
+                    try:
+                        self.body(self.program.functions[function], strand)
+                    finally:
+                        strand.depth -= 1
+                case p.Loop():
+                    self.loop(step, strand)
+                case _:
+                    self.act(step, strand)
+
+    def section(self, name: str, body: p.Body, strand: Strand) -> None:
+        with self.recorder.section(name):
+            call = strand.enter(name)
+            try:
+                self.body(body, strand)
+            finally:
+                strand.leave(call)
+
+    def loop(self, step: p.Loop, strand: Strand) -> None:
+        tick, warmup = None, _warmup(step, strand)
+        try:
+            for _ in self.recorder.loop(step.name, range(step.ticks), warmup=warmup):
+                tick = strand.next_tick(step.name, tick, warmup)
+                try:
+                    self.body(step.body, strand)
+                except BrokenOffError:
+                    break
+            else:
+                tick = strand.next_tick(step.name, tick, warmup)
+                strand.end_tick(tick, void=True)
+        finally:
+            strand.end_tick(tick, void=False)
+
+    def frames(self, body: p.Body, strand: Strand) -> Iterator[None]:
+        """Plays steps in frames that may be suspended: those of generators and coroutines."""
+        for step in body:
+            if self.is_over(step):
+                continue
+            match step:
+                case p.Section(name, inner):
+                    yield from self.section_frames(name, inner, strand)
+                case p.Catch(inner):
+                    with suppress(BoomError):
+                        yield from self.frames(inner, strand)
+                case p.Call(function) if strand.depth < DEEPEST_CALL:
+                    strand.depth += 1
+                    try:
+                        yield from self.frames(self.program.functions[function], strand)
+                    finally:
+                        strand.depth -= 1
+                case p.Loop():
+                    yield from self.loop_frames(step, strand)
+                case p.Suspend():
+                    yield
+                case _:
+                    self.act(step, strand)
+
+    def section_frames(self, name: str, body: p.Body, strand: Strand) -> Iterator[None]:
+        with self.recorder.section(name):
+            call = strand.enter(name)
+            try:
+                yield from self.frames(body, strand)
+            finally:
+                strand.leave(call)
+
+    def loop_frames(self, step: p.Loop, strand: Strand) -> Iterator[None]:
+        tick, warmup = None, _warmup(step, strand)
+        try:
+            for _ in self.recorder.loop(step.name, range(step.ticks), warmup=warmup):
+                tick = strand.next_tick(step.name, tick, warmup)
+                try:
+                    yield from self.frames(step.body, strand)
+                except BrokenOffError:
+                    break
+            else:
+                tick = strand.next_tick(step.name, tick, warmup)
+                strand.end_tick(tick, void=True)
+        finally:
+            strand.end_tick(tick, void=False)
+
+
+def _warmup(step: p.Loop, strand: Strand) -> int:
+    """A thread has none here: whether it goes on with an ended thread's tree and phases is up to the scheduler."""
+    return 0 if strand.thread else step.warmup

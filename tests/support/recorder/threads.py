@@ -1,0 +1,65 @@
+"""Threads of which one runs at a time: each is handed the processor, and hands it back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from support.recorder.call_stacks import Strand
+
+
+class Lane:
+    """A thread that plays a body; it waits until it is resumed.
+
+    Args:
+        play: Called with the body and the strand.
+        body: The steps.
+        strand: Its calls.
+    """
+
+    def __init__(self, play: Callable[[Any, Strand], None], body: Any, strand: Strand) -> None:
+        self.strand = strand
+        strand.lane = self
+        strand.is_thread = True
+        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._over = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(play, body))
+        self._thread.start()
+
+    def resume(self, _: Strand) -> None:
+        """Lets the thread run until it hands over, and raises what it failed with."""
+        if self._over:
+            return
+        self._go.release()
+        self._back.acquire()
+        if self._over:
+            self._thread.join()
+        if self._error:
+            error, self._error = self._error, None
+            raise error
+
+    def close(self, consumer: Strand) -> None:
+        """Lets it run to its end."""
+        while not self._over:
+            self.resume(consumer)
+
+    def hand_over(self) -> None:
+        """Called in the thread: lets the others run until it is resumed."""
+        self._back.release()
+        self._go.acquire()
+
+    def _run(self, play: Callable[[Any, Strand], None], body: Any) -> None:
+        self._go.acquire()
+        try:
+            play(body, self.strand)
+        except BaseException as error:
+            self._error = error
+        finally:
+            for suspended in [*self.strand.things, *self.strand.tasks]:
+                with suppress(Exception):  # what it raises at its end is no concern of this thread's
+                    suspended.close(self.strand)
+            self._over = True
+            self._back.release()

@@ -1,9 +1,0 @@
-from __future__ import annotations
-
-import pytest
-from sac_workload import MISSING
-
-
-def test_what_the_workload_needs_is_installed():
-    if MISSING:
-        pytest.skip(f"visual_sac is not tested: {', '.join(MISSING)} not installed")
