@@ -80,7 +80,7 @@ PROGRAMS = {
         ("--fill", "40", "--batch", "16", "--threads", "1", "--updates", "1000000000"),
         "visual_sac.agent:SacAgent.update",
         *(60, 1),
-        main="visual_sac.program",
+        main="visual_sac.train",
     ),
     "parallel_trainer": Stepping(
         "workloads/parallel_trainer/train.py",

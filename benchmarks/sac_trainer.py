@@ -24,26 +24,25 @@ def build(filled: int) -> Callable[[str, int], None]:
     import cv2
     import torch
     from visual_sac.agent import SacAgent, seed_everything
-    from visual_sac.buffers import Room, make_buffer
-    from visual_sac.environment import make_environment
-    from visual_sac.episode import Episodes
-    from visual_sac.training import fill, train
+    from visual_sac.envs import ACTION_DIM, OBS_SHAPE, make_env
+    from visual_sac.replay_buffer import ListBuffer
+    from visual_sac.train import Rollout, fill, train
 
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
     seed_everything(0)
-    room, device = Room(CAPACITY, (4, 96, 96), 2), torch.device("cpu")
-    buffer = make_buffer("list", room, device, seed=0)
-    agent = SacAgent(room.shape, room.actions, device)
-    episodes = Episodes(make_environment(normalize=True), buffer, seed=0)
-    fill(episodes, filled, room.actions, seed=0)
+    device = torch.device("cpu")
+    replay_buffer = ListBuffer(CAPACITY, OBS_SHAPE, ACTION_DIM, device, seed=0)
+    agent = SacAgent(OBS_SHAPE, ACTION_DIM, device)
+    rollout = Rollout(make_env(normalize=True), replay_buffer, seed=0)
+    fill(rollout, filled, seed=0)
 
     def work(kind: str, steps: int) -> None:
         loop, _, batch = kind.partition(":")
         if loop == "collect":
-            fill(episodes, steps, room.actions, seed=steps)
+            fill(rollout, steps, seed=steps)
         else:
-            train(episodes, agent, buffer, steps, int(batch), lambda *_: None)
+            train(rollout, agent, steps, int(batch), lambda *_: None)
 
     return work
 

@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from visual_sac.driving import main
+    from visual_sac.train import evaluate
 
-    raise SystemExit(main())
+    raise SystemExit(evaluate())

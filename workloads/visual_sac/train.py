@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from visual_sac.program import main
+    from visual_sac.train import main
 
     raise SystemExit(main())

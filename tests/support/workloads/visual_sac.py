@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
-from visual_sac.agent import SacAgent, Settings, seed_everything
-from visual_sac.buffers import Batch
-from visual_sac.encoder import Convolution
+from visual_sac.agent import SacAgent, SacConfig, seed_everything
+from visual_sac.networks import ConvLayer
+from visual_sac.replay_buffer import Batch
 
 CPU = torch.device("cpu")
 SHAPE = (1, 12, 12)
-SETTINGS = Settings(convolutions=(Convolution(8, 4, 2), Convolution(16, 3, 1)), hidden=64)
+CONFIG = SacConfig(conv_layers=(ConvLayer(8, 4, 2), ConvLayer(16, 3, 1)), hidden_dim=64)
 
 
 def make_agent(seed=0, **changes):
     seed_everything(seed)
-    return SacAgent(SHAPE, 2, CPU, SETTINGS._replace(**changes))
+    return SacAgent(SHAPE, 2, CPU, replace(CONFIG, **changes))
 
 
 def make_batch(size=64, done=0.0, seed=0):
@@ -34,5 +36,5 @@ class FixedBuffer:
         self.batch = batch
 
     def sample(self, size):
-        assert size == len(self.batch.states)
+        assert size == len(self.batch.obs)
         return self.batch

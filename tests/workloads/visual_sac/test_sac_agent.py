@@ -11,7 +11,7 @@ from support.workloads.visual_sac import SHAPE, FixedBuffer, make_agent, make_ba
 
 @pytest.mark.parametrize("done", [0.0, 1.0])
 def test_on_a_fixed_batch_the_error_of_both_critics_falls(done):
-    agent = make_agent(learning_rate=1e-3, initial_alpha=0.01, discount=0.9)
+    agent = make_agent(lr=1e-3, init_alpha=0.01, gamma=0.9)
     buffer = FixedBuffer(make_batch(done=done))
     history = [agent.update(buffer, 64) for _ in range(300)]
     for loss in ("critic_1_loss", "critic_2_loss"):
@@ -24,16 +24,16 @@ def test_on_a_fixed_batch_the_error_of_both_critics_falls(done):
 def test_no_value_is_expected_after_the_end_of_an_episode():
     agent = make_agent()
     ended = make_batch(done=1.0)
-    torch.testing.assert_close(agent._target_values(ended), ended.rewards)
+    torch.testing.assert_close(agent.compute_target_q(ended), ended.rewards)
     going_on = make_batch(done=0.0)
-    assert not torch.allclose(agent._target_values(going_on), going_on.rewards)
+    assert not torch.allclose(agent.compute_target_q(going_on), going_on.rewards)
 
 
 def test_targets_start_as_the_critics_and_follow_them_slowly():
-    agent = make_agent(target_rate=0.25)
-    before = copy.deepcopy(agent.targets[0].state_dict())
+    agent = make_agent(tau=0.25)
+    before = copy.deepcopy(agent.target_critics[0].state_dict())
     agent.update(FixedBuffer(make_batch()), 64)
-    online, target = agent.critics[0].state_dict(), agent.targets[0].state_dict()
+    online, target = agent.critics[0].state_dict(), agent.target_critics[0].state_dict()
     for name in before:
         torch.testing.assert_close(target[name], before[name] + 0.25 * (online[name] - before[name]))
 
@@ -55,7 +55,7 @@ def test_the_same_seed_learns_the_same():
 
 
 def test_the_weight_of_entropy_falls_while_actions_are_more_random_than_asked():
-    agent = make_agent(learning_rate=1e-2)
+    agent = make_agent(lr=1e-2)
     buffer = FixedBuffer(make_batch())
     alphas = [agent.update(buffer, 64).alpha for _ in range(20)]
     assert alphas[-1] < alphas[0] < 1.0

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from visual_sac.breakdown import NODE, declare_breakdown
-from visual_sac.buffers import Room
-from visual_sac.encoder import Encoder
-from visual_sac.options import parse
+from visual_sac.networks import Encoder
+from visual_sac.timing import CLAIMED_NODE, record_claimed_times
+from visual_sac.train import parse_args
 
 import ticktree
 from ticktree.analysis import findings
 from ticktree.profile import Profile
 
-ROOM = Room(4000, (4, 96, 96), 2)
+OBS_SHAPE = (4, 96, 96)
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Profile]:
     recorder = ticktree.Recorder(virtual_clock=True)
     monkeypatch.setattr(ticktree, "section", recorder.section)
     monkeypatch.setattr(ticktree, "record_duration", recorder.record_duration)
-    declare_breakdown(Encoder(4, 96), ROOM)
+    record_claimed_times(Encoder(4, 96), OBS_SHAPE)
     yield recorder.snapshot()
     recorder.disable()
 
@@ -35,7 +34,7 @@ def on(profile: Profile, **facts: str | float) -> Profile:
 
 def test_the_claims_are_recorded_with_the_work_of_this_program_and_take_no_time_of_its_own(declared):
     declared.check()
-    claims = declared.root.at(NODE)
+    claims = declared.root.at(CLAIMED_NODE)
     assert claims.total_ns == declared.root.total_ns == 0
     assert set(claims.children) == {"sample", "conv1", "conv2", "conv3"}
     conv1 = claims.at("conv1")
@@ -54,7 +53,7 @@ def test_the_claims_are_recorded_with_the_work_of_this_program_and_take_no_time_
 )
 def test_the_claimed_time_of_the_first_convolution_is_called_impossible_unasked(declared, facts):
     first, *others = findings(on(declared, cores_usable=2, **facts))
-    assert (first.rule, first.path) == ("impossible-rate", f"{NODE}/conv1")
+    assert (first.rule, first.path) == ("impossible-rate", f"{CLAIMED_NODE}/conv1")
     assert first.message.startswith(
         "conv1 is faster than this machine can be: 2.22 GFLOP in 50 us is 44.4 TFLOP/s"
     )
@@ -63,5 +62,5 @@ def test_the_claimed_time_of_the_first_convolution_is_called_impossible_unasked(
 
 
 def test_nothing_is_declared_unless_that_is_asked_for():
-    assert not parse([]).declare_breakdown
-    assert parse(["--declare-breakdown"]).declare_breakdown
+    assert not parse_args([]).declare_breakdown
+    assert parse_args(["--declare-breakdown"]).declare_breakdown

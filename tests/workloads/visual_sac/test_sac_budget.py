@@ -3,7 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from visual_sac.budget import Budget
+from visual_sac.timing import Budget
 
 import ticktree
 from ticktree.profile import Node, Stats, Work
@@ -56,9 +56,9 @@ def test_rows_say_their_share_and_the_rate_of_their_work(snapshots):
     assert _row(text, "conv1") == ["20.00", "ms", "66.7%", "100.0", "GFLOP/s"]
 
 
-def test_every_level_shows_what_it_does_not_account_for(snapshots):
+def test_every_level_shows_its_self_time(snapshots):
     snapshots.append(_snapshot(2, 17.0))
-    rows = [line for line in Budget().render(2).splitlines() if "unaccounted" in line]
+    rows = [line for line in Budget().render(2).splitlines() if "[self]" in line]
     assert [row.split()[2] for row in rows] == ["0.50", "0.00", "0.00", "1.00"]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from visual_sac.buffers import BUFFERS, Room, Transition, make_buffer
+from visual_sac.replay_buffer import BUFFERS, Transition
 
 CPU = torch.device("cpu")
 SHAPE = (3, 4, 4)
@@ -21,7 +21,7 @@ def _play(buffer, lengths):
     frame = 0
     for length in lengths:
         history = [frame] * SHAPE[0]
-        buffer.start(_stack(history, buffer.normalized))
+        buffer.start_episode(_stack(history, buffer.normalized))
         for step in range(length):
             frame += 1
             following = [*history[1:], frame]
@@ -42,7 +42,7 @@ def _drawn(batch):
 
 
 def _make(name, capacity):
-    return make_buffer(name, Room(capacity, SHAPE, 2), CPU, seed=3)
+    return BUFFERS[name](capacity, SHAPE, 2, CPU, seed=3)
 
 
 @pytest.mark.parametrize("name", BUFFERS)
@@ -83,7 +83,7 @@ def test_batches_have_the_shapes_the_networks_want(name):
     assert [tuple(tensor.shape) for tensor in batch] == [(8, *SHAPE), (8, 2), (8, 1), (8, *SHAPE), (8, 1)]
     assert all(tensor.dtype == torch.float32 for tensor in batch)
     assert batch.nbytes == sum(tensor.numel() * 4 for tensor in batch)
-    assert 0.0 <= float(batch.states.min()) <= float(batch.states.max()) <= 1.0
+    assert 0.0 <= float(batch.obs.min()) <= float(batch.obs.max()) <= 1.0
 
 
 @pytest.mark.parametrize("name", BUFFERS)
@@ -108,6 +108,5 @@ def test_a_ring_uses_the_memory_of_its_last_batch_again():
 
 
 def test_memory_needed_is_in_the_ratio_that_each_way_of_keeping_promises():
-    room = Room(1000, (4, 96, 96), 2)
-    needed = {name: kind.bytes_needed(room) for name, kind in BUFFERS.items()}
+    needed = {name: kind.bytes_needed(1000, (4, 96, 96)) for name, kind in BUFFERS.items()}
     assert needed == {"list": 147_456_000, "uint8": 73_728_000, "ring": 9_216_000}

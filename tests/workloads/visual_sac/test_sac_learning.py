@@ -3,23 +3,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from visual_sac.agent import SacAgent, Settings, seed_everything
-from visual_sac.buffers import Room, make_buffer
-from visual_sac.encoder import Convolution
-from visual_sac.episode import Episodes
-from visual_sac.training import fill, train
+from visual_sac.agent import SacAgent, SacConfig, seed_everything
+from visual_sac.networks import ConvLayer
+from visual_sac.replay_buffer import RingBuffer
+from visual_sac.train import Rollout, fill, train
 
 from support.workloads.dot_task import SIDE, STEPS, DotTask
 
 CPU = torch.device("cpu")
-ROOM = Room(capacity=4000, shape=(1, SIDE, SIDE), actions=2)
-SETTINGS = Settings(
-    convolutions=(Convolution(16, 4, 2), Convolution(32, 3, 1)),
-    hidden=256,
-    learning_rate=2e-3,
-    discount=0.7,
-    initial_alpha=0.05,
-    target_rate=0.02,
+OBS_SHAPE = (1, SIDE, SIDE)
+CONFIG = SacConfig(
+    conv_layers=(ConvLayer(16, 4, 2), ConvLayer(32, 3, 1)),
+    hidden_dim=256,
+    lr=2e-3,
+    gamma=0.7,
+    init_alpha=0.05,
+    tau=0.02,
 )
 RANDOM_RETURN = -6.5  # random actions earn -7.4 to -8.1
 STATED_RETURN = -3.0  # knowing where dot and target are, one can earn -0.35
@@ -40,11 +39,11 @@ def _mean_return(choose, seed):
 
 def _trained(seed):
     seed_everything(seed)
-    buffer = make_buffer("ring", ROOM, CPU, seed)
-    agent = SacAgent(ROOM.shape, ROOM.actions, CPU, SETTINGS)
-    episodes = Episodes(DotTask(), buffer, seed)
-    fill(episodes, 2000, ROOM.actions, seed)
-    train(episodes, agent, buffer, 1500, 128, lambda update, metrics: None)
+    buffer = RingBuffer(4000, OBS_SHAPE, 2, CPU, seed)
+    agent = SacAgent(OBS_SHAPE, 2, CPU, CONFIG)
+    rollout = Rollout(DotTask(), buffer, seed)
+    fill(rollout, 2000, seed)
+    train(rollout, agent, 1500, 128, lambda update, metrics: None)
     return agent
 
 

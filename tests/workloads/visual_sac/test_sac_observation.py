@@ -3,17 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium.envs.box2d.car_racing import CarRacing
-from visual_sac.environment import make_environment
-from visual_sac.pedals import Pedals
-from visual_sac.racing import ObservedCarRacing
+from visual_sac.envs import GasBrake, TimedCarRacing, make_env
 
 
 def _actions(count):
     return np.random.default_rng(5).uniform(-1.0, 1.0, (count, 2)).astype(np.float32)
 
 
-def test_observed_car_racing_does_what_car_racing_does():
-    plain, observed = Pedals(CarRacing()), Pedals(ObservedCarRacing())
+def test_timed_car_racing_does_what_car_racing_does():
+    plain, observed = GasBrake(CarRacing()), GasBrake(TimedCarRacing())
     first, second = plain.reset(seed=11)[0], observed.reset(seed=11)[0]
     np.testing.assert_array_equal(first, second)
     for action in _actions(25):
@@ -23,7 +21,7 @@ def test_observed_car_racing_does_what_car_racing_does():
 
 
 def test_observations_are_four_grey_frames_in_zero_to_one():
-    environment = make_environment(normalize=True)
+    environment = make_env(normalize=True)
     observation, _ = environment.reset(seed=1)
     assert observation.shape == environment.observation_space.shape == (4, 96, 96)
     assert observation.dtype == environment.observation_space.dtype == np.float32
@@ -32,7 +30,7 @@ def test_observations_are_four_grey_frames_in_zero_to_one():
 
 
 def test_an_episode_begins_with_four_copies_and_the_oldest_frame_leaves_at_each_step():
-    environment = make_environment(normalize=False)
+    environment = make_env(normalize=False)
     before, _ = environment.reset(seed=1)
     assert all(np.array_equal(before[0], frame) for frame in before)
     for action in _actions(6):
@@ -42,7 +40,7 @@ def test_an_episode_begins_with_four_copies_and_the_oldest_frame_leaves_at_each_
 
 
 def test_bytes_and_floats_are_the_same_picture():
-    floats, integers = make_environment(normalize=True), make_environment(normalize=False)
+    floats, integers = make_env(normalize=True), make_env(normalize=False)
     seen = [environment.reset(seed=2)[0] for environment in (floats, integers)]
     assert seen[1].dtype == np.uint8
     np.testing.assert_allclose(seen[0], seen[1] / 255.0, atol=1e-6)
@@ -50,10 +48,10 @@ def test_bytes_and_floats_are_the_same_picture():
 
 @pytest.mark.parametrize(("pedal", "gas", "brake"), [(0.5, 0.5, 0.0), (-0.25, 0.0, 0.25), (0.0, 0.0, 0.0)])
 def test_one_pedal_is_gas_above_zero_and_brake_below(pedal, gas, brake):
-    action = Pedals(ObservedCarRacing()).action(np.array([-1.0, pedal], np.float32))
+    action = GasBrake(TimedCarRacing()).action(np.array([-1.0, pedal], np.float32))
     assert action.tolist() == [-1.0, gas, brake]
 
 
 def test_an_episode_ends_after_a_thousand_steps_at_the_latest():
-    environment = make_environment(normalize=False)
+    environment = make_env(normalize=False)
     assert environment.get_wrapper_attr("_max_episode_steps") == 1000

@@ -1,30 +1,31 @@
 from __future__ import annotations
 
 import pytest
-from visual_sac.options import parse
+from visual_sac.train import parse_args
 
 from ticktree.cli import demo
 
 
 def test_the_defaults_are_the_reference_s_batch_and_buffer_on_one_thread():
-    options = parse([])
+    options = parse_args([])
     assert (options.buffer, options.batch, options.threads, options.device.type) == ("list", 256, 1, "cpu")
 
 
 def test_quick_is_a_preset_that_other_options_override():
-    assert (parse(["--quick"]).updates, parse(["--quick"]).fill) == (8, 300)
-    assert parse(["--quick", "--updates", "3"])[1:3] == (3, 300)
+    assert (parse_args(["--quick"]).updates, parse_args(["--quick"]).fill) == (8, 300)
+    options = parse_args(["--quick", "--updates", "3"])
+    assert (options.updates, options.fill) == (3, 300)
 
 
 def test_the_demo_asks_for_what_there_is_and_declares_what_the_breakdown_claims():
-    options = parse(list(demo._SHOWN["visual_sac"].arguments))
+    options = parse_args(list(demo._SHOWN["visual_sac"].arguments))
     assert options.declare_breakdown
     assert options.fill >= options.batch
 
 
 def test_help_names_every_option(capsys):
     with pytest.raises(SystemExit) as ended:
-        parse(["--help"])
+        parse_args(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
     for option in (
@@ -44,8 +45,8 @@ def test_help_names_every_option(capsys):
     ("arguments", "complaint"),
     [
         (["--buffer", "deque"], "invalid choice"),
-        (["--batch", "0"], "0 is less than 1"),
-        (["--updates", "many"], "'many' is not a whole number"),
+        (["--fill", "0"], "--fill 0 is less than 1"),
+        (["--updates", "many"], "argument --updates: invalid int value: 'many'"),
         (["--fill", "100"], "--fill 100 is too little for a batch of 256"),
         (["--capacity", "100"], "--capacity 100 is too little for a batch of 256"),
         (["--device", "toaster"], "no such device: toaster"),
@@ -55,6 +56,6 @@ def test_help_names_every_option(capsys):
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
     with pytest.raises(SystemExit) as ended:
-        parse(arguments)
+        parse_args(arguments)
     assert ended.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]

@@ -13,7 +13,7 @@ SMALL = ["--updates", "4", "--fill", "8", "--batch", "4"]
 RECORDED = """
 import sys
 import ticktree
-from visual_sac.program import main
+from visual_sac.train import main
 ticktree.enable()
 main(sys.argv[1:])
 print("PROFILE", ticktree.snapshot().to_json().replace(chr(10), " "))
@@ -102,7 +102,7 @@ def test_the_script_prints_the_budget_that_it_is_asked_for(recorded):
     _, printed = recorded
     budgets = [line for line in printed.splitlines() if line.startswith("update ") and "mean of 2" in line]
     assert [line.split(",")[0] for line in budgets] == ["update 2", "update 4"]
-    for row in ("np.array", "soft update", "conv3", "unaccounted"):
+    for row in ("np.array", "soft update", "conv3", "[self]"):
         assert row in printed
 
 

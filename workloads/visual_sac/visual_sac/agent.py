@@ -1,37 +1,37 @@
-"""The soft actor-critic itself: acting, and one update in seven phases."""
+"""Soft actor-critic (Haarnoja et al., arXiv:1812.05905): acting, and one update in seven phases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn import functional as F  # noqa: N812
 from torch.optim import Adam, Optimizer
 
 import ticktree
 
-from .actor import VisualActor
-from .buffers import Batch, ReplayBuffer
-from .critic import VisualCritic
-from .encoder import NATURE, Convolution, Encoder
-from .observation import Action, Observation
+from .envs import Action, Obs
+from .networks import NATURE_CNN, Actor, ConvLayer, Critic, Encoder
+from .replay_buffer import Batch, ReplayBuffer
 
 
-class Settings(NamedTuple):
-    """What may be chosen about a `SacAgent`."""
+@dataclass(frozen=True)
+class SacConfig:
+    """Hyperparameters of a `SacAgent`."""
 
-    convolutions: Sequence[Convolution] = NATURE
-    hidden: int = 512
-    learning_rate: float = 3e-4
-    discount: float = 0.99
-    initial_alpha: float = 1.0  # what entropy is worth at first, in units of reward
-    target_rate: float = 0.005  # how far the targets move towards the critics in one update
-    freeze_critics: bool = False  # whether the actor's step skips the critics' gradients, which nobody uses
-    synchronize: bool = False  # whether each phase waits for the device, so that it carries its own time
+    conv_layers: Sequence[ConvLayer] = NATURE_CNN
+    hidden_dim: int = 512
+    lr: float = 3e-4
+    gamma: float = 0.99
+    init_alpha: float = 1.0
+    tau: float = 0.005  # of the target networks' moving average
+    freeze_critics: bool = False  # skip the critics' gradients in the actor's step, where they are not used
+    sync: bool = False  # wait for the GPU after each phase, so that each phase has its own time
 
 
 class Metrics(NamedTuple):
@@ -43,143 +43,142 @@ class Metrics(NamedTuple):
     alpha: float
 
 
+def seed_everything(seed: int) -> None:
+    """Seed torch's and numpy's global generators; buffers and environments have seeds of their own."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+
+
 class SacAgent:
-    """Twin critics, their slow targets, a stochastic actor and an entropy weight that tunes itself."""
+    """Twin critics, their target networks, a stochastic actor and an automatically tuned entropy weight."""
 
     def __init__(
-        self, shape: tuple[int, ...], actions: int, device: torch.device, settings: Settings | None = None
+        self,
+        obs_shape: tuple[int, ...],
+        action_dim: int,
+        device: torch.device,
+        config: SacConfig | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.config = cfg = config or SacConfig()
         self.device = device
-        frames, side, _ = shape
-        hidden = self.settings.hidden
 
         def encoder() -> Encoder:
-            return Encoder(frames, side, self.settings.convolutions)
+            return Encoder(obs_shape[0], obs_shape[1], cfg.conv_layers)
 
-        def critic() -> VisualCritic:
-            return VisualCritic(encoder(), actions, hidden).to(device)
-
-        self.actor = VisualActor(encoder(), actions, hidden).to(device)
-        self.critics = (critic(), critic())
-        self.targets = (critic(), critic())
-        for online, target in zip(self.critics, self.targets, strict=True):
-            target.load_state_dict(online.state_dict())
+        self.actor = Actor(encoder(), action_dim, cfg.hidden_dim).to(device)
+        networks = [Critic(encoder(), action_dim, cfg.hidden_dim).to(device) for _ in range(4)]
+        self.critics, self.target_critics = networks[:2], networks[2:]
+        for critic, target in zip(self.critics, self.target_critics, strict=True):
+            target.load_state_dict(critic.state_dict())
             target.requires_grad_(False)
-        self.log_alpha = torch.full((1,), math.log(self.settings.initial_alpha), device=device)
-        self.log_alpha.requires_grad_()
-        self._target_entropy = -float(actions)
+        self.log_alpha = torch.full((1,), math.log(cfg.init_alpha), device=device, requires_grad=True)
+        self.target_entropy = -float(action_dim)
 
-        rate = self.settings.learning_rate
-        self._actor_optimizer = Adam(self.actor.parameters(), lr=rate)
-        self._critic_optimizers = tuple(Adam(critic.parameters(), lr=rate) for critic in self.critics)
-        self._alpha_optimizer = Adam([self.log_alpha], lr=rate)
+        self.actor_optimizer = Adam(self.actor.parameters(), lr=cfg.lr)
+        self.critic_optimizers = [Adam(critic.parameters(), lr=cfg.lr) for critic in self.critics]
+        self.alpha_optimizer = Adam([self.log_alpha], lr=cfg.lr)
 
-    def act(self, observation: Observation, deterministic: bool = False) -> Action:
-        """Choose an action for one observation; the likeliest one if `deterministic`."""
+    def act(self, obs: Obs, deterministic: bool = False) -> Action:
+        """Choose an action for one observation; the mean if `deterministic`."""
         with ticktree.section("act"), torch.no_grad():
             with ticktree.section("to tensor"):
-                state = torch.from_numpy(observation).to(self.device).unsqueeze(0)
-            if state.dtype == torch.uint8:
+                x = torch.from_numpy(obs).to(self.device).unsqueeze(0)
+            if x.dtype == torch.uint8:
                 with ticktree.section("normalise"):
-                    state = state.float().div_(255.0)
+                    x = x.float().div_(255.0)
             with ticktree.section("forward"):
-                action = self.actor(state)[0].tanh() if deterministic else self.actor.sample(state)[0]
+                action = self.actor(x)[0].tanh() if deterministic else self.actor.sample(x)[0]
             with ticktree.section("to numpy"):
-                chosen: Action = action.squeeze(0).cpu().numpy()
-        return chosen
+                result: Action = action.squeeze(0).cpu().numpy()
+        return result
 
-    def update(self, buffer: ReplayBuffer, batch_size: int) -> Metrics:
+    def update(self, replay_buffer: ReplayBuffer, batch_size: int) -> Metrics:
         """Learn once from a batch drawn from the buffer."""
         with ticktree.section("update"):
-            batch = buffer.sample(batch_size)
-            values = self._target_values(batch)
-            critic_losses = [self._update_critic(which, batch, values) for which in (0, 1)]
-            actor_loss, log_probabilities = self._update_actor(batch)
-            self._update_alpha(log_probabilities)
-            self._soft_update()
+            batch = replay_buffer.sample(batch_size)
+            target_q = self.compute_target_q(batch)
+            critic_losses = [self.update_critic(i, batch, target_q) for i in range(2)]
+            actor_loss, log_prob = self.update_actor(batch)
+            self.update_alpha(log_prob)
+            self.update_targets()
             with ticktree.section("metrics"):  # the first place that needs the numbers themselves
                 losses = [loss.item() for loss in (*critic_losses, actor_loss, self.log_alpha.exp())]
         return Metrics(*losses)
 
-    def _target_values(self, batch: Batch) -> Tensor:
+    def compute_target_q(self, batch: Batch) -> Tensor:
+        """Bellman targets, (batch, 1): rewards where an episode has terminated."""
         with ticktree.section("target"), torch.no_grad():
             with ticktree.section("actor"):
-                actions, log_probabilities = self.actor.sample(batch.next_states)
+                next_actions, next_log_prob = self.actor.sample(batch.next_obs)
             with ticktree.section("critic 1"):
-                value_1 = self.targets[0](batch.next_states, actions)
+                q1 = self.target_critics[0](batch.next_obs, next_actions)
             with ticktree.section("critic 2"):
-                value_2 = self.targets[1](batch.next_states, actions)
+                q2 = self.target_critics[1](batch.next_obs, next_actions)
             with ticktree.section("value"):
-                soft = torch.min(value_1, value_2) - self.log_alpha.exp() * log_probabilities
-                values: Tensor = batch.rewards + (1.0 - batch.dones) * self.settings.discount * soft
-            self._settle()
-        return values
+                next_v = torch.min(q1, q2) - self.log_alpha.exp() * next_log_prob
+                target_q: Tensor = batch.rewards + (1.0 - batch.dones) * self.config.gamma * next_v
+            self._sync()
+        return target_q
 
-    def _update_critic(self, which: int, batch: Batch, values: Tensor) -> Tensor:
-        with ticktree.section(f"critic {which + 1}"):
+    def update_critic(self, i: int, batch: Batch, target_q: Tensor) -> Tensor:
+        """Take one step of critic `i` towards the targets; return its loss."""
+        with ticktree.section(f"critic {i + 1}"):
             with ticktree.section("forward"):
-                predicted = self.critics[which](batch.states, batch.actions)
+                q = self.critics[i](batch.obs, batch.actions)
             with ticktree.section("loss"):
-                loss = functional.mse_loss(predicted, values)
-            self._descend(loss, self._critic_optimizers[which])
-            self._settle()
+                loss = F.mse_loss(q, target_q)
+            self._step(loss, self.critic_optimizers[i])
         return loss.detach()
 
-    def _update_actor(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def update_actor(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Take one step of the actor; return its loss and the log-probabilities of its actions."""
         with ticktree.section("actor"):
-            if self.settings.freeze_critics:
+            if self.config.freeze_critics:
                 self._set_critics_trainable(False)
             with ticktree.section("forward"):
-                actions, log_probabilities = self.actor.sample(batch.states)
+                actions, log_prob = self.actor.sample(batch.obs)
             with ticktree.section("critic 1"):
-                value_1 = self.critics[0](batch.states, actions)
+                q1 = self.critics[0](batch.obs, actions)
             with ticktree.section("critic 2"):
-                value_2 = self.critics[1](batch.states, actions)
+                q2 = self.critics[1](batch.obs, actions)
             with ticktree.section("loss"):
-                alpha = self.log_alpha.detach().exp()
-                loss = (alpha * log_probabilities - torch.min(value_1, value_2)).mean()
-            self._descend(loss, self._actor_optimizer)
-            if self.settings.freeze_critics:
+                loss = (self.log_alpha.detach().exp() * log_prob - torch.min(q1, q2)).mean()
+            self._step(loss, self.actor_optimizer)
+            if self.config.freeze_critics:
                 self._set_critics_trainable(True)
-            self._settle()
-        return loss.detach(), log_probabilities.detach()
+        return loss.detach(), log_prob.detach()
 
-    def _update_alpha(self, log_probabilities: Tensor) -> None:
+    def update_alpha(self, log_prob: Tensor) -> None:
+        """Move the entropy weight so that the actor's entropy approaches the target."""
         with ticktree.section("alpha"):
             with ticktree.section("loss"):
-                loss = -(self.log_alpha * (log_probabilities + self._target_entropy)).mean()
-            self._descend(loss, self._alpha_optimizer)
-            self._settle()
+                loss = -(self.log_alpha * (log_prob + self.target_entropy)).mean()
+            self._step(loss, self.alpha_optimizer)
 
-    def _soft_update(self) -> None:
+    def update_targets(self) -> None:
+        """Move the target networks by `tau` towards the critics."""
         with ticktree.section("soft update"), torch.no_grad():
-            for online, target in zip(self.critics, self.targets, strict=True):
-                for new, slow in zip(online.parameters(), target.parameters(), strict=True):
-                    slow.lerp_(new, self.settings.target_rate)
-            self._settle()
+            for critic, target in zip(self.critics, self.target_critics, strict=True):
+                for param, target_param in zip(critic.parameters(), target.parameters(), strict=True):
+                    target_param.lerp_(param, self.config.tau)
+            self._sync()
 
-    def _descend(self, loss: Tensor, optimizer: Optimizer) -> None:
+    def _step(self, loss: Tensor, optimizer: Optimizer) -> None:
         with ticktree.section("zero grad"):
-            # The critics' gradients left over from the actor's step go here, too.
+            # Also discards the critics' gradients left over from the actor's step.
             optimizer.zero_grad()
         with ticktree.section("backward"):
             loss.backward()  # type: ignore[no-untyped-call]
         with ticktree.section("step"):
             optimizer.step()
+        self._sync()
 
     def _set_critics_trainable(self, trainable: bool) -> None:
         for critic in self.critics:
             critic.requires_grad_(trainable)
 
-    def _settle(self) -> None:
+    def _sync(self) -> None:
         # On a GPU a phase would otherwise only queue its work, and the first phase to wait would be blamed.
-        if self.settings.synchronize and self.device.type == "cuda":
+        if self.config.sync and self.device.type == "cuda":
             with ticktree.section("synchronise", wait=True):
                 torch.cuda.synchronize(self.device)
-
-
-def seed_everything(seed: int) -> None:
-    """Seed torch's and numpy's global generators; buffers and environments take seeds of their own."""
-    torch.manual_seed(seed)
-    np.random.seed(seed)
