@@ -10,7 +10,7 @@ import pytest
 from support.workloads import missing
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = ("train.py", "eval.py", "eval_with_robot.py")  # one of which `ticktree demo` runs
+SCRIPTS = ("train.py", "eval.py", "eval_with_robot.py", "ppo.py")  # one of which `ticktree demo` runs
 WORKLOADS = sorted(path for path in (ROOT / "workloads").iterdir() if path.is_dir())
 
 

@@ -14,13 +14,19 @@ from ticktree.errors import TicktreeError
 
 ROOT = Path(__file__).parents[2]
 WORKLOADS = sorted(path for path in (ROOT / "workloads").iterdir() if path.is_dir())
-# Those that need nothing to say how they are called, and the other side of mlagents_trainer, which runs where it does.
-LAZY = ("mlagents_trainer/train.py", "mlagents_trainer/player.py", "rgb_convlstm/test_profiling.py")
+# Those that need nothing to print their usage, the other side of mlagents_trainer, which runs where it does, and the
+# program that does not know ticktree.
+EXEMPT = (
+    "ppo_single_file/ppo.py",
+    "mlagents_trainer/train.py",
+    "mlagents_trainer/player.py",
+    "rgb_convlstm/test_profiling.py",
+)
 SCRIPTS = [
     script
     for workload in WORKLOADS
     for script in sorted(workload.glob("*.py"))
-    if f"{workload.name}/{script.name}" not in LAZY
+    if f"{workload.name}/{script.name}" not in EXEMPT
 ]
 
 

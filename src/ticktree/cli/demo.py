@@ -24,12 +24,13 @@ class _Shown:
     """How a workload is shown where nothing else is asked for: in about a minute."""
 
     # The first of these that its folder has.
-    scripts: tuple[str, ...] = ("train.py", "eval.py", "eval_with_robot.py")
+    scripts: tuple[str, ...] = ("train.py", "eval.py", "eval_with_robot.py", "ppo.py")
     arguments: tuple[str, ...] = ("--quick",)
     recording: RecordingOptions = field(default_factory=RecordingOptions)
 
 
 _SHOWN = {
+    "ppo_single_file": _Shown(arguments=("--total-timesteps", "100000")),
     "rest_racing": _Shown(
         ("eval.py",),
         recording=RecordingOptions(instrument="default,-torch", focus=("Driver.step",), warmup=100),

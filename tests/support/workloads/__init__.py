@@ -16,6 +16,7 @@ WORKLOADS = Path(__file__).parents[3] / "workloads"
 REQUIRED = {
     "mlagents_trainer": ("gymnasium", "grpc", "mlagents", "mlagents_envs", "torch"),
     "parallel_trainer": ("gymnasium", "mujoco", "torch"),
+    "ppo_single_file": ("gymnasium", "torch"),
     "rest_racing": ("aiohttp", "Box2D", "gymnasium", "PIL", "pygame", "requests", "torch"),
     "rgb_convlstm": ("PIL", "gymnasium", "sb3_contrib", "stable_baselines3", "torch"),
     "rtc_robot": ("gym_aloha", "lerobot", "mujoco", "tokenizers", "torch", "torchvision", "transformers"),
