@@ -18,7 +18,7 @@ function entry(path: string, verdict: Verdict, percent: number | null, more: Par
 
 const ENTRIES = [
   entry("train", "no difference", 0.2),
-  entry("train/sample", "cannot tell", 4),
+  entry("train/sample", "inconclusive", 4),
   entry("train/update", "no difference", 0.1),
   entry("train/update/a\\/b", "slower", 40),
 ];
@@ -60,7 +60,7 @@ describe("words", () => {
   test("what was not measured is absent, and what has no ends has too few values", () => {
     expect(shift(entry("a", "only in new", null))).toBe("-");
     expect(interval(entry("a", "only in new", null))).toBe("-");
-    expect(interval(entry("a", "cannot tell", 4, { low_percent: null, high_percent: null }))).toBe("too few values");
+    expect(interval(entry("a", "inconclusive", 4, { low_percent: null, high_percent: null }))).toBe("too few values");
     expect(interval(entry("a", "slower", 4))).toBe("+2.0% to +6.0%");
   });
 
@@ -88,9 +88,9 @@ describe("the scale", () => {
 
 describe.each(["light", "dark"] as const)("on %s paper", (theme) => {
   test("what cannot be told does not look like no difference", () => {
-    expect(colorOfChange("cannot tell", 30, theme)).not.toBe(colorOfChange("no difference", 0, theme));
+    expect(colorOfChange("inconclusive", 30, theme)).not.toBe(colorOfChange("no difference", 0, theme));
     // No colour speaks of a shift that is not certain.
-    expect(colorOfChange("cannot tell", 30, theme)).toBe(colorOfChange("cannot tell", -60, theme));
+    expect(colorOfChange("inconclusive", 30, theme)).toBe(colorOfChange("inconclusive", -60, theme));
   });
   test("a larger change is stronger, up to twice as long", () => {
     const colors = [5, 30, 100].map((percent) => colorOfChange("slower", percent, theme));

@@ -86,14 +86,14 @@ def test_what_cannot_be_told_does_not_look_like_no_difference(open_page):
     base = [of(node("a", [10 * MS + seed]), node("b", [MS * (5 + seed * seed)])) for seed in range(6)]
     new = [of(node("a", [10 * MS + seed * 2]), node("b", [MS * (6 + 3 * seed)])) for seed in range(6)]
     verdicts = {entry.path: entry.verdict for entry in compare(base, new).entries}
-    assert verdicts == {"a": "no difference", "b": "cannot tell"}
+    assert verdicts == {"a": "no difference", "b": "inconclusive"}
     page = open_page(rendered(base, new)).page
     show_all(page)
     looks = [
         page.locator(f".forest .interval.{name} > b").evaluate(
             "(mark) => [getComputedStyle(mark).borderRadius, getComputedStyle(mark).backgroundColor]"
         )
-        for name in ("no-difference", "cannot-tell")
+        for name in ("no-difference", "inconclusive")
     ]
     assert looks[0][0] != looks[1][0]
     assert looks[0][1] != looks[1][1]

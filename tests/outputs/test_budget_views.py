@@ -107,7 +107,7 @@ def test_nothing_is_wider_than_the_terminal(checked, width):
 
 def test_the_json_of_a_check_has_these_fields_and_no_others(checked):
     document = json.loads(CHECKS["json"](checked, [], ViewOptions()))
-    counts = ("broken", "not_measured", "cannot_tell", "held")
+    counts = ("broken", "not_measured", "inconclusive", "held")
     assert list(document) == ["schema", "runs", "unit", *counts, "budgets", "differences"]
     assert sum(document[count] for count in counts) == len(document["budgets"])
     fields = [

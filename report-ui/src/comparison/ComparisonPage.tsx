@@ -13,7 +13,7 @@ import { scaleOf } from "./scale";
 import { Sides } from "./Sides";
 import { ComparisonState } from "./state";
 import type { ComparisonPayload, Entry } from "./types";
-import { between, classOf, shift, VERDICTS } from "./words";
+import { between, classOf, shift, worded, VERDICTS } from "./words";
 
 // More loops than that are nobody's first question; the sections below have them all.
 const LOOPS_SHOWN = 4;
@@ -40,7 +40,7 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
                 {entry.kind === "loop" ? "Loop" : "Section"} <b>{shown(entry.path)}</b>
               </h2>
               <p class={`figure ${classOf(entry.verdict)}`}>
-                {entry.verdict} <small>{shift(entry)}</small>
+                {worded(entry.verdict)} <small>{shift(entry)}</small>
               </p>
               <p class="verdict-line">
                 {format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns))} a{" "}
@@ -75,7 +75,7 @@ function Counts({ entries }: { entries: readonly Entry[] }) {
         .map(([verdict, number]) => (
           <span key={verdict} class={classOf(verdict)}>
             <i aria-hidden="true" />
-            <b>{format.count(number)}</b> {verdict}
+            <b>{format.count(number)}</b> {worded(verdict)}
           </span>
         ))}
     </p>

@@ -6,7 +6,7 @@ import { BoxCanvas, LONGEST_NAME, useBoxes } from "../views/BoxCanvas";
 import { colorOfChange } from "./colors";
 import type { ComparisonState, Which } from "./state";
 import type { Verdict } from "./types";
-import { between, interval, shift, signed } from "./words";
+import { between, interval, shift, worded, signed } from "./words";
 
 const WIDTHS: readonly (readonly [side: Which, title: string])[] = [
   ["base", "as wide as in base"],
@@ -45,8 +45,8 @@ export function DiffIcicle({ state }: { state: ComparisonState }) {
           const entry = state.byPath.get(tree.places[index]!.node.path)!;
           return {
             color: colorOfChange(entry.verdict, entry.shift_percent, of),
-            hatched: entry.verdict === "cannot tell",
-            more: entry.shift_percent === null ? entry.verdict : `${shift(entry)} (${interval(entry)})`,
+            hatched: entry.verdict === "inconclusive",
+            more: entry.shift_percent === null ? worded(entry.verdict) : `${shift(entry)} (${interval(entry)})`,
           };
         }}
         said={(index) => said(state, boxes, index)}
@@ -78,7 +78,7 @@ function said(state: ComparisonState, boxes: Boxes, index: number): string {
   const entry = state.byPath.get(node.path)!;
   return [
     name.slice(0, LONGEST_NAME),
-    entry.verdict,
+    worded(entry.verdict),
     ...(entry.shift_percent === null ? [] : [`${shift(entry)}, ${between(entry)}`]),
     format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns)),
     `${format.count(entry.base.count)} and ${format.count(entry.new.count)} calls`,

@@ -10,7 +10,7 @@ import { type Scale, scaleOf } from "./scale";
 import { Sides } from "./Sides";
 import { type ComparisonState, isTelling, type Line, type Order } from "./state";
 import type { Entry } from "./types";
-import { classOf, interval, shift, signed } from "./words";
+import { classOf, interval, shift, worded, signed } from "./words";
 
 const DEEPEST = 14;
 const WHICH: readonly (readonly [all: boolean, title: string])[] = [
@@ -103,7 +103,7 @@ function OfEntry({ state, line, place, scale, threshold }: Props) {
         <bdi>{name}</bdi>
         {entry.renamed && <span class="notes">like {shown(entry.renamed)}: renamed?</span>}
       </div>
-      <div class={`verdict-word ${classOf(entry.verdict)}`} role="cell">{entry.verdict}</div>
+      <div class={`verdict-word ${classOf(entry.verdict)}`} role="cell">{worded(entry.verdict)}</div>
       <div class="plot-cell" role="cell">
         <Interval entry={entry} scale={scale} threshold={threshold} />
       </div>
@@ -143,7 +143,7 @@ function Opened({ state }: { state: ComparisonState }) {
         <bdi>{shown(entry.path)}</bdi>
       </h2>
       <p class={`opened ${classOf(entry.verdict)}`}>
-        <b>{entry.verdict}</b> {shift(entry)}
+        <b>{worded(entry.verdict)}</b> {shift(entry)}
       </p>
       <p class="pieces">
         <span>{interval(entry)}</span>

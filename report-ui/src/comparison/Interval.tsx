@@ -1,6 +1,6 @@
 import type { Scale } from "./scale";
 import type { Entry } from "./types";
-import { classOf, interval, shift, signed } from "./words";
+import { classOf, interval, shift, worded, signed } from "./words";
 
 interface Props {
   entry: Entry;
@@ -18,7 +18,7 @@ export function Interval({ entry, scale, threshold, axis }: Props) {
   const has = low !== null && high !== null;
   const [from, to] = has ? [scale.at(low), scale.at(high)] : [0, 0];
   return (
-    <div class={`interval ${classOf(entry.verdict)}${axis ? " with-axis" : ""}`} role="img" aria-label={`${entry.verdict}: ${shift(entry)}, ${interval(entry)}`}>
+    <div class={`interval ${classOf(entry.verdict)}${axis ? " with-axis" : ""}`} role="img" aria-label={`${worded(entry.verdict)}: ${shift(entry)}, ${interval(entry)}`}>
       <i class="band" style={band} />
       <i class="zero" style={{ left: "50%" }} />
       {has && (
@@ -28,7 +28,7 @@ export function Interval({ entry, scale, threshold, axis }: Props) {
         />
       )}
       {moved !== null && <b class={scale.at(moved) > 1 ? "past-right" : scale.at(moved) < 0 ? "past-left" : ""} style={{ left: percent(scale.at(moved)) }} />}
-      {moved === null && <em>{entry.verdict}</em>}
+      {moved === null && <em>{worded(entry.verdict)}</em>}
       {axis && scale.ticks.map((tick) => (
         <span key={tick} style={{ left: percent(scale.at(tick)) }}>
           {tick ? signed(tick).replace(".0%", "%") : "0"}

@@ -32,7 +32,7 @@ export function colorOfChange(verdict: Verdict, percent: number | null, theme: T
     return hex(pale.map((from, at) => from + (full[at]! - from) * part));
   }
   if (verdict === "no difference") return shades.same;
-  return verdict === "cannot tell" ? shades.unknown : shades.only;
+  return verdict === "inconclusive" ? shades.unknown : shades.only;
 }
 
 function hex(parts: number[]): string {

@@ -42,7 +42,7 @@ export class ComparisonState {
 }
 
 export function isTelling(entry: Entry): boolean {
-  return entry.verdict !== "no difference" && entry.verdict !== "cannot tell";
+  return entry.verdict !== "no difference" && entry.verdict !== "inconclusive";
 }
 
 interface Asked {

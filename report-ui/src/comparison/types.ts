@@ -1,6 +1,6 @@
 /** `compare --format json` (docs/comparison.md), and what outputs/comparison/html.py adds. */
 
-export type Verdict = "faster" | "slower" | "no difference" | "cannot tell" | "only in base" | "only in new";
+export type Verdict = "faster" | "slower" | "no difference" | "inconclusive" | "only in base" | "only in new";
 
 export interface Side {
   count: number;

@@ -2,7 +2,7 @@ import * as format from "../format";
 import type { Entry, Side, Verdict } from "./types";
 
 /** In the order in which a reader wants them. */
-export const VERDICTS: readonly Verdict[] = ["slower", "faster", "only in base", "only in new", "no difference", "cannot tell"];
+export const VERDICTS: readonly Verdict[] = ["slower", "faster", "only in base", "only in new", "no difference", "inconclusive"];
 const RATES = [
   ["ticks_per_s", "ticks/s"],
   ["items_per_s", "items/s"],
@@ -40,6 +40,11 @@ export function rates(side: Side): string[] {
     const isCount = unit === "ticks/s" || unit === "items/s";
     return [isCount ? `${format.scaled(rate, "").trimEnd()} ${unit}` : format.scaled(rate, unit)];
   });
+}
+
+/** A verdict as people read it, as outputs/writing/formatting.py writes it. */
+export function worded(verdict: Verdict): string {
+  return verdict === "inconclusive" ? "cannot tell" : verdict;
 }
 
 /** The class of a verdict in style sheets. */

@@ -73,7 +73,7 @@ def command(
         raise TicktreeError("no pair was completed")
     view = replace(view_options(sys.stdout), all=everything)
     show(COMPARISONS[format_name or "terminal"](compared, differences(*sides), view), sys.stdout)
-    if len(sides[0]) < pairs:
+    if len(sides[0]) < pairs and _is_certain(compared):
         note(f"stopped before {pairs} pairs: nothing is left open about any loop")
     note(f"{len(sides[0])} pairs kept in {place}")
 
@@ -130,4 +130,4 @@ def _run(words: Sequence[str], out: Path) -> Profile:
 def _is_certain(compared: Comparison) -> bool:
     """Whether nothing about any loop is left open; about the sections, where there is no loop."""
     loops = [entry for entry in compared.entries if entry.kind == "loop"]
-    return all(entry.verdict != "cannot tell" for entry in loops or compared.entries)
+    return all(entry.verdict != "inconclusive" for entry in loops or compared.entries)

@@ -21,6 +21,7 @@ from ticktree.errors import TicktreeError
 from ticktree.loading import load_repeats
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.budgets import CHECKS, line
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 
@@ -48,7 +49,7 @@ _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @comparing.allow_different
 @click.option(
     "--fail-on",
-    type=options.WordChoice(["cannot tell"]),
+    type=options.WordChoice(["inconclusive"]),
     multiple=True,
     help="Exit status 1 for this as well.",
 )
@@ -141,10 +142,10 @@ def _add_to_step_summary(checked: Checked, apart: Sequence[Difference], view: Vi
 
 def _end(checked: Checked, fail_on: Sequence[str], *, is_shown: bool) -> None:
     """End with the status that says whether all held; name what did not, where nobody was shown."""
-    bad = checked.of("broken") + (checked.of("cannot tell") if "cannot tell" in fail_on else [])
+    bad = checked.of("broken") + (checked.of("inconclusive") if "inconclusive" in fail_on else [])
     missing = checked.of("not measured")
     if not is_shown:
         for result in (*bad, *missing):
-            note(f"{result.status}: {line(result)}")
+            note(f"{formatting.verdict(result.status)}: {line(result)}")
     if bad or missing:
         raise SystemExit(1 if bad else 2)

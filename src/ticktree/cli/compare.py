@@ -18,7 +18,7 @@ from ticktree.loading import load_repeats
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.run.abandoned import finish_abandoned
 
-_VERDICTS = ("slower", "faster", "cannot tell")
+_VERDICTS = ("slower", "faster", "inconclusive")
 
 
 @click.command("compare", cls=CommandOfRuns, short_help="Is the new run faster than the base?")
@@ -84,6 +84,6 @@ def command(
 def _found(compared: Comparison, verdicts: Sequence[str]) -> bool:
     """Whether a verdict is one of these. Of small sections nothing can be told as a rule: there only loops count."""
     return any(
-        entry.verdict in verdicts and (entry.verdict != "cannot tell" or entry.kind == "loop")
+        entry.verdict in verdicts and (entry.verdict != "inconclusive" or entry.kind == "loop")
         for entry in compared.entries
     )

@@ -142,8 +142,9 @@ class Checking(AbstractContextManager["Checking"]):
             self._show(apart)
         if bad:
             from ticktree.outputs.budgets import line, verdict
+            from ticktree.outputs.writing import formatting
 
-            lines = [f"{result.status}: {line(result)}" for result in bad]
+            lines = [f"{formatting.verdict(result.status)}: {line(result)}" for result in bad]
             raise AssertionError("\n  ".join([verdict(self.checked), *lines]))
 
     def _show(self, apart: Sequence[Difference] = ()) -> None:

@@ -159,7 +159,7 @@ def test_memory_that_was_only_looked_at_now_and_then_can_break_its_budget_but_no
     exact = results(*limits, profile=with_memory(is_exact=True))
     assert [result.status for result in exact] == ["held", "broken", "held", "held"]
     rough = results(*limits, profile=with_memory(is_exact=False))
-    assert [result.status for result in rough] == ["cannot tell", "broken", "cannot tell", "held"]
+    assert [result.status for result in rough] == ["inconclusive", "broken", "inconclusive", "held"]
 
 
 def test_a_percentile_of_few_calls_says_that_it_is_the_longest(run, results):
@@ -211,10 +211,10 @@ def test_the_dictionary_has_every_budget_with_its_numbers(run):
     plan = Plan((budget_of("control missed <= 5%"), budget_of("inference p50 = 1 to 20 ms")))
     document = check([run()], plan).to_dict()
     assert document["schema"] == "ticktree-check/1"
-    assert {key: document[key] for key in ("broken", "not_measured", "cannot_tell", "held")} == {
+    assert {key: document[key] for key in ("broken", "not_measured", "inconclusive", "held")} == {
         "broken": 1,
         "not_measured": 0,
-        "cannot_tell": 0,
+        "inconclusive": 0,
         "held": 1,
     }
     missed, p50 = document["budgets"]

@@ -20,7 +20,7 @@ def verdicts(true_shift, noise, pairs):
         new *= 1 + true_shift
         for number, confidence in looks(pairs).items():
             verdict = verdict_of(within_pairs(base[:number], new[:number], confidence))
-            if verdict != "cannot tell":
+            if verdict != "inconclusive":
                 break
         yield verdict, number
 

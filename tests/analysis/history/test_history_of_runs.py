@@ -132,7 +132,7 @@ def test_too_few_runs_and_no_evidence_are_two_answers():
     assert history(days(noisy(1))).told[0].trends[0].verdict == "no change"
     wild = random.Random(3)
     values = [1e6 * wild.uniform(0.6, 1.4) for _ in range(12)]
-    assert history(days(values)).told[0].trends[0].verdict == "cannot tell"
+    assert history(days(values)).told[0].trends[0].verdict == "inconclusive"
 
 
 def test_of_a_section_other_things_than_its_mean_can_be_looked_at():

@@ -87,6 +87,6 @@ def _status(entry: Entry | None, allowed: float) -> tuple[Status, str]:
     if entry.shift.high <= allowed:
         return "held", ""
     if not math.isfinite(entry.shift.high):
-        return "cannot tell", "too few values for an interval"
+        return "inconclusive", "too few values for an interval"
     # The interval alone would do, were it the only one.
-    return "cannot tell", "among so many sections it may be chance" if entry.shift.low > allowed else ""
+    return "inconclusive", "among so many sections it may be chance" if entry.shift.low > allowed else ""

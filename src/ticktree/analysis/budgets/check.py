@@ -104,7 +104,7 @@ def _result(budget: Budget, subject: Subject) -> Result:
     status: Status = "held" if budget.bound.holds(measured) else "broken"
     note = _thin(budget, subject)
     if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "held":
-        status, note = "cannot tell", "at least so much: it was looked at only when calls began and ended"
+        status, note = "inconclusive", "at least so much: it was looked at only when calls began and ended"
     return Result(
         budget=budget, path=subject.path, kind=subject.kind, status=status, measured=measured, note=note
     )

@@ -10,9 +10,9 @@ from ticktree.analysis.budgets.budget import Budget
 from ticktree.analysis.budgets.subject import Kind
 from ticktree.analysis.comparison import Shift
 
-Status: TypeAlias = Literal["broken", "not measured", "cannot tell", "held"]
+Status: TypeAlias = Literal["broken", "not measured", "inconclusive", "held"]
 
-STATUSES: tuple[Status, ...] = ("broken", "not measured", "cannot tell", "held")
+STATUSES: tuple[Status, ...] = ("broken", "not measured", "inconclusive", "held")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Result:
         budget: which.
         path: of the node or loop, or the gauge's name.
         kind: which of the three that is.
-        status: `held` and `broken` need a number. Without one, it was `not measured`; `cannot tell` is said where
+        status: `held` and `broken` need a number. Without one, it was `not measured`; `inconclusive` is said where
             the interval of a comparison leaves room for both.
         measured: the number, in the budget's unit.
         note: what must be known to read it, or why there is no number.

@@ -4,6 +4,7 @@ from ticktree.analysis.comparison.compare import Comparison, compare
 from ticktree.analysis.comparison.differences import Difference, differences
 from ticktree.analysis.comparison.entry import Entry
 from ticktree.analysis.comparison.looks import looks
+from ticktree.analysis.comparison.power import Power
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.comparison.verdict import THRESHOLD, Verdict
 
@@ -12,6 +13,7 @@ __all__ = [
     "Comparison",
     "Difference",
     "Entry",
+    "Power",
     "Shift",
     "Verdict",
     "compare",

@@ -1,36 +1,24 @@
-"""Blocks: one run's calls as a few values that may be taken for independent.
+"""Blocks: one run's calls as a few values.
 
 Neighbouring ticks resemble each other: a test that takes them for independent finds a difference between two runs of
-the same program in most trials. So the unit is not the tick but a stretch of the run long enough to forget how the
-one before it went (batch means). How long that is, is estimated from the run itself: the integrated autocorrelation
-time by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo", 1992).
+the same program in most trials. So the unit is not the tick but a stretch of the run (batch means), and what a run is
+known by is how much its stretches scatter. So few of them, and so long, that what lasts for a while is in their
+scatter; so many that the scatter is known.
 """
 
 from __future__ import annotations
 
-from ticktree.analysis.drift.noise import autocorrelation_time
 from ticktree.analysis.drift.windows import joined, steady_stretches
 from ticktree.profile import Node
 
-# Fewer leave an interval without ends: two samples of four are the smallest with a 95% one.
-FEWEST = 5
-# So many that an interval is as narrow as the data allow, so few that a block is long.
-_MOST = 16
-# A block as long as this many autocorrelation times keeps little memory of the one before.
-_LENGTH_IN_TIMES = 3.0
+BLOCKS = 12
 
 
 def block_means(node: Node) -> list[float]:
-    """Mean durations, in ns, of stretches of a node's steady calls; too few to compare where the run was too short.
+    """Mean durations, in ns, of equal stretches of a node's steady calls; none where the run was too short for them.
 
     Args:
         node: Of one run. What was merged from several has no one course over time.
     """
     stretches = steady_stretches(node)
-    if len(stretches) < FEWEST:
-        return [stretch.mean_ns for stretch in stretches]
-    length = max(
-        1, round(_LENGTH_IN_TIMES * autocorrelation_time([stretch.mean_ns for stretch in stretches]))
-    )
-    blocks = min(_MOST, len(stretches) // length)
-    return [] if blocks < FEWEST else [block.mean_ns for block in joined(stretches, blocks)]
+    return [block.mean_ns for block in joined(stretches, BLOCKS)] if len(stretches) >= BLOCKS else []

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ticktree.analysis.comparison import blocks, shift, welch
+from ticktree.analysis.comparison import shift, welch
 from ticktree.analysis.comparison.about import About, about
 from ticktree.analysis.comparison.entry import Entry
 from ticktree.analysis.comparison.moved import moved
+from ticktree.analysis.comparison.power import Power, power_of_pairs
 from ticktree.analysis.comparison.renames import renames
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.comparison.side import Side
@@ -18,10 +19,6 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile, Stats
 
 SCHEMA = "ticktree-comparison/1"
-
-# Blocks of one run are less independent than they look: with 95% intervals, strongly correlated ticks gave up to 10%
-# false alarms (benchmarks/compare_power.py), with these at most 5%.
-_BLOCK_CONFIDENCE = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +95,25 @@ class _Judge:
     def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[Entry]:
         return [self._entry(kind, path) for path in paths]
 
-    def surprise(self, path: str) -> float:
-        """How surprising the two sides' values are, were there no difference."""
+    def p_value(self, path: str) -> float:
+        """How probable the two sides' values were, were there no difference."""
         before, after = self._values(path)
+        if not before or not after:  # a run too short for blocks
+            return 1.0
         if self.unit == "pairs" and len(before) == len(after):
-            return welch.surprise_of_pairs(before, after)
-        return welch.surprise(before, after)
+            return welch.contrast_of_pairs(before, after).p_value
+        if self.unit == "blocks":
+            return welch.contrast_of_runs(before, after).p_value
+        return welch.contrast(before, after).p_value
+
+    def power(self, path: str, level: float) -> Power | None:
+        """What the pairs could have found, where one section alone may be wrong so often."""
+        before, after = self._values(path)
+        return (
+            power_of_pairs(before, after, level)
+            if self.unit == "pairs" and len(before) == len(after)
+            else None
+        )
 
     def _entry(self, kind: Literal["node", "loop"], path: str) -> Entry:
         old, young = self._stats(kind, path)
@@ -145,8 +155,7 @@ class _Judge:
         if self.unit == "pairs" and len(before) == len(after):
             return shift.within_pairs(before, after, self.confidence)
         if self.unit == "blocks":
-            few = min(len(before), len(after)) < blocks.FEWEST
-            return shift.between(before, after, 1.0 if few else max(self.confidence, _BLOCK_CONFIDENCE))
+            return shift.of_contrast(welch.contrast_of_runs(before, after), self.confidence)
         return shift.between(before, after, self.confidence)
 
 
@@ -171,11 +180,16 @@ def _held_to_account(entries: list[Entry], judge: _Judge) -> list[Entry]:
     A loop's ticks are the calls of its node: the two entries are one question, and are counted once.
     """
     paths = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
-    kept = welch.stand_out([judge.surprise(path) for path in paths], 1 - judge.confidence)
+    kept = welch.stand_out([judge.p_value(path) for path in paths], 1 - judge.confidence)
     sound = {path for path, stands in zip(paths, kept, strict=True) if stands}
-    return [
-        replace(entry, verdict="cannot tell")
+    held = [
+        replace(entry, verdict="inconclusive")
         if entry.verdict in ("faster", "slower") and entry.path not in sound
         else entry
         for entry in entries
+    ]
+    level = (1 - judge.confidence) / max(1, len(paths))
+    return [
+        replace(entry, power=judge.power(entry.path, level)) if entry.verdict == "inconclusive" else entry
+        for entry in held
     ]

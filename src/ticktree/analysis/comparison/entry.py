@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from ticktree.analysis.comparison.power import Power
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.comparison.verdict import Verdict
 from ticktree.profile import Stats
@@ -28,6 +29,7 @@ class Entry:
         new: its steady calls on this side.
         units: how many independent values each side gave: runs, or blocks of one run.
         rates: what got done a second on each side: `ticks` of a loop, declared `bytes`, `flops` and `items`.
+        power: what the pairs could have found, where it is inconclusive and they are pairs.
         renamed: the path of what seems to be the same node under another name, on the other side; "" where there is
             none.
     """
@@ -40,6 +42,7 @@ class Entry:
     new: Stats
     units: tuple[int, int] = (0, 0)
     rates: tuple[Rates, Rates] = (MappingProxyType({}), MappingProxyType({}))
+    power: Power | None = None
     renamed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +60,9 @@ class Entry:
             "base": _side(self.base, self.units[0], self.rates[0]),
             "new": _side(self.new, self.units[1], self.rates[1]),
         }
+        if self.power:
+            fields["detectable_percent"] = _percent(self.power.shift)
+            fields["pairs_for_5_percent"] = self.power.pairs_needed
         return {**fields, "renamed": self.renamed} if self.renamed else fields
 
 

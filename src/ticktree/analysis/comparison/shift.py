@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ticktree.analysis.comparison.welch import Contrast
+
 CONFIDENCE = 0.95
 
 # Above this many values the normal approximation of a rank sum is good to the fourth digit, and exact counting slow.
@@ -69,6 +71,17 @@ def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float 
     first, second = np.triu_indices(len(steps))
     walsh = np.sort((steps[first] + steps[second]) / 2)
     return _read_off(walsh, _wilcoxon_cut(len(steps), confidence))
+
+
+def of_contrast(contrast: Contrast, confidence: float = CONFIDENCE) -> Shift:
+    """The shift where the difference of logarithms and its error are known, by Student's t.
+
+    Args:
+        contrast: From base to new.
+        confidence: How often an interval made like this holds the true shift.
+    """
+    reach = contrast.reach(confidence)
+    return Shift(*(math.expm1(contrast.difference + side) for side in (0.0, -reach, reach)))
 
 
 def _logs(values: Sequence[float]) -> npt.NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from ticktree.analysis.comparison.shift import Shift
 
 Verdict: TypeAlias = Literal[
-    "faster", "slower", "no difference", "cannot tell", "only in base", "only in new"
+    "faster", "slower", "no difference", "inconclusive", "only in base", "only in new"
 ]
 
 # Two percent is what nobody would change a program for, and less than two builds of the same code differ by
@@ -31,4 +31,4 @@ def verdict_of(shift: Shift, threshold: float = THRESHOLD) -> Verdict:
         return "slower"
     if shift.high < 0 and shift.estimate <= -threshold:
         return "faster"
-    return "cannot tell"
+    return "inconclusive"

@@ -15,7 +15,7 @@ from ticktree.analysis.history.changes import FEWEST, Change, changes
 from ticktree.profile import Profile
 from ticktree.profile.remembered import Remembered
 
-Verdict: TypeAlias = Literal["slower", "faster", "no change", "cannot tell", "too few runs"]
+Verdict: TypeAlias = Literal["slower", "faster", "no change", "inconclusive", "too few runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _verdict(values: Sequence[float], turns: Sequence[Turn], threshold: float) -
         return "faster"
     middle = len(values) // 2
     halves = between(values[:middle], values[middle:])
-    return "no change" if verdict_of(halves, threshold) == "no difference" else "cannot tell"
+    return "no change" if verdict_of(halves, threshold) == "no difference" else "inconclusive"
 
 
 def _facts(run: Remembered) -> Profile:

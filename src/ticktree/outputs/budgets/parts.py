@@ -22,7 +22,7 @@ _HEADS = (
 _TONES: dict[Status, Tone] = {
     "broken": "alarm",
     "not measured": "alarm",
-    "cannot tell": "faint",
+    "inconclusive": "faint",
     "held": "good",
 }
 
@@ -64,7 +64,12 @@ def _table(results: Sequence[Result], remark: str, folded: str = "") -> Table:
 
 
 def _entry(result: Result) -> Entry:
-    cells = (result.status, wording.measured(result), wording.limit(result), wording.margin(result))
+    cells = (
+        formatting.verdict(result.status),
+        wording.measured(result),
+        wording.limit(result),
+        wording.margin(result),
+    )
     notes = [note for note in (wording.between(result), result.note) if note]
     return Entry(wording.name(result), cells, _TONES[result.status], notes=notes)
 

@@ -27,7 +27,7 @@ def verdict(checked: Checked) -> str:
     """Return what became of all of them, such as "2 of 14 budgets broken, 1 not measured"."""
     total = len(checked.results)
     told = [(status, len(checked.of(status))) for status in STATUSES if status != "held"]
-    bad = [f"{number} {status}" for status, number in told if number]
+    bad = [f"{number} {formatting.verdict(status)}" for status, number in told if number]
     noun = "budget" if total == 1 else "budgets"
     if not bad:
         return f"{'the' if total == 1 else f'all {total}'} {noun} held"

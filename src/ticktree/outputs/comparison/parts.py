@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ticktree.analysis.comparison import Comparison, Difference, Entry, Verdict
+from ticktree.analysis.comparison.power import SHIFT
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.shapes.recursion import deeper_levels
 from ticktree.outputs.writing import document, formatting
@@ -38,7 +39,7 @@ _TONES: dict[Verdict, Tone] = {
     "slower": "alarm",
     "faster": "good",
     "no difference": "plain",
-    "cannot tell": "faint",
+    "inconclusive": "faint",
     "only in base": "strong",
     "only in new": "strong",
 }
@@ -50,7 +51,7 @@ _UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
 UNITS = {
     "runs": "Each run is one value.",
     "pairs": "Each pair of runs is one value.",
-    "blocks": "Of one run a side, stretches are the values: what differs from run to run is not seen.",
+    "blocks": "Of one run per side, stretches are the values: what differs from run to run is only estimated.",
 }
 
 
@@ -127,7 +128,7 @@ def _not_shown(nodes: Sequence[Entry], on_top: Sequence[Entry], shown: Sequence[
 
 
 def _loop(entry: Entry) -> document.Entry:
-    cells = (entry.verdict, *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
+    cells = (formatting.verdict(entry.verdict), *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
     about = [
         _side("base", entry.base, entry.rates[0]),
         _side("new", entry.new, entry.rates[1]),
@@ -155,7 +156,12 @@ def _done(rates: Mapping[str, float]) -> Iterator[str]:
 def _node(entry: Entry, levels: int) -> document.Entry:
     names = paths.split(entry.path)
     guide = "  " * (len(names) - 1)
-    cells = (entry.verdict, *_shift(entry), *_times(entry, "mean_ns", "min_ns", "max_ns"), _calls(entry))
+    cells = (
+        formatting.verdict(entry.verdict),
+        *_shift(entry),
+        *_times(entry, "mean_ns", "min_ns", "max_ns"),
+        _calls(entry),
+    )
     done = [", ".join(_done(rates)) or formatting.ABSENT for rates in entry.rates]
     notes = [f"{done[0]} -> {done[1]}"] if any(entry.rates) else []
     if levels:
@@ -191,5 +197,22 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield UNITS[comparison.unit]
     yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
     yield "All verdicts together are wrong in 5% of comparisons at most."
-    if any(entry.verdict == "cannot tell" and entry.kind == "loop" for entry in comparison.entries):
-        yield "What cannot be told needs more runs, or longer ones: ticktree bench makes pairs until it can."
+    yield from _more(comparison)
+
+
+def _more(comparison: Comparison) -> Iterator[str]:
+    """Yield what it would take to tell, of loops, or of the outermost sections where there are none."""
+    loops = [entry for entry in comparison.entries if entry.kind == "loop"]
+    asked = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
+    unknown = [entry for entry in asked if entry.verdict == "inconclusive"]
+    if unknown and comparison.unit != "pairs":
+        yield "What cannot be told needs more runs, or longer ones: ticktree bench makes pairs."
+    for entry in unknown:
+        if entry.power is None:
+            continue
+        needed = entry.power.pairs_needed
+        few = f"about {formatting.count(needed)} pairs" if needed else "more than a million pairs"
+        yield (
+            f"{visible(paths.plain(entry.path))}: {formatting.count(entry.units[0])} pairs as noisy as these find "
+            f"{formatting.share(entry.power.shift)} or more; {SHIFT:.0%} needs {few}."
+        )

@@ -76,7 +76,9 @@ def _panel(axis: Any, trend: Trend, of: str) -> None:
     first, last = wording.when(trend.runs[0]), wording.when(trend.runs[-1])
     axis.set_xticks([0, len(trend.values) - 1] if len(trend.values) > 1 else [0])
     axis.set_xticklabels([first, last] if len(trend.values) > 1 else [first])
-    title = f"{cut(visible(trend.path), 60)}: {trend.verdict}" + (f"   ({cut(of, 60)})" if of else "")
+    title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}" + (
+        f"   ({cut(of, 60)})" if of else ""
+    )
     axis.set_title(title, pad=16 if trend.turns else None)  # above the commits
 
 

@@ -22,7 +22,10 @@ _LABEL = 74
 def figure(trend: Trend) -> str:
     """Return a trend as an SVG element."""
     drawn = _Figure(trend, scale_of(trend))
-    about = html.escape(f"{visible(trend.path)} over {len(trend.values)} runs: {trend.verdict}", quote=True)
+    about = html.escape(
+        f"{visible(trend.path)} over {len(trend.values)} runs: {formatting.verdict(trend.verdict)}",
+        quote=True,
+    )
     inside = "\n".join(drawn.parts())
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{about}">\n{inside}\n</svg>'
 

@@ -61,7 +61,7 @@ def _series(told: Told, history: History, options: ViewOptions) -> Iterator[str]
         heads = ("section", "commit", "when", "shift", "interval", "before", "after", "what is known")
         yield from _table(heads, turns)
     for trend in shown:
-        verdict = f'<small class="{_class(trend.verdict)}">{trend.verdict}</small>'
+        verdict = f'<small class="{_class(trend.verdict)}">{formatting.verdict(trend.verdict)}</small>'
         yield f'<h3>{escape(visible(trend.path))}{verdict}</h3><div class="scroll">{figure(trend)}</div>'
     yield f"<p>{escape(' '.join(wording.remarks(history)))}</p></section>"
 
@@ -76,7 +76,7 @@ def _table(heads: Sequence[str], rows: Iterator[list[str]] | Sequence[list[str]]
 def _trend(trend: Trend) -> list[str]:
     turn, tone = last_turn(trend), _class(trend.verdict)
     name = escape(visible(trend.path)) + (" <small>loop</small>" if trend.is_loop else "")
-    cells = [_cell(name, "words"), _cell(small(trend), tone), _cell(trend.verdict, tone)]
+    cells = [_cell(name, "words"), _cell(small(trend), tone), _cell(formatting.verdict(trend.verdict), tone)]
     shift = "" if turn is None else signed(turn.change.shift.estimate)
     between = "" if turn is None else wording.interval(turn)
     now = formatting.time(round(trend.stretches[-1][2]))

@@ -35,7 +35,7 @@ _TONES: dict[str, Tone] = {
     "slower": "alarm",
     "faster": "good",
     "no change": "plain",
-    "cannot tell": "faint",
+    "inconclusive": "faint",
     "too few runs": "faint",
 }
 
@@ -100,7 +100,13 @@ def _trend(trend: Trend) -> Entry:
         else (signed(turn.change.shift.estimate), wording.interval(turn))
     )
     now = formatting.time(round(trend.stretches[-1][2]))
-    cells = (spark(trend), trend.verdict, *shift, now, formatting.count(len(trend.values)))
+    cells = (
+        spark(trend),
+        formatting.verdict(trend.verdict),
+        *shift,
+        now,
+        formatting.count(len(trend.values)),
+    )
     return Entry(visible(trend.path), cells, _TONES[trend.verdict], mark="loop" if trend.is_loop else "")
 
 

@@ -45,7 +45,7 @@ def _lines(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
     margin = max(map(len, labels.values()))
     room = max(_LEAST_CELLS, width - margin - 2)
     canvas = _Canvas(trend, scale, room)
-    yield [(cut(f"{visible(trend.path)}, {trend.verdict}", width), "strong")]
+    yield [(cut(f"{visible(trend.path)}, {formatting.verdict(trend.verdict)}", width), "strong")]
     for row, cells in enumerate(canvas.rows()):
         yield [
             (f"{labels.get(row, ''):>{margin}} ", "faint"),

@@ -84,6 +84,11 @@ def reading(value: float | None) -> str:
     return f"{value:.4g}"
 
 
+def verdict(word: str) -> str:
+    """Return a verdict or a status as people read it: "cannot tell" where it is inconclusive."""
+    return "cannot tell" if word == "inconclusive" else word
+
+
 def scaled(amount: float, unit: str) -> str:
     """Return `amount` with a decimal prefix before `unit`."""
     magnitude, prefix = abs(amount), 0
