@@ -101,9 +101,9 @@ PROGRAMS = {
             *("--convlstm", "--envs", "2", "--rollout-steps", "16", "--batch", "16", "--epochs", "1"),
             *("--timesteps", "1000000000"),
         ),
-        "rgb_convlstm.environment:RicochetEnv.step",
+        "rgb_convlstm.env:RicochetEnv.step",
         *(60 * 32, 32, 32),
-        main="rgb_convlstm.program",
+        main="rgb_convlstm.train",
     ),
 }
 

@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from rgb_convlstm.evaluation import main
+    from rgb_convlstm.train import evaluate
 
-    raise SystemExit(main())
+    raise SystemExit(evaluate())

@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from rgb_convlstm.program import main
+    from rgb_convlstm.train import main
 
     raise SystemExit(main())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rgb_convlstm.board import Board, Cell, Wall
-from rgb_convlstm.puzzle import Puzzle
+from rgb_convlstm.puzzle import Board, Cell, Puzzle, Wall
 
 # A wall right of (0, 1) and one below (2, 3).
 WALLS = (Wall(Cell(0, 1), below=False), Wall(Cell(2, 3), below=True))

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rgb_convlstm.board import Board, Cell, Direction, Wall
-from rgb_convlstm.puzzle import make_puzzle
+from rgb_convlstm.puzzle import Board, Cell, Direction, Wall, make_puzzle
 
 from support.workloads.ricochet_puzzles import WALLS
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from rgb_convlstm.board import Cell, Direction
-from rgb_convlstm.environment import MODES, RicochetEnv, Rules
+from rgb_convlstm.env import MODES, EnvConfig, RicochetEnv
+from rgb_convlstm.puzzle import Cell, Direction
 
 from support.workloads.ricochet_puzzles import small_puzzle
 
-SMALL = Rules(size=4, robots=2, episode_moves=3, picture_pixels=32)
+SMALL = EnvConfig(size=4, robots=2, episode_moves=3, picture_pixels=32)
 
 
-def begun(rules=SMALL):
-    environment = RicochetEnv(rules)
+def begun(config=SMALL):
+    environment = RicochetEnv(config)
     environment.reset(seed=0, options={"puzzle": small_puzzle()})
     return environment
 
@@ -58,7 +58,7 @@ def test_the_same_seed_and_actions_give_the_same_pictures():
     assert (pictures() == pictures()).all()
 
 
-@pytest.mark.parametrize("rules", [Rules(robots=7), Rules(robots=0), Rules(obs_mode="text")])
-def test_what_cannot_be_is_refused(rules):
+@pytest.mark.parametrize("config", [EnvConfig(robots=7), EnvConfig(robots=0), EnvConfig(obs_mode="text")])
+def test_what_cannot_be_is_refused(config):
     with pytest.raises(ValueError):
-        RicochetEnv(rules)
+        RicochetEnv(config)

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from rgb_convlstm.evaluation import _parser as evaluation
-from rgb_convlstm.options import parse
+from rgb_convlstm.train import parse_eval_args, parse_train_args
 
 from ticktree.cli import demo
 
 
 def test_the_reference_s_command_line_is_understood():
-    options = parse(
+    options = parse_train_args(
         [
             *("--obs-mode", "rgb_image", "--convlstm", "--enable-profiling", "--timesteps", "10000"),
             *("--profiling-report", "my_report.json", "--profiling-summary-freq", "5000"),
@@ -16,23 +15,24 @@ def test_the_reference_s_command_line_is_understood():
     )
     assert (options.convlstm, options.enable_profiling, options.timesteps) == (True, True, 10_000)
     assert (options.profiling_report.name, options.profiling_summary_freq) == ("my_report.json", 5000)
-    assert (options.rules.obs_mode, options.threads, options.device.type) == ("rgb_image", 1, "cpu")
-    assert not options.rules.cached_background
+    assert (options.obs_mode, options.threads, options.device.type) == ("rgb_image", 1, "cpu")
+    assert not options.cached_background
 
 
 def test_quick_is_a_preset_that_other_options_override():
-    assert parse(["--quick"])[1:4] == (512, 2, 64)
-    assert parse(["--quick", "--timesteps", "64"])[1:4] == (64, 2, 64)
+    for more, timesteps in ([], 512), (["--timesteps", "64"], 64):
+        options = parse_train_args(["--quick", *more])
+        assert (options.timesteps, options.envs, options.rollout_steps) == (timesteps, 2, 64)
 
 
 def test_the_demo_shows_what_the_workload_is_named_for():
-    options = parse(list(demo._SHOWN["rgb_convlstm"].arguments))
-    assert (options.convlstm, options.rules.obs_mode, options.timesteps) == (True, "rgb_image", 512)
+    options = parse_train_args(list(demo._SHOWN["rgb_convlstm"].arguments))
+    assert (options.convlstm, options.obs_mode, options.timesteps) == (True, "rgb_image", 512)
 
 
 def test_help_names_every_option(capsys):
     with pytest.raises(SystemExit) as ended:
-        parse(["--help"])
+        parse_train_args(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
     for option in (
@@ -41,7 +41,7 @@ def test_help_names_every_option(capsys):
     ):
         assert option in text
     with pytest.raises(SystemExit):
-        evaluation().parse_args(["--help"])
+        parse_eval_args(["--help"])
     assert "--deterministic" in capsys.readouterr().out
 
 
@@ -49,8 +49,8 @@ def test_help_names_every_option(capsys):
     ("arguments", "complaint"),
     [
         (["--obs-mode", "text"], "invalid choice"),
-        (["--timesteps", "0"], "0 is less than 1"),
-        (["--timesteps", "many"], "'many' is not a whole number"),
+        (["--timesteps", "0"], "--timesteps 0 is less than 1"),
+        (["--timesteps", "many"], "argument --timesteps: invalid int value: 'many'"),
         (["--robots", "7"], "--robots 7: there are colours for 6"),
         (["--robots", "4", "--size", "2"], "do not fit on a board of 2 x 2"),
         (["--convlstm", "--picture-pixels", "50"], "--picture-pixels 50 is no multiple of 4"),
@@ -65,6 +65,6 @@ def test_help_names_every_option(capsys):
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
     with pytest.raises(SystemExit) as ended:
-        parse(arguments)
+        parse_train_args(arguments)
     assert ended.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rgb_convlstm.board import Cell
-from rgb_convlstm.painter import FLOOR, LINES, ROBOTS, WALLS, Painter
-from rgb_convlstm.planes import planes
+from rgb_convlstm.env import FLOOR, LINES, ROBOTS, WALLS, Painter, draw_planes
+from rgb_convlstm.puzzle import Cell
 
 import ticktree
 from support.workloads.ricochet_puzzles import small_puzzle
@@ -72,6 +71,6 @@ def test_a_cached_background_is_drawn_once_a_board(cached, drawn):
 
 
 def test_planes_tell_the_first_robot_from_the_others_and_walls_by_their_side():
-    seen = planes(small_puzzle())
+    seen = draw_planes(small_puzzle())
     places = [{tuple(map(int, place)) for place in np.argwhere(plane)} for plane in seen]
     assert places == [{(0, 0)}, {(3, 3)}, {(0, 1)}, {(0, 1)}, {(2, 3)}]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from gymnasium import spaces
-from rgb_convlstm.conv_lstm import ConvLstm, Memory
-from rgb_convlstm.network import ConvLstmNetwork, Shape, _with_boundary
+from rgb_convlstm.networks import ConvLstm, ConvLstmNetwork, LstmState, NetworkConfig, pad_boundary
 from rgb_convlstm.policy import ConvLstmPolicy
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
-SHAPE = Shape(channels=4, layers=2, features=8)
+CONFIG = NetworkConfig(channels=4, layers=2, features=8)
 SPACE = spaces.Box(0, 255, (3, 16, 16), "uint8")
 ENVS = 2
 
@@ -18,7 +17,7 @@ ENVS = 2
 @pytest.fixture
 def policy():
     torch.manual_seed(0)
-    made = ConvLstmPolicy(SPACE, spaces.Discrete(8), lambda _: 1e-3, SHAPE)
+    made = ConvLstmPolicy(SPACE, spaces.Discrete(8), lambda _: 1e-3, CONFIG)
     # Heads begin almost at nothing, where no difference would be seen.
     with torch.no_grad():
         made.action_net.weight.mul_(100)
@@ -30,7 +29,7 @@ def pictures(*shape):
 
 
 def nothing(policy, sequences=ENVS):
-    zeros = torch.zeros(SHAPE.layers, sequences, policy.lstm_actor.hidden_size)
+    zeros = torch.zeros(CONFIG.layers, sequences, policy.lstm_actor.hidden_size)
     return RNNStates((zeros, zeros), (zeros, zeros))
 
 
@@ -99,20 +98,20 @@ def test_predict_carries_the_state_that_it_returned(policy):
     one = pictures(1)[0].numpy()
     _, state = policy.predict(one)
     _, later = policy.predict(one, state)
-    assert state[0].shape == (SHAPE.layers, 1, policy.lstm_actor.hidden_size)
+    assert state[0].shape == (CONFIG.layers, 1, policy.lstm_actor.hidden_size)
     assert not (state[0] == later[0]).all()
 
 
-def test_folding_a_state_and_unfolding_it_gives_it_back():
-    network = ConvLstmNetwork((3, 16, 16), SHAPE)
-    memory = Memory(*torch.rand(2, SHAPE.layers, ENVS, *network.maps))
-    back = network.unfold(network.fold(memory))
-    assert (back.hidden == memory.hidden).all()
-    assert (back.cell == memory.cell).all()
+def test_flattening_a_state_and_back_gives_the_same_state():
+    network = ConvLstmNetwork((3, 16, 16), CONFIG)
+    state = LstmState(*torch.rand(2, CONFIG.layers, ENVS, *network.state_shape))
+    back = network.unflatten_state(network.flatten_state(state))
+    assert (back.h == state.h).all()
+    assert (back.c == state.c).all()
 
 
 def test_the_boundary_is_around_the_picture_and_a_channel_says_where():
-    bounded = _with_boundary(torch.full((1, 3, 4, 4), 0.5))
+    bounded = pad_boundary(torch.full((1, 3, 4, 4), 0.5))
     assert bounded.shape == (1, 4, 6, 6)
     assert (bounded[0, :3, 1:-1, 1:-1] == 0.5).all()
     assert bounded[0, 3].sum() == 20
@@ -122,22 +121,22 @@ def test_the_boundary_is_around_the_picture_and_a_channel_says_where():
 def test_a_conv_lstm_of_one_pixel_is_an_lstm():
     torch.manual_seed(1)
     ours, theirs = ConvLstm(3, 1), torch.nn.LSTM(3, 3)
-    (cell,) = ours._cells
-    middle = cell._gates.weight[:, :, 1, 1]  # all that one pixel sees of 3 x 3
-    rows = [0, 1, 3, 2]  # theirs: admit, keep, new, show
+    (cell,) = ours.cells
+    middle = cell.gates.weight[:, :, 1, 1]  # all that one pixel sees of 3 x 3
+    rows = [0, 1, 3, 2]  # theirs: i, f, g, o
     with torch.no_grad():
         gates = middle.unflatten(0, (4, 3))[rows].flatten(0, 1)
         theirs.weight_ih_l0.copy_(gates[:, :3])
         theirs.weight_hh_l0.copy_(gates[:, 3:])
-        theirs.bias_ih_l0.copy_(cell._gates.bias.unflatten(0, (4, 3))[rows].flatten())
+        theirs.bias_ih_l0.copy_(cell.gates.bias.unflatten(0, (4, 3))[rows].flatten())
         theirs.bias_hh_l0.zero_()
     inputs = torch.rand(2, 5, 3)
     zeros = torch.zeros(1, 2, 3, 1, 1)
-    mine, _ = ours(inputs[..., None, None], Memory(zeros, zeros), torch.zeros(2, 5))
+    mine, _ = ours(inputs[..., None, None], LstmState(zeros, zeros), torch.zeros(2, 5))
     expected, _ = theirs(inputs.transpose(0, 1))
     assert torch.allclose(mine[..., 0, 0], expected.transpose(0, 1), atol=1e-6)
 
 
 def test_a_picture_whose_side_does_not_halve_twice_is_refused():
     with pytest.raises(ValueError, match="multiples of 4"):
-        ConvLstmNetwork((3, 18, 18), SHAPE)
+        ConvLstmNetwork((3, 18, 18), CONFIG)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from rgb_convlstm.evaluation import main as evaluate
-from rgb_convlstm.operations import ENVIRONMENT, MODEL, POLICY, TRAINING
-from rgb_convlstm.program import main as train
+from rgb_convlstm.selftest import ENVIRONMENT, MODEL, POLICY, TRAINING
+from rgb_convlstm.train import evaluate
+from rgb_convlstm.train import main as train
 
 import ticktree
 from support.workloads.rgb_convlstm import BOARD, SMALL, rows, run_script

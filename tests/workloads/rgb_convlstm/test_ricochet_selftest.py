@@ -37,14 +37,14 @@ def test_an_operation_that_is_missing_fails_it(line, trouble):
         *(*selftest.ENVIRONMENT, *selftest.MODEL, *selftest.POLICY, *selftest.TRAINING, *selftest.SIMULATED),
     )
     lines = [line] if line else [f"{name} {selftest.STEPS} 1.0 1.0 1.0 1.0 - -" for name in names]
-    found = selftest._operations("\n".join(["", "", "", "", *lines, "---"]))
+    found = selftest._check_operations("\n".join(["", "", "", "", *lines, "---"]))
     assert found is None if trouble is None else found.startswith(trouble)
 
 
 def test_a_column_that_is_missing_fails_it():
-    assert selftest._columns("\n\nOperation  Calls") is not None
-    assert selftest._columns("\n\n" + "  ".join(selftest.COLUMNS)) is None
+    assert selftest._check_columns("\n\nOperation  Calls") is not None
+    assert selftest._check_columns("\n\n" + "  ".join(selftest.COLUMNS)) is None
 
 
 def test_a_report_that_cannot_be_read_fails_it(tmp_path):
-    assert "analyzer:" in selftest._printed(tmp_path / "none.json")
+    assert "analyzer:" in selftest._check_printed(tmp_path / "none.json")

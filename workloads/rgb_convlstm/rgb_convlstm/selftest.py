@@ -1,4 +1,4 @@
-"""The self-test: whether profiling works here, shown on a simulated training of the real parts."""
+"""The self-test: whether profiling works here, shown on a simulated training with the real environment and policy."""
 
 from __future__ import annotations
 
@@ -11,43 +11,131 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ticktree.compat.profiling import get_profiler
+import numpy as np
+import torch
+from sb3_contrib.common.recurrent.type_aliases import RNNStates
+from torch.nn import functional as F  # noqa: N812
 
-from .operations import ENVIRONMENT, MODEL, POLICY, SIMULATED, TRAINING
-from .simulation import simulate
+from ticktree.compat.profiling import get_profiler, profile, profile_function
+
+from .env import EnvConfig, RicochetEnv
+from .networks import NetworkConfig
+from .policy import ConvLstmPolicy
+
+# Names of the timed operations.
+ENVIRONMENT = (
+    "env_rgb_observation_generation",
+    "env_rgb_rendering",
+    "env_rgb_resizing",
+    "env_rgb_draw_grid",
+    "env_rgb_draw_walls",
+    "env_rgb_draw_robots",
+    "env_rgb_draw_target",
+)
+MODEL = (
+    "convlstm_forward_pass",
+    "convlstm_boundary_padding",
+    "convlstm_conv_encoder",
+    "convlstm_skip_connection",
+    "convlstm_layers",
+    "convlstm_global_pooling",
+    "convlstm_projection",
+)
+POLICY = (
+    "recurrent_policy_forward",
+    "recurrent_policy_get_hidden_states",
+    "recurrent_policy_action_value",
+    "recurrent_policy_action_dist",
+    "recurrent_policy_action_sampling",
+)
+TRAINING = ("training_total",)
+# Only in test_profiling.py.
+SIMULATED = ("simulated_training_step", "simulated_data_collection", "simulated_model_update")
+
+
+ENV = EnvConfig(size=8, picture_pixels=32)
+NETWORK = NetworkConfig(channels=8, layers=1, features=16)
+ROLLOUT_STEPS = 4
+
+
+class Simulation:
+    """A few steps of the real environment with the real policy, and one optimizer step towards a value of zero."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self._env = RicochetEnv(ENV)
+        space = self._env.observation_space, self._env.action_space
+        self._policy = ConvLstmPolicy(*space, lambda _: 1e-3, NETWORK)  # type: ignore[arg-type]
+        self._obs, _ = self._env.reset(seed=0)
+        zeros = torch.zeros(NETWORK.layers, 1, self._policy.lstm_actor.hidden_size)
+        self._states = RNNStates((zeros, zeros), (zeros, zeros))
+
+    @profile_function("simulated_training_step", track_memory=True)
+    def step(self) -> None:
+        """Collect, then learn from it."""
+        images = self._collect()
+        self._update(images)
+
+    @profile_function("simulated_data_collection")
+    def _collect(self) -> torch.Tensor:
+        images = []
+        for _ in range(ROLLOUT_STEPS):
+            image = torch.from_numpy(self._obs).unsqueeze(0)
+            images.append(image)
+            with torch.no_grad():
+                actions, _, _, self._states = self._policy(image, self._states, torch.zeros(1))
+            self._obs, _, terminated, truncated, _ = self._env.step(int(actions))
+            if terminated or truncated:
+                self._obs, _ = self._env.reset()
+        return torch.cat(images)
+
+    @profile_function("simulated_model_update")
+    def _update(self, images: torch.Tensor) -> None:
+        actions = torch.from_numpy(np.zeros(len(images), np.int64))
+        starts = torch.zeros(len(images))
+        values, _, _ = self._policy.evaluate_actions(images, actions, self._states, starts)
+        loss = F.mse_loss(values, torch.zeros_like(values))
+        self._policy.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._policy.optimizer.step()
+
+
+def simulate(steps: int) -> None:
+    """Train for so many simulated steps."""
+    simulation = Simulation()
+    with profile("training_total", track_memory=True):
+        for _ in range(steps):
+            simulation.step()
+
 
 FOLDER = Path("profiling_test_files")
 COLUMNS = ("Operation", "Calls", "Total(s)", "Avg(s)", "Min(s)", "Max(s)", "Mem Peak(MB)", "GPU Peak(MB)")
 ANALYZER = "ticktree.compat.profiling.analyzer"
 STEPS = 3
-# How what could not be looked at begins.
-SKIPPED = "not looked at: "
+SKIPPED = "not checked: "  # how the result of a skipped check begins
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run every check, tell each, and return the exit status: 1 where one failed."""
-    asked = _parser().parse_args(arguments)
+    """Run and print every check; return the exit status: 1 where one failed."""
+    args = _parser().parse_args(arguments)
     try:
-        asked.folder.mkdir(exist_ok=True)
+        args.folder.mkdir(exist_ok=True)
     except OSError as error:
-        print(f"test_profiling.py: {asked.folder}: {error.strerror}", file=sys.stderr)
+        print(f"test_profiling.py: {args.folder}: {error.strerror}", file=sys.stderr)
         return 2
     failed = 0
-    for what, trouble in _checks(asked.folder):
-        skipped = trouble is not None and trouble.startswith(SKIPPED)
-        print(f"{'ok' if trouble is None else 'skipped' if skipped else 'FAILED':8}{what}{_why(trouble)}")
-        failed += trouble is not None and not skipped
-    if asked.cleanup:
-        shutil.rmtree(asked.folder)
-        print(f"removed {asked.folder}")
+    for name, problem in _checks(args.folder):
+        skipped = problem is not None and problem.startswith(SKIPPED)
+        result = "ok" if problem is None else "skipped" if skipped else "FAILED"
+        print(f"{result:8}{name}" + (f": {problem}" if problem else ""))
+        failed += problem is not None and not skipped
+    if args.cleanup:
+        shutil.rmtree(args.folder)
+        print(f"removed {args.folder}")
     else:
-        print(f"files are in {asked.folder}; --cleanup removes them")
+        print(f"files are in {args.folder}; --cleanup removes them")
     print(f"{failed} failed" if failed else "profiling works")
     return 1 if failed else 0
-
-
-def _why(trouble: str | None) -> str:
-    return "" if trouble is None else f": {trouble}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,21 +151,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _checks(folder: Path) -> Iterator[tuple[str, str | None]]:
-    """Do each check; yield what it is of, and what is wrong, None where nothing is."""
-    yield "nothing is recorded while profiling is off", _silence()
+    """Run each check; yield its name, and what is wrong or None."""
+    yield "nothing is recorded while profiling is off", _check_off()
     profiler = get_profiler()
     profiler.enable()
     profiler.reset()
     simulate(STEPS)
     profiler.disable()
-    yield "every operation is recorded", _operations(profiler.summary())
-    yield "the summary has all columns", _columns(profiler.summary())
+    yield "every operation is recorded", _check_operations(profiler.summary())
+    yield "the summary has all columns", _check_columns(profiler.summary())
     report = folder / "profiling_report.json"
     profiler.save_report(report)
-    yield "the analyzer prints", _printed(report)
-    yield "the analyzer writes a report", _written(report, "--output", folder / "analysis.txt", b"")
-    yield "the analyzer draws charts", _charts(report, folder / "performance.png")
-    yield "the analyzer writes details", _details(report, folder / "detailed_analysis.json")
+    yield "the analyzer prints", _check_printed(report)
+    yield "the analyzer writes a report", _check_written(report, "--output", folder / "analysis.txt", b"")
+    yield "the analyzer draws charts", _check_charts(report, folder / "performance.png")
+    yield "the analyzer writes details", _check_details(report, folder / "detailed_analysis.json")
     profiler.enable()
     profiler.reset()
     profiler.disable()
@@ -85,7 +173,7 @@ def _checks(folder: Path) -> Iterator[tuple[str, str | None]]:
     yield "reset forgets", None if len(left) == 1 else f"there still is {left[-2]!r}"
 
 
-def _silence() -> str | None:
+def _check_off() -> str | None:
     profiler = get_profiler()
     profiler.disable()
     before = profiler.summary()
@@ -93,7 +181,7 @@ def _silence() -> str | None:
     return None if profiler.summary() == before else "something was"
 
 
-def _operations(summary: str) -> str | None:
+def _check_operations(summary: str) -> str | None:
     calls = {line.split()[0]: int(line.split()[1]) for line in summary.splitlines()[4:-1]}
     wanted = (*ENVIRONMENT, *MODEL, *POLICY, *TRAINING, *SIMULATED)
     missing = [name for name in wanted if not calls.get(name)]
@@ -103,39 +191,39 @@ def _operations(summary: str) -> str | None:
     return None if steps == STEPS else f"{steps} simulated steps instead of {STEPS}"
 
 
-def _columns(summary: str) -> str | None:
+def _check_columns(summary: str) -> str | None:
     heads = summary.splitlines()[2]
     missing = [column for column in COLUMNS if column not in heads]
     return f"not {', '.join(missing)}" if missing else None
 
 
-def _printed(report: Path) -> str | None:
-    ended = _analyze(report)
-    if ended.returncode:
-        return ended.stderr.strip()
-    missing = [head for head in ("SUMMARY", "BOTTLENECKS", "CATEGORIES") if head not in ended.stdout]
+def _check_printed(report: Path) -> str | None:
+    done = _analyze(report)
+    if done.returncode:
+        return done.stderr.strip()
+    missing = [head for head in ("SUMMARY", "BOTTLENECKS", "CATEGORIES") if head not in done.stdout]
     return f"no {', '.join(missing)}" if missing else None
 
 
-def _charts(report: Path, path: Path) -> str | None:
+def _check_charts(report: Path, path: Path) -> str | None:
     if importlib.util.find_spec("matplotlib") is None:
         return f"{SKIPPED}matplotlib is not installed"
-    return _written(report, "--charts", path, b"\x89PNG")
+    return _check_written(report, "--charts", path, b"\x89PNG")
 
 
-def _details(report: Path, path: Path) -> str | None:
-    trouble = _written(report, "--detailed", path, b"{")
-    if trouble:
-        return trouble
+def _check_details(report: Path, path: Path) -> str | None:
+    problem = _check_written(report, "--detailed", path, b"{")
+    if problem:
+        return problem
     details = json.loads(path.read_text(encoding="utf-8"))
     missing = [key for key in ("operations", "bottlenecks", "categories") if not details.get(key)]
     return f"no {', '.join(missing)}" if missing else None
 
 
-def _written(report: Path, option: str, path: Path, start: bytes) -> str | None:
-    ended = _analyze(report, option, str(path))
-    if ended.returncode:
-        return ended.stderr.strip()
+def _check_written(report: Path, option: str, path: Path, start: bytes) -> str | None:
+    done = _analyze(report, option, str(path))
+    if done.returncode:
+        return done.stderr.strip()
     written = path.read_bytes()
     return None if written and written.startswith(start) else f"{path} is not what it should be"
 
