@@ -85,9 +85,9 @@ PROGRAMS = {
     "parallel_trainer": Stepping(
         "workloads/parallel_trainer/train.py",
         ("--workers", "1", "--steps", "1000000000"),
-        "parallel_trainer.optimizer:TorchPPOOptimizer.update",
+        "parallel_trainer.ppo:TorchPPOOptimizer.update",
         *(60, 3),
-        main="parallel_trainer.program",
+        main="parallel_trainer.train",
     ),
     "rest_racing": Stepping(
         "workloads/rest_racing/eval.py",

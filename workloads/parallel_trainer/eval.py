@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from parallel_trainer.acting import main
+    from parallel_trainer.train import evaluate
 
-    raise SystemExit(main())
+    raise SystemExit(evaluate())

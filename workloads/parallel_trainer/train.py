@@ -8,6 +8,6 @@ from ticktree.demo.requirements import need
 if __name__ == "__main__":
     need(__file__)
     # Imported here: a spawned worker runs this file again, and has no use for torch.
-    from parallel_trainer.program import main
+    from parallel_trainer.train import main
 
     raise SystemExit(main())

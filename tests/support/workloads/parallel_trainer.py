@@ -1,7 +1,5 @@
 """Runs the trainer's script, and finds what it says of what was learned."""
 
-from __future__ import annotations
-
 import re
 
 from support.workloads import WORKLOADS, Ended, run_script

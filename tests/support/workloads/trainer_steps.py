@@ -1,11 +1,9 @@
 """Steps as a manager of environments gives them, without any."""
 
-from __future__ import annotations
-
 import numpy as np
 from parallel_trainer.env_manager import EnvironmentStep
-from parallel_trainer.messages import Outcome
-from parallel_trainer.policy import ActionInfo
+from parallel_trainer.ppo import ActionInfo
+from parallel_trainer.worker import StepResult
 
 
 def make_step(number, worker=0, ended=None):
@@ -16,13 +14,13 @@ def make_step(number, worker=0, ended=None):
 
     action = ActionInfo(seen(number), seen(-number)[:1], -float(number), seen(0.0)[:1])
     if ended is None:
-        return EnvironmentStep(action, Outcome(worker, seen(number + 1), float(number)))
-    outcome = Outcome(
+        return EnvironmentStep(action, StepResult(worker, seen(number + 1), float(number)))
+    result = StepResult(
         worker,
         seen(-100),
         float(number),
         ended == "terminated",
         ended == "truncated",
-        final=seen(number + 1),
+        final_obs=seen(number + 1),
     )
-    return EnvironmentStep(action, outcome)
+    return EnvironmentStep(action, result)

@@ -1,11 +1,9 @@
 """eval.py: episodes with what was learned."""
 
-from __future__ import annotations
-
 import pytest
 import torch
-from parallel_trainer import acting
-from parallel_trainer.networks import GaussianActor
+from parallel_trainer.ppo import GaussianActor
+from parallel_trainer.train import evaluate
 
 
 @pytest.fixture
@@ -19,7 +17,7 @@ def weights(tmp_path, monkeypatch):
 
 def test_the_same_weights_and_seed_act_the_same_way(weights, capsys):
     for _ in range(2):
-        assert acting.main(["--weights", str(weights), "--quick"]) == 0
+        assert evaluate(["--weights", str(weights), "--quick"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
     assert first.startswith("3 episodes of InvertedPendulum-v5: mean reward ")
@@ -34,5 +32,5 @@ def test_weights_of_another_task_and_none_at_all_are_one_line_and_status_2(weigh
         ["--env", "CartPole-v1"],
     ):
         with pytest.raises(SystemExit, match="2"):
-            acting.main(arguments)
+            evaluate(arguments)
         assert capsys.readouterr().err.splitlines()[-1].startswith("eval.py: error: --")

@@ -1,12 +1,9 @@
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np
 import pytest
-from parallel_trainer.buffer import UpdateBuffer, minibatches
-from parallel_trainer.moments import RunningMoments
-from parallel_trainer.trajectory import Trajectory
+from parallel_trainer.ppo import RunningMeanStd, UpdateBuffer, minibatches
+from parallel_trainer.trainer import Trajectory
 
 
 def _trajectory(numbers):
@@ -32,13 +29,13 @@ def test_every_step_is_in_exactly_one_minibatch_and_whole(size):
     batch = _filled(5, 1, 30, 14).take()
     parts = list(minibatches(batch, size, np.random.default_rng(0)))
     assert [len(part.returns) for part in parts[:-1]] == [size] * (len(parts) - 1)
-    drawn = [part.log_probabilities.tolist() for part in parts]
+    drawn = [part.log_probs.tolist() for part in parts]
     assert sorted(chain.from_iterable(drawn)) == list(range(50))
     for part in parts:
-        assert part.observations[:, 0].tolist() == part.log_probabilities.tolist()
-        assert part.observations[:, 1].tolist() == (-part.log_probabilities).tolist()
-        assert part.actions[:, 0].tolist() == part.log_probabilities.tolist()
-        assert part.returns.tolist() == (2 * part.log_probabilities).tolist()
+        assert part.observations[:, 0].tolist() == part.log_probs.tolist()
+        assert part.observations[:, 1].tolist() == (-part.log_probs).tolist()
+        assert part.actions[:, 0].tolist() == part.log_probs.tolist()
+        assert part.returns.tolist() == (2 * part.log_probs).tolist()
 
 
 def test_minibatches_come_in_another_order_each_time_and_in_the_same_for_the_same_seed():
@@ -72,10 +69,10 @@ def test_advantages_that_are_all_the_same_say_nothing():
 def test_moments_of_batches_are_those_of_all_their_vectors(offset):
     random = np.random.default_rng(0)
     batches = [random.normal(offset, 2.0, (size, 3)).astype(np.float32) for size in (1, 40, 7, 300)]
-    moments = RunningMoments(3)
+    moments = RunningMeanStd(3)
     assert moments.variance.tolist() == [1.0] * 3
     for batch in batches:
-        moments.add(batch)
+        moments.update(batch)
     everything = np.concatenate(batches).astype(np.float64)
     np.testing.assert_allclose(moments.mean, everything.mean(axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(moments.variance, everything.var(axis=0), rtol=1e-6)

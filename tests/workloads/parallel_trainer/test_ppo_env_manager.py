@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -9,8 +7,8 @@ import psutil
 import pytest
 import torch
 from parallel_trainer import env_manager as module
-from parallel_trainer.env_manager import START_METHODS, Plan, SubprocessEnvManager, WorkerError
-from parallel_trainer.policy import TorchPolicy
+from parallel_trainer.env_manager import START_METHODS, EnvManagerConfig, SubprocessEnvManager, WorkerError
+from parallel_trainer.ppo import TorchPolicy
 
 TASK = "InvertedPendulum-v5"
 START = [
@@ -26,9 +24,9 @@ def managed():
     """Makes managers whose processes are gone when the test is over, and were when it ended them."""
     managers = []
 
-    def make(**plan):
-        plan = Plan(**{"environment": TASK, "workers": 3, "steps": 60, "start_method": "fork", **plan})
-        manager = SubprocessEnvManager(plan)
+    def make(**options):
+        defaults = {"env_id": TASK, "workers": 3, "steps": 60, "start_method": "fork"}
+        manager = SubprocessEnvManager(EnvManagerConfig(**{**defaults, **options}))
         managers.append(manager)
         torch.manual_seed(0)  # networks start from it
         manager.policy = TorchPolicy(manager.start(), seed=0)
@@ -68,22 +66,20 @@ def test_each_outcome_answers_its_worker_s_own_action(managed):
     manager = managed()
     seen = {worker.number: worker.last.observation for worker in manager._workers}
     for steps in _all_steps(manager):
-        for action, outcome in steps:
-            np.testing.assert_array_equal(action.observation, seen[outcome.worker])
-            seen[outcome.worker] = outcome.observation
+        for action, result in steps:
+            np.testing.assert_array_equal(action.observation, seen[result.worker])
+            seen[result.worker] = result.observation
 
 
 def test_steps_come_by_worker_and_in_lockstep_from_all_of_them(managed):
-    taken = [
-        [step.outcome.worker for step in steps] for steps in _all_steps(managed(lockstep=True, steps=32))
-    ]
+    taken = [[step.result.worker for step in steps] for steps in _all_steps(managed(lockstep=True, steps=32))]
     assert taken == [[0, 1, 2]] * 10 + [[0, 1]]
 
 
 @pytest.mark.parametrize("lockstep", [False, True])
 def test_a_straggler_is_waited_for_only_in_lockstep(managed, lockstep):
     manager = managed(delays_ms=((1, 150.0),), lockstep=lockstep, steps=30)
-    workers = [step.outcome.worker for steps in _all_steps(manager) for step in steps]
+    workers = [step.result.worker for steps in _all_steps(manager) for step in steps]
     # Without lockstep the others take nearly all steps meanwhile, however slow the machine is.
     assert (workers.count(1) == 10) == lockstep
     assert lockstep or workers.count(1) < 10
@@ -94,11 +90,11 @@ def test_the_same_seed_in_lockstep_gives_the_same_steps(managed, batched):
     rewards = []
     for _ in range(2):
         manager = managed(lockstep=True, batched=batched)
-        rewards.append([step.outcome for steps in _all_steps(manager) for step in steps])
+        rewards.append([step.result for steps in _all_steps(manager) for step in steps])
         manager.close()
     for first, second in zip(*rewards, strict=True):
         np.testing.assert_array_equal(first.observation, second.observation)
-        assert (first.reward, first.ended) == (second.reward, second.ended)
+        assert (first.reward, first.done) == (second.reward, second.done)
 
 
 def test_batched_actions_are_chosen_at_once(managed, monkeypatch):
@@ -115,11 +111,11 @@ def test_workers_begin_in_different_places_and_at_an_end_begin_anew(managed):
     manager = managed(steps=300)
     firsts = {worker.last.observation.tobytes() for worker in manager._workers}
     assert len(firsts) == 3
-    ended = [step.outcome for steps in _all_steps(manager) for step in steps if step.outcome.ended]
+    ended = [step.result for steps in _all_steps(manager) for step in steps if step.result.done]
     assert ended  # a pendulum that nobody holds falls
-    for outcome in ended:
-        assert abs(outcome.final[1]) > 0.2  # where it has fallen to
-        assert abs(outcome.observation[1]) < 0.1  # upright again
+    for result in ended:
+        assert abs(result.final_obs[1]) > 0.2  # where it has fallen to
+        assert abs(result.observation[1]) < 0.1  # upright again
 
 
 @pytest.mark.parametrize("killer", [signal.SIGKILL, signal.SIGTERM])
@@ -143,15 +139,15 @@ def test_a_worker_that_is_gone_before_it_is_asked_gives_the_same_error(managed):
 
 
 @pytest.mark.parametrize(
-    ("environment", "complaint"),
+    ("env_id", "complaint"),
     [
         ("CartPole-v1", "CartPole-v1 has no vectors of numbers as observations and actions"),
         ("NoSuchTask-v7", "NoSuchTask"),
     ],
 )
-def test_an_environment_that_cannot_be_learned_is_refused_by_name(managed, environment, complaint):
+def test_an_environment_that_cannot_be_learned_is_refused_by_name(managed, env_id, complaint):
     with pytest.raises(WorkerError, match=f"^env worker 0: .*{complaint}"):
-        managed(environment=environment)
+        managed(env_id=env_id)
 
 
 def test_an_environment_that_raises_ends_the_training_with_what_it_said(managed):
@@ -164,7 +160,7 @@ def test_an_environment_that_raises_ends_the_training_with_what_it_said(managed)
 
 
 def test_a_worker_that_does_not_listen_is_ended_all_the_same(managed, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(module, "JOIN_TIMEOUT_S", 0.2)
     manager = managed(workers=2)
     os.kill(manager._workers[0].process.pid, signal.SIGSTOP)
     began = time.monotonic()

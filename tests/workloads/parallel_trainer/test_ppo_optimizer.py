@@ -1,11 +1,13 @@
-from __future__ import annotations
-
 import pytest
 import torch
-from parallel_trainer.buffer import Batch
-from parallel_trainer.networks import Critic, GaussianActor
-from parallel_trainer.optimizer import TorchPPOOptimizer, clipped_policy_loss
-from parallel_trainer.settings import Settings
+from parallel_trainer.ppo import (
+    Batch,
+    Critic,
+    GaussianActor,
+    PPOConfig,
+    TorchPPOOptimizer,
+    clipped_policy_loss,
+)
 from torch.distributions import Independent, Normal
 
 EPSILON = 0.2
@@ -41,7 +43,7 @@ def test_a_probability_that_has_moved_far_enough_the_way_that_pays_gains_no_more
 def _learner(seed=0, **changes):
     torch.manual_seed(seed)
     actor, critic = GaussianActor(3, 2), Critic(3)
-    return actor, critic, TorchPPOOptimizer(actor, critic, Settings(**changes))
+    return actor, critic, TorchPPOOptimizer(actor, critic, PPOConfig(**changes))
 
 
 def _batch(actor, size=256):
@@ -50,7 +52,7 @@ def _batch(actor, size=256):
     with torch.no_grad():
         mean = actor(observations)
         actions = mean + actor.log_std.exp() * torch.randn(size, 2, generator=generator)
-        before = actor.log_probability(mean, actions)
+        before = actor.log_prob(mean, actions)
     # An action is the better the more its first part agrees with the first thing seen.
     advantages = actions[:, 0] * observations[:, 0]
     return Batch(observations, actions, before, advantages, observations.sum(dim=1))
@@ -60,7 +62,7 @@ def test_probabilities_and_entropy_are_those_of_a_gaussian():
     actor, _, _ = _learner()
     batch = _batch(actor)
     gaussian = Independent(Normal(actor(batch.observations), actor.log_std.exp()), 1)
-    torch.testing.assert_close(batch.log_probabilities, gaussian.log_prob(batch.actions).detach())
+    torch.testing.assert_close(batch.log_probs, gaussian.log_prob(batch.actions).detach())
     torch.testing.assert_close(actor.entropy().expand(256), gaussian.entropy())
 
 
@@ -79,8 +81,8 @@ def test_on_a_fixed_batch_good_actions_become_likelier_and_the_critic_right():
     assert history[-1].value_loss < 0.1 * history[0].value_loss
     good = batch.advantages > 0.5
     with torch.no_grad():
-        after = actor.log_probability(actor(batch.observations), batch.actions)
-    assert (after - batch.log_probabilities)[good].mean() > 0.02
+        after = actor.log_prob(actor(batch.observations), batch.actions)
+    assert (after - batch.log_probs)[good].mean() > 0.02
 
 
 def test_a_bonus_for_entropy_keeps_the_policy_undecided():
@@ -96,7 +98,7 @@ def test_learning_rate_clipping_and_bonus_fall_over_the_run_and_never_to_nothing
     _, _, optimizer = _learner(learning_rate=1.0, epsilon=0.2, beta=1.0)
     shown = []
     for done in (0.0, 0.25, 1.0, 1.5):
-        optimizer.tell_progress(done)
+        optimizer.set_progress(done)
         shown.append((optimizer.learning_rate, optimizer.epsilon, optimizer.beta))
     assert shown == [(1.0, 0.2, 1.0), (0.75, pytest.approx(0.15), 0.75), (1e-3, 0.1, 1e-3), (1e-3, 0.1, 1e-3)]
 

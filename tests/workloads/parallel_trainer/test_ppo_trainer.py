@@ -1,20 +1,16 @@
-from __future__ import annotations
-
 import threading
 
 import numpy as np
 import pytest
 import torch
-from parallel_trainer.messages import Spec
-from parallel_trainer.policy import TorchPolicy
-from parallel_trainer.ppo_trainer import PPOTrainer
-from parallel_trainer.settings import Settings
-from parallel_trainer.trajectory import AgentProcessor
+from parallel_trainer.ppo import PPOConfig, TorchPolicy
+from parallel_trainer.trainer import AgentProcessor, PPOTrainer
+from parallel_trainer.worker import EnvSpec
 
 from support.workloads.trainer_steps import make_step
 
-SPEC = Spec(2, np.array([-3.0], np.float32), np.array([1.0], np.float32))
-SETTINGS = Settings(buffer_size=20, minibatch=8, epochs=2)
+SPEC = EnvSpec(2, np.array([-3.0], np.float32), np.array([1.0], np.float32))
+SETTINGS = PPOConfig(buffer_size=20, minibatch_size=8, epochs=2)
 
 
 def _trainer(**options):
@@ -91,14 +87,14 @@ def test_actions_are_drawn_from_the_policy_and_bounded_for_the_environment():
     drawn = policy.evaluate(observations)
     assert all(info.observation is seen for info, seen in zip(drawn, observations, strict=True))
     actions = np.array([info.action[0] for info in drawn])
-    sent = np.array([info.for_environment[0] for info in drawn])
+    sent = np.array([info.env_action[0] for info in drawn])
     assert np.abs(actions).max() > 1.0
     np.testing.assert_allclose(sent, -1.0 + 2.0 * actions.clip(-1.0, 1.0), rtol=1e-6)
     assert sent.min() >= -3.0
     assert sent.max() <= 1.0
     mean = policy.actor(torch.from_numpy(np.stack(observations)))
-    expected = policy.actor.log_probability(mean, torch.from_numpy(actions)[:, None]).tolist()
-    assert [info.log_probability for info in drawn] == pytest.approx(expected, rel=1e-4)
+    expected = policy.actor.log_prob(mean, torch.from_numpy(actions)[:, None]).tolist()
+    assert [info.log_prob for info in drawn] == pytest.approx(expected, rel=1e-4)
 
 
 def test_policies_draw_the_same_for_the_same_seed_whatever_others_draw_meanwhile():

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from parallel_trainer.trajectory import AgentProcessor, Episode
+from parallel_trainer.trainer import AgentProcessor, Episode
 
 from support.workloads.trainer_steps import make_step
 
@@ -14,9 +12,9 @@ def test_a_trajectory_is_whole_when_it_is_as_long_as_they_get():
     second = given[5]
     assert second.observations[:, 0].tolist() == [3.0, 4.0, 5.0]
     assert second.actions[:, 0].tolist() == [-3.0, -4.0, -5.0]
-    assert second.log_probabilities.tolist() == [-3.0, -4.0, -5.0]
+    assert second.log_probs.tolist() == [-3.0, -4.0, -5.0]
     assert second.rewards.tolist() == [3.0, 4.0, 5.0]
-    assert second.following.tolist() == [6.0, 6.0]
+    assert second.next_obs.tolist() == [6.0, 6.0]
     assert (second.steps, second.terminated, second.episode) == (3, False, None)
 
 
@@ -29,7 +27,7 @@ def test_the_end_of_an_episode_ends_a_trajectory_which_sees_its_end_and_not_the_
         processor.add(make_step(number))
     last = processor.add(make_step(4, ended=how))
     assert last.rewards.tolist() == [3.0, 4.0]
-    assert last.following.tolist() == [5.0, 5.0]
+    assert last.next_obs.tolist() == [5.0, 5.0]
     assert last.terminated == terminated
     # The whole episode, the trajectory before included.
     assert last.episode == Episode(0.0 + 1.0 + 2.0 + 3.0 + 4.0, 5)

@@ -14,36 +14,35 @@ import numpy as np
 
 import ticktree
 
-from .messages import Connection, Failure, Outcome, Reply, Request, Reset, Spec, Step
-from .policy import ActionInfo, TorchPolicy
-from .worker import Task, serve
+from .ppo import ActionInfo, TorchPolicy
+from .worker import Connection, EnvSpec, Failure, Reply, Request, Reset, Step, StepResult, WorkerConfig, serve
 
 START_METHODS = ("spawn", "fork", "forkserver")
-PATIENCE_S = 5.0  # how long a worker may take to end after it was told to
+JOIN_TIMEOUT_S = 5.0  # for a worker that was asked to end
 
 
 class WorkerError(Exception):
-    """An environment process failed or is gone: there is nothing to train on."""
+    """An environment process failed or has ended."""
 
 
-class Plan(NamedTuple):
+class EnvManagerConfig(NamedTuple):
     """How many environments there are, and how they are stepped."""
 
-    environment: str
+    env_id: str
     workers: int
-    steps: int  # in all; not one more is taken
+    steps: int  # in total
     seed: int = 0
     start_method: str = "spawn"
     lockstep: bool = False  # wait for every worker's step instead of the first's
     batched: bool = False  # choose the actions of all workers that are ready at once
-    delays_ms: tuple[tuple[int, float], ...] = ()  # (worker, how much slower each of its steps is)
+    delays_ms: tuple[tuple[int, float], ...] = ()  # (worker, delay of each of its steps)
 
 
 class EnvironmentStep(NamedTuple):
-    """What an action led to."""
+    """An action and its result."""
 
     action: ActionInfo
-    outcome: Outcome
+    result: StepResult
 
 
 class EnvWorker:
@@ -53,11 +52,11 @@ class EnvWorker:
         self.number = number
         self.process = process
         self.connection = connection
-        self.last: Outcome | None = None  # what the next action answers
-        self.action: ActionInfo | None = None  # the action being carried out
+        self.last: StepResult | None = None
+        self.action: ActionInfo | None = None  # the action in progress
 
     def send(self, request: Request) -> None:
-        """Ask for something.
+        """Send a request.
 
         Raises:
             WorkerError: The process is gone.
@@ -65,10 +64,10 @@ class EnvWorker:
         try:
             self.connection.send(request)
         except ConnectionError:
-            raise self._gone() from None
+            raise self._dead_worker() from None
 
-    def receive(self) -> Spec | Outcome:
-        """Take what it says, waiting for it.
+    def receive(self) -> EnvSpec | StepResult:
+        """Wait for a reply.
 
         Raises:
             WorkerError: Its environment failed, or the process is gone.
@@ -76,7 +75,7 @@ class EnvWorker:
         try:
             reply: Reply = self.connection.recv()
         except (EOFError, ConnectionError):
-            raise self._gone() from None
+            raise self._dead_worker() from None
         if isinstance(reply, Failure):
             raise WorkerError(f"env worker {self.number}: {reply.reason}")
         return reply
@@ -86,15 +85,15 @@ class EnvWorker:
         with suppress(OSError):  # it may have ended already
             self.connection.send(None)
         for stop in (self.process.terminate, self.process.kill):
-            self.process.join(PATIENCE_S)
+            self.process.join(JOIN_TIMEOUT_S)
             if self.process.is_alive():
                 stop()
         self.process.join()
         self.connection.close()
         self.process.close()
 
-    def _gone(self) -> WorkerError:
-        self.process.join(PATIENCE_S)
+    def _dead_worker(self) -> WorkerError:
+        self.process.join(JOIN_TIMEOUT_S)
         status = self.process.exitcode
         if status is not None and status < 0:
             return WorkerError(f"env worker {self.number} was killed by {signal.Signals(-status).name}")
@@ -104,36 +103,36 @@ class EnvWorker:
 class SubprocessEnvManager:
     """Starts environment processes and steps them, each as soon as its last step is in."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, config: EnvManagerConfig) -> None:
+        self.config = config
         self.policy: TorchPolicy | None = None  # must be set before the first step
         self._workers: list[EnvWorker] = []
-        self._asked = 0
+        self._steps_sent = 0
 
-    def start(self) -> Spec:
+    def start(self) -> EnvSpec:
         """Start the processes and return what the task looks like.
 
         Raises:
             WorkerError: One of them could not make its environment.
         """
         with ticktree.section("workers"):
-            for number in range(self.plan.workers):
+            for number in range(self.config.workers):
                 self._workers.append(self._start_worker(number))
             with ticktree.section("ready", wait=True):
                 specs = [worker.receive() for worker in self._workers]
-        assert isinstance(specs[0], Spec)
+        assert isinstance(specs[0], EnvSpec)
         return specs[0]
 
     def reset(self) -> None:
         """Begin an episode in every environment, all at the same time."""
         for worker in self._workers:
-            seed = np.random.SeedSequence([self.plan.seed, worker.number]).generate_state(1)[0]
+            seed = np.random.SeedSequence([self.config.seed, worker.number]).generate_state(1)[0]
             worker.send(Reset(int(seed)))
         with ticktree.section("reset_wait", wait=True):
             for worker in self._workers:
-                outcome = worker.receive()
-                assert isinstance(outcome, Outcome)
-                worker.last = outcome
+                result = worker.receive()
+                assert isinstance(result, StepResult)
+                worker.last = result
 
     def get_steps(self) -> list[EnvironmentStep]:
         """Give every idle worker an action, and return the steps that are in, at least one, by worker.
@@ -145,8 +144,8 @@ class SubprocessEnvManager:
         if not busy:
             return []
         with ticktree.section("communicator.exchange"), ticktree.section("step_wait", wait=True):
-            ready = busy if self.plan.lockstep else self._first_in(busy)
-            return [self._take_in(worker) for worker in ready]
+            ready = busy if self.config.lockstep else self._ready(busy)
+            return [self._receive_step(worker) for worker in ready]
 
     def close(self) -> None:
         """End every process, whatever state it is in."""
@@ -155,14 +154,14 @@ class SubprocessEnvManager:
                 self._workers.pop().end()
 
     def _start_worker(self, number: int) -> EnvWorker:
-        context = multiprocessing.get_context(self.plan.start_method)
+        context = multiprocessing.get_context(self.config.start_method)
         ours, theirs = context.Pipe()
-        delay_ms = dict(self.plan.delays_ms).get(number, 0.0)
-        forked = self.plan.start_method == "fork"
+        delay_ms = dict(self.config.delays_ms).get(number, 0.0)
+        forked = self.config.start_method == "fork"
         inherited = [ours, *(worker.connection for worker in self._workers)] if forked else []
         process = context.Process(  # type: ignore[attr-defined]  # every context has it, the base class does not say so
             target=serve,
-            args=(theirs, Task(self.plan.environment, number, delay_ms), inherited),
+            args=(theirs, WorkerConfig(self.config.env_id, number, delay_ms), inherited),
             name=f"env worker {number}",
             daemon=True,
         )
@@ -172,15 +171,15 @@ class SubprocessEnvManager:
 
     def _queue_steps(self) -> None:
         idle = [worker for worker in self._workers if worker.action is None]
-        idle = idle[: self.plan.steps - self._asked]
-        groups = [idle] if self.plan.batched else [[worker] for worker in idle]
+        idle = idle[: self.config.steps - self._steps_sent]
+        groups = [idle] if self.config.batched else [[worker] for worker in idle]
         for group in filter(None, groups):
             actions = self._take_step(group)
             with ticktree.section("communicator.exchange"), ticktree.section("step_async"):
                 for worker, action in zip(group, actions, strict=True):
-                    worker.send(Step(action.for_environment))
+                    worker.send(Step(action.env_action))
                     worker.action = action
-        self._asked += len(idle)
+        self._steps_sent += len(idle)
 
     @ticktree.timed
     def _take_step(self, workers: Sequence[EnvWorker]) -> list[ActionInfo]:
@@ -188,14 +187,14 @@ class SubprocessEnvManager:
         return self.policy.evaluate([worker.last.observation for worker in workers if worker.last])
 
     @staticmethod
-    def _first_in(busy: list[EnvWorker]) -> list[EnvWorker]:
+    def _ready(busy: list[EnvWorker]) -> list[EnvWorker]:
         ready = wait([worker.connection for worker in busy])
         return [worker for worker in busy if worker.connection in ready]
 
     @staticmethod
-    def _take_in(worker: EnvWorker) -> EnvironmentStep:
-        outcome, action = worker.receive(), worker.action
-        assert isinstance(outcome, Outcome)
+    def _receive_step(worker: EnvWorker) -> EnvironmentStep:
+        result, action = worker.receive(), worker.action
+        assert isinstance(result, StepResult)
         assert action is not None
-        worker.last, worker.action = outcome, None
-        return EnvironmentStep(action, outcome)
+        worker.last, worker.action = result, None
+        return EnvironmentStep(action, result)

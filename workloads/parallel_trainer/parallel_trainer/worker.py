@@ -1,4 +1,4 @@
-"""The environment process: it answers requests until there are no more.
+"""The environment process and its messages.
 
 Nothing of ticktree's is set up, passed on or sent home here: a section is recorded because the process was started
 by one that records. Nor is torch imported, which would take longer than everything else a worker does at its start.
@@ -14,57 +14,105 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 import ticktree
 
-from .messages import Array, Connection, Failure, Outcome, Request, Reset, Spec
+Array = NDArray[np.float32]
 
 
-class Task(NamedTuple):
-    """What one worker works on."""
+class EnvSpec(NamedTuple):
+    """Sizes of observations and actions; a worker's first message."""
 
-    environment: str  # gymnasium's name
+    observations: int
+    low: Array
+    high: Array
+
+
+class Reset(NamedTuple):
+    """Request for a new episode."""
+
+    seed: int
+
+
+class Step(NamedTuple):
+    """Request for one step."""
+
+    action: Array
+
+
+class StepResult(NamedTuple):
+    """Result of a step or a reset."""
+
     worker: int
-    delay_ms: float = 0.0  # what each step is slowed down by, to have a straggler
+    observation: Array  # of a new episode, where this step ended one
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    final_obs: Array | None = None  # of the episode that this step ended
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode ended with this step."""
+        return self.terminated or self.truncated
 
 
-class UnsuitableError(Exception):
+class Failure(NamedTuple):
+    """A worker's last message: what its environment raised."""
+
+    reason: str
+
+
+Request = Reset | Step | None  # None: end
+Reply = EnvSpec | StepResult | Failure
+Connection = Any  # multiprocessing's, whose class differs between platforms
+
+
+class WorkerConfig(NamedTuple):
+    """One worker's environment."""
+
+    env_id: str
+    worker: int
+    delay_ms: float = 0.0  # added to each step, for a straggler
+
+
+class UnsupportedEnvError(Exception):
     """The environment is not one that this trainer can learn."""
 
 
-def serve(connection: Connection, task: Task, inherited: Sequence[Connection] = ()) -> None:
+def serve(connection: Connection, config: WorkerConfig, inherited: Sequence[Connection] = ()) -> None:
     """Run a worker.
 
     Args:
         connection: Where requests come from and outcomes go to.
-        task: What to work on.
+        config: Its environment.
         inherited: The trainer's ends of pipes that a forked child holds too; while it does, no worker could see
-            the trainer go.
+            the trainer's end.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's, which ends its workers in order
     for other in inherited:
         other.close()
     try:
         with ticktree.section("worker_root"):
-            _work(connection, task)
+            _work(connection, config)
     except (EOFError, ConnectionError):
-        pass  # the trainer is gone
+        pass  # the trainer has ended
     except Exception as error:
-        with suppress(OSError):  # perhaps nobody is left to tell
+        with suppress(OSError):  # the trainer may have ended
             connection.send(Failure(f"{type(error).__name__}: {error}"))
 
 
-def _work(connection: Connection, task: Task) -> None:
+def _work(connection: Connection, config: WorkerConfig) -> None:
     with ticktree.section("env.make"):
-        environment = gymnasium.make(task.environment)
+        env = gymnasium.make(config.env_id)
     try:
-        connection.send(spec_of(environment, task.environment))
+        connection.send(spec_of(env, config.env_id))
         while (request := _next(connection)) is not None:
-            outcome = _answer(environment, task, request)
+            result = _answer(env, config, request)
             with ticktree.section("reply"):
-                connection.send(outcome)
+                connection.send(result)
     finally:
-        environment.close()
+        env.close()
 
 
 def _next(connection: Connection) -> Request:
@@ -73,42 +121,45 @@ def _next(connection: Connection) -> Request:
     return request
 
 
-def _answer(environment: gymnasium.Env[Any, Any], task: Task, request: Reset | Any) -> Outcome:
+def _answer(env: gymnasium.Env[Any, Any], config: WorkerConfig, request: Reset | Any) -> StepResult:
     if isinstance(request, Reset):
-        return Outcome(task.worker, _reset(environment, request.seed))
+        return StepResult(config.worker, _reset(env, request.seed))
     with ticktree.section("env.step"):
-        if task.delay_ms:
-            time.sleep(task.delay_ms / 1000.0)
-        observation, reward, terminated, truncated, _ = environment.step(request.action)
-        after = _single(observation)
-    outcome = Outcome(task.worker, after, float(reward), terminated, truncated)
-    if not outcome.ended:
-        return outcome
-    return outcome._replace(observation=_reset(environment, None), final=after)
+        if config.delay_ms:
+            time.sleep(config.delay_ms / 1000.0)
+        observation, reward, terminated, truncated, _ = env.step(request.action)
+        after = _float32(observation)
+    result = StepResult(config.worker, after, float(reward), terminated, truncated)
+    if not result.done:
+        return result
+    return result._replace(observation=_reset(env, None), final_obs=after)
 
 
-def _reset(environment: gymnasium.Env[Any, Any], seed: int | None) -> Array:
+def _reset(env: gymnasium.Env[Any, Any], seed: int | None) -> Array:
     with ticktree.section("env.reset"):
-        observation, _ = environment.reset(seed=seed)
-        return _single(observation)
+        observation, _ = env.reset(seed=seed)
+        return _float32(observation)
 
 
-def spec_of(environment: gymnasium.Env[Any, Any], name: str) -> Spec:
-    """What a task looks like.
+def spec_of(env: gymnasium.Env[Any, Any], name: str) -> EnvSpec:
+    """Read the sizes of an environment's observations and actions.
 
     Raises:
-        UnsuitableError: It is none for this trainer.
+        UnsupportedEnvError: They are no vectors, or actions have no bounds.
     """
-    seen, done = environment.observation_space, environment.action_space
-    if not all(isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1 for space in (seen, done)):
-        raise UnsuitableError(f"{name} has no vectors of numbers as observations and actions")
-    assert isinstance(done, gymnasium.spaces.Box)
-    if not done.is_bounded():
-        raise UnsuitableError(f"the actions of {name} have no bounds")
-    assert seen.shape is not None
-    return Spec(seen.shape[0], _single(done.low), _single(done.high))
+    obs_space, action_space = env.observation_space, env.action_space
+    if not all(
+        isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
+        for space in (obs_space, action_space)
+    ):
+        raise UnsupportedEnvError(f"{name} has no vectors of numbers as observations and actions")
+    assert isinstance(action_space, gymnasium.spaces.Box)
+    if not action_space.is_bounded():
+        raise UnsupportedEnvError(f"the actions of {name} have no bounds")
+    assert obs_space.shape is not None
+    return EnvSpec(obs_space.shape[0], _float32(action_space.low), _float32(action_space.high))
 
 
-def _single(values: Any) -> Array:
+def _float32(values: Any) -> Array:
     # Half the bytes to send, and what the networks take.
     return np.asarray(values, dtype=np.float32)
