@@ -89,7 +89,7 @@ export interface Finding {
   severity: string;
   path: string;
   message: string;
-  evidence: Record<string, unknown>;
+  metrics: { key: string; value: number; unit: string }[];
 }
 
 export interface Section {

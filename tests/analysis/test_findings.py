@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ticktree.analysis.rules
 from support.example_trainers import straggling_trainer
+from support.findings import findings
 from support.profile_strategies import profiles
-from ticktree.analysis import Finding, findings
+from ticktree.analysis import Finding
 from ticktree.analysis.finding import Claim, severity_of
 from ticktree.analysis.registry import RULES
 from ticktree.analysis.survey import Survey
+from ticktree.outputs.sentences import _TEMPLATES
+from ticktree.outputs.sentences.facts import finding_fields
 from ticktree.profile import Node, Profile
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules"
@@ -32,9 +34,9 @@ class Says:
         yield from self.found
 
 
-def of(severity, message, share=None, **evidence) -> Finding:
+def of(severity, message, share=None, **facts) -> Finding:
     claim = None if share is None else Claim(share)
-    return Finding(rule="says", severity=severity, path="", message=message, evidence=evidence, claim=claim)
+    return Finding(rule="says", severity=severity, path="", message=message, facts=facts, claim=claim)
 
 
 def with_a_section():
@@ -118,7 +120,7 @@ def test_how_severe_something_is_follows_from_what_is_at_stake(share, severity):
 
 
 def test_a_finding_as_json_has_the_fields_of_the_contract():
-    found = of("info", "x", calls=3).to_dict()
+    found = finding_fields(of("info", "x", calls=3, slept_ns=5, worker="actor 1"))
     assert found == {
         "rule": "says",
         "kind": "recommendation",
@@ -127,13 +129,12 @@ def test_a_finding_as_json_has_the_fields_of_the_contract():
         "loop": None,
         "message": "x",
         "saving": None,
-        "evidence": {"calls": 3},
+        "metrics": [{"key": "calls", "value": 3, "unit": ""}, {"key": "slept", "value": 5, "unit": "ns"}],
     }
 
 
-def test_every_rule_has_a_file_a_page_and_a_line_in_the_index():
-    files = {path.stem for path in Path(ticktree.analysis.rules.__path__[0]).glob("*.py")} - {"__init__"}
-    assert files == {name.replace("-", "_") for name in NAMES}
+def test_every_rule_has_a_sentence_a_page_and_a_line_in_the_index():
+    assert set(_TEMPLATES) == set(NAMES)
     assert {path.stem for path in DOCS.glob("*.md")} == {*NAMES, "README", "writing-your-own"}
     index = (DOCS / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| \[[\w-]+\]\(([\w-]+)\.md\) \|(.+)\|$", index, re.MULTILINE))
@@ -148,7 +149,7 @@ def test_no_profile_is_too_strange_to_be_judged(profile):
     for found in findings(profile):
         assert found.rule in NAMES
         assert found.message
-        assert all(isinstance(value, (str, int, float)) for value in found.evidence.values())
+        assert all(isinstance(value, (str, int, float)) for value in found.facts.values())
     assert findings(profile) == findings(profile)
 
 

@@ -63,8 +63,8 @@ def test_a_class_is_made_an_instance_of():
 def test_one_that_cannot_be_imported_is_said_so_once():
     (found,) = said(source(ImportError("no module named\n lidar")))
     assert found.message == (
-        "rule theirs of their-package cannot be loaded: ImportError: no module named lidar; nothing was looked for "
-        "with it"
+        "rule theirs of their-package cannot be loaded: ImportError: no module named lidar; nothing was "
+        "looked for with it"
     )
     assert (found.rule, found.severity, found.path) == ("theirs", "info", "")
 
@@ -115,8 +115,8 @@ def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
         (finding(rule="straggler"), "speaks in the name of 'straggler'"),
         (finding(severity="grave"), "gives the severity 'grave'"),
         (finding(message=None), "gives a path or a message that is no text"),
-        (finding(evidence={"calls": [1]}), "gives evidence that is neither number nor text: 'calls'"),
-        (finding(evidence={"late_share": float("nan")}), "gives evidence that is not a finite number"),
+        (finding(facts={"calls": [1]}), "gives a fact that is neither number nor text: 'calls'"),
+        (finding(facts={"late_share": float("nan")}), "gives a fact that is not a finite number"),
     ],
 )
 def test_what_cannot_be_shown_is_not_shown(found, problem):
@@ -140,7 +140,7 @@ def test_an_installed_package_brings_its_rules(tmp_path):
 
             def find(self, seen):
                 nodes = len(seen.run.sections) - 1
-                yield Finding(rule=self.name, path="", message=f"{nodes} nodes", evidence={"nodes": nodes})
+                yield Finding(rule=self.name, path="", message=f"{nodes} nodes", facts={"nodes": nodes})
 
         class Straggler:
             name = "straggler"

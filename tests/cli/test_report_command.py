@@ -189,7 +189,7 @@ def test_json_has_what_is_worth_doing_and_is_read_back_without_it(trainer: Comma
     text = trainer.ticktree("report", "trainer.json", "--format", "json").stdout
     (found,) = json.loads(text)["findings"]
     assert found.keys() == {
-        *("rule", "kind", "severity", "path", "loop", "message", "saving", "evidence"),
+        *("rule", "kind", "severity", "path", "loop", "message", "saving", "metrics"),
     }
     assert (found["rule"], found["severity"]) == ("straggler", "critical")
     (trainer.directory / "again.json").write_text(text)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import ticktree
-from ticktree.analysis import findings
+from support.findings import findings
 from ticktree.instruments.ray.executing import WorkerCalls
 
 ray = pytest.importorskip("ray")
@@ -87,7 +87,7 @@ def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorde
     assert said["left"] == [], "a node's memory is given back"
     told = [finding for finding in findings(profile) if finding.rule == "straggler"]
     assert len(told) == 1, "one of four runners is slower, wherever it runs"
-    assert told[0].evidence["who"].startswith("Runner")
+    assert told[0].facts["worker"].startswith("Runner")
 
 
 def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(recorded):

@@ -134,7 +134,7 @@ def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_the_slow_one_
         (line,) = [line for line in words.splitlines() if "rank 2 on " in line]
         assert "up to tick " in line
     (found,) = [found for found in findings(profile) if found.rule == "straggler"]
-    assert found.evidence["who"].startswith("rank 2")
+    assert found.facts["worker"].startswith("rank 2")
     (told,) = first.profile().metadata["gathered"]
     assert "rank 1 on " in told
     assert told.count("at its end") == 2

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import ticktree
-from ticktree.analysis.rules.late_compilation import LateCompilationRule
+from ticktree.analysis.rules.torch import LateCompilationRule
 from ticktree.analysis.survey import Survey
 from ticktree.instruments.losses import MissingTargetError
 from ticktree.instruments.patches import Patches
@@ -115,7 +115,7 @@ def test_a_program_whose_shapes_change_late_is_found_and_one_whose_do_not_is_not
     assert profile.root.at("train/model/torch compile").warmup.count == 1
     assert [one.path for one in found] == (["train/model/torch compile"] if recompiles else [])
     if recompiles:
-        assert found[0].evidence["recompilations"] == 2
+        assert found[0].facts["recompilations"] == 2
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ticktree
-from ticktree.analysis import findings
+from support.findings import findings
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.html.facts import facts
@@ -47,8 +47,8 @@ def test_calls_with_unlike_arguments_are_told_apart_in_a_narrow_tree(width):
 
 def test_what_is_worth_doing_names_functions_and_not_whole_calls():
     critical = next(found for found in findings(focused()) if found.rule == "critical")
-    assert critical.message.startswith("Agent.update/Net.forward @ L")
-    assert "a tick of Driver.step; were it free, Driver.step would go" in critical.message
+    assert critical.message.startswith("Net.forward @ L")
+    assert "of a tick of Driver.step; without it a tick of Driver.step would take" in critical.message
     assert critical.path.endswith("convolutional.py @ L3")
 
 

@@ -17,7 +17,9 @@ from ticktree.outputs.report.advice import FINDINGS_SHOWN, advice, evidence, sai
 from ticktree.outputs.report.critical import STRETCHES_SHOWN, critical
 from ticktree.outputs.report.idle import why_idle
 from ticktree.outputs.report.processes import processes
+from ticktree.outputs.sentences import with_sentences
 from ticktree.profile import CriticalPlace, Profile, Waker, Wakes
+from ticktree.profile.short_names import ShortNames
 
 PLAIN = ViewOptions()
 
@@ -145,22 +147,20 @@ def test_evidence_is_read_as_numbers_with_their_units():
         path="",
         message="it waits",
         saving=Saving(4e9, 4e9, 1e9),
-        evidence={
-            "a_call_ns": 4_140_000,
+        facts={
+            "per_call_ns": 4_140_000,
             "copied_bytes": 2_000_000,
             "as_long_factor": 2.5,
             "calls": 1000,
-            "known_by": "signals",
-            "who": "it",
+            "known_by": "wake edges",
         },
     )
     assert evidence(finding) == [
         "worth up to 25% of the run",
-        "4.14 ms a call",
+        "4.14 ms per call",
         "2.00 MB copied",
-        "2.50 x as long",
+        "2.5× as long",
         "1,000 calls",
-        "known by: signals",
         "rule: some-rule",
     ]
 
@@ -174,9 +174,10 @@ def test_what_a_loop_that_holds_its_rate_gains_is_time_to_spare():
 
 
 def test_advice_is_safe_to_show():
-    finding = Finding(rule="x\x1b[2J", path="", message="a\x1b[2Jb", evidence={"k\x1b": "v\x1b"})
-    assert said(finding) == r"a\x1b[2Jb"
-    assert evidence(finding) == [r"k\x1b: v\x1b", r"rule: x\x1b[2J"]
+    finding = Finding(rule="x\x1b[2J", path="", message="a\x1b[2Jb", facts={"k\x1b": 1})
+    (shown,) = with_sentences([finding], ShortNames())
+    assert said(shown) == r"a\x1b[2Jb"
+    assert evidence(finding) == [r"1 k\x1b", r"rule: x\x1b[2J"]
 
 
 def test_no_more_is_advised_than_can_be_done_next_unless_all_is_asked_for():

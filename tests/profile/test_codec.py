@@ -91,7 +91,7 @@ def test_findings_are_added_for_readers_and_ignored_when_loading():
         "severity": "high",
         "path": "train",
         "message": "x",
-        "evidence": {},
+        "metrics": [],
     }
     shown = Profile.empty().to_dict([finding])
     assert shown["findings"] == [finding]

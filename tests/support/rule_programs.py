@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import ticktree
-from ticktree.analysis import findings
+from support.findings import findings
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.settings import Settings

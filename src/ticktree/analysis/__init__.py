@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.finding import Claim, Evidence, Finding, Severity, severity_of
+from ticktree.analysis.finding import Claim, Fact, Finding, Severity, severity_of
 from ticktree.analysis.registry import findings
 from ticktree.analysis.rule import Rule
 from ticktree.analysis.settings import Settings
@@ -10,7 +10,7 @@ from ticktree.analysis.survey import Survey
 
 __all__ = [
     "Claim",
-    "Evidence",
+    "Fact",
     "Finding",
     "Rule",
     "Settings",

@@ -1,9 +1,8 @@
-"""What a rule is about, in a sentence or two: what its own file says of it."""
+"""What a rule is about, in a sentence or two: what its docstring says."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import NamedTuple
 
 from ticktree.analysis.registry import RULES, others
@@ -36,9 +35,9 @@ def explained(name: str) -> Explained:
 
 
 def _of_ours(rule: Rule) -> str:
-    of_the_file = _first_paragraph(sys.modules[type(rule).__module__])
-    finds, _, _ = _first_paragraph(type(rule)).partition(_SEE)
-    return f"{of_the_file} It finds {finds[:1].lower()}{finds[1:]}." if finds else of_the_file
+    about, _, finds = (inspect.getdoc(type(rule)) or "").partition("\n\n")
+    first, _, _ = finds.partition(_SEE)
+    return " ".join(f"{about} It {first[:1].lower()}{first[1:]}.".split()) if first else about
 
 
 def _first_paragraph(documented: object) -> str:

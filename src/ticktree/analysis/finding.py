@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ticktree.analysis.loops import Saving
 
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 Kind: TypeAlias = Literal["recommendation", "measurement", "size"]
-Evidence: TypeAlias = Mapping[str, str | int | float]
+Fact: TypeAlias = str | int | float
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 # What people do next; then what they must know of the measurement; then what is merely large.
@@ -46,43 +46,30 @@ class Finding:
     Attributes:
         rule: the name of the rule that found it; docs/rules has a page of that name.
         path: of the node it is about; "" where it is about the whole run.
-        message: one sentence, of this run's own names and numbers. Names in it are as the program chose them:
-            whoever shows it makes them safe to show.
-        evidence: what was measured, by name: nanoseconds where the name ends in `_ns`, bytes in `_bytes`, a part of 1
-            in `_share`, how many times as much in `_factor`. Names are such that they can follow their number:
-            "9.65 ms a_call".
+        facts: what was measured, by name, and what the sentence about it needs (outputs/findings.py): nanoseconds
+            where the name ends in `_ns`, bytes in `_bytes`, a part of 1 in `_share`, how many times as much in
+            `_factor`; paths of nodes, and words.
+        message: the sentence of a rule that another distribution brings; "" of ticktree's own. Names in it are as the
+            program chose them: what shows it makes them safe to show.
         kind: a recommendation, a fact about the measurement, or a section that is merely large.
         claim: what would be saved at most; None where the rule cannot tell.
         severity: how much is saved. The registry derives it from `saving` where there is a claim.
         saving: what the loop, or the run, would gain. The registry fills it from `claim`.
         impact: what part of what matters is saved, by which findings are ordered. The registry fills it too.
-        is_wrong_number: whether it says that a number of this profile cannot be. It comes before all advice, which
-            rests on numbers.
+        is_wrong_number: whether a number of this profile cannot be right. It comes before all recommendations, which
+            rest on numbers.
     """
 
     rule: str
     path: str
-    message: str
-    evidence: Evidence = field(default_factory=dict)
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    message: str = ""
     kind: Kind = "recommendation"
     claim: Claim | None = None
     severity: Severity = "info"
     saving: Saving | None = None
     impact: float = 0.0
     is_wrong_number: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as `report --format json` writes it."""
-        return {
-            "rule": self.rule,
-            "kind": self.kind,
-            "severity": self.severity,
-            "path": self.path,
-            "loop": self.loop,
-            "message": self.message,
-            "saving": None if self.saving is None else self.saving.to_dict(),
-            "evidence": dict(self.evidence),
-        }
 
     @property
     def loop(self) -> str | None:

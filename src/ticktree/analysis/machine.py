@@ -26,8 +26,21 @@ _GAUGES: dict[Of, str] = {
 _Choice: TypeAlias = Callable[[Iterable[float]], float]
 
 
+# Of the time in which a thread could have run. The scheduler shares cores fairly: to wait for a tenth of it there must
+# be more than one for each core much of the time.
+WAITING_SHARE = 0.1
+# With one busy thread there is none to spare: then others are in the way (rule contended).
+LEAST_BUSY = 1.5
+# Counters of CPU time are coarse, and threads hand work over: so far above the cores there are, is above.
+MARGIN_CORES = 0.25
+# What happens in a quarter of the run's seconds changes its means and makes its percentiles.
+QUANTILE = 0.75
+# Less is what a system does for itself.
+LEAST_OTHERS = 0.2
+
+
 class Machine:
-    """The readings of a machine while a profile's run went on; absent where nobody took any.
+    """The readings of a machine during a profile's run; absent where none were taken.
 
     Several runs that were merged have had one machine only if all of them say so.
     """
@@ -61,6 +74,29 @@ class Machine:
         """The reading that so large a share of the readings did not exceed."""
         gauge = self.gauge(of)
         return None if gauge is None else gauge.quantile(quantile)
+
+
+def is_contended(machine: Machine) -> bool:
+    """Tell whether other processes took cores that the run waited for, in a quarter of its seconds."""
+    waiting, others = machine.at("waiting", QUANTILE), machine.at("others", QUANTILE)
+    if not machine.is_one or waiting is None or others is None or is_oversubscribed(machine):
+        return False
+    return waiting >= WAITING_SHARE and others >= LEAST_OTHERS
+
+
+def is_oversubscribed(machine: Machine) -> bool:
+    """Tell whether threads waited for cores and the run had more of them than cores were left to it."""
+    used, waiting = machine.typical("used"), machine.typical("waiting")
+    if used is None or waiting is None or machine.cores is None or waiting < WAITING_SHARE:
+        return False
+    busy = busy_threads(used, waiting)
+    free = machine.cores - (machine.typical("others") or 0.0)
+    return busy >= LEAST_BUSY and busy > free + MARGIN_CORES
+
+
+def busy_threads(used: float, waiting: float) -> float:
+    """Return how many threads were on a core or ready for one, on average."""
+    return used / (1 - waiting) if waiting < 1 else used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
 from ticktree.analysis.finding import (
+    KINDS,
     LEAST_SHARE,
     SEVERITIES,
     Claim,
@@ -16,47 +17,34 @@ from ticktree.analysis.finding import (
     severity_of_missed,
 )
 from ticktree.analysis.loops import Saving
-from ticktree.analysis.ordering import ordered
 from ticktree.analysis.rule import Rule
-from ticktree.analysis.rules.allocation import AllocationRule
-from ticktree.analysis.rules.buffer_copies import BufferCopiesRule
-from ticktree.analysis.rules.contended import ContendedRule
-from ticktree.analysis.rules.copied_twice import CopiedTwiceRule
-from ticktree.analysis.rules.critical import CriticalRule
-from ticktree.analysis.rules.drift import DriftRule
-from ticktree.analysis.rules.fixed_sleep import FixedSleepRule
-from ticktree.analysis.rules.garbage_collection import GarbageCollectionRule
-from ticktree.analysis.rules.gpu_memory import GpuMemoryRule
-from ticktree.analysis.rules.guidance import GuidanceRule
-from ticktree.analysis.rules.horizon import HorizonRule
-from ticktree.analysis.rules.idle_worker import IdleWorkerRule
-from ticktree.analysis.rules.imbalance import ImbalanceRule
-from ticktree.analysis.rules.impossible_rate import ImpossibleRateRule
-from ticktree.analysis.rules.late_compilation import LateCompilationRule
-from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
-from ticktree.analysis.rules.memory import MemoryRule
-from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
-from ticktree.analysis.rules.no_compilation import NoCompilationRule
-from ticktree.analysis.rules.oversubscribed import OversubscribedRule
-from ticktree.analysis.rules.phase_change import PhaseChangeRule
-from ticktree.analysis.rules.preprocessing import PreprocessingRule
-from ticktree.analysis.rules.queue_merge import QueueMergeRule
-from ticktree.analysis.rules.round_trip import RoundTripRule
-from ticktree.analysis.rules.slow import SlowRule
-from ticktree.analysis.rules.slow_rate import SlowRateRule
-from ticktree.analysis.rules.spikes import SpikesRule
-from ticktree.analysis.rules.starved import StarvedRule
-from ticktree.analysis.rules.straggler import StragglerRule
-from ticktree.analysis.rules.throttled import ThrottledRule
-from ticktree.analysis.rules.too_few_ticks import TooFewTicksRule
-from ticktree.analysis.rules.unused_gradients import UnusedGradientsRule
+from ticktree.analysis.rules.action_chunks import BufferCopiesRule, GuidanceRule, HorizonRule, QueueMergeRule
+from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
+from ticktree.analysis.rules.copies import CopiedTwiceRule, ListOfArraysRule
+from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule, SpikesRule, TooFewTicksRule
+from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
+from ticktree.analysis.rules.memory import AllocationRule, GarbageCollectionRule, GpuMemoryRule, MemoryRule
+from ticktree.analysis.rules.robot import PreprocessingRule, RoundTripRule
+from ticktree.analysis.rules.sections import CriticalRule, SlowRule
+from ticktree.analysis.rules.torch import LateCompilationRule, NoCompilationRule, UnusedGradientsRule
+from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
+from ticktree.analysis.rules.workers import IdleWorkerRule, ImbalanceRule, StarvedRule, StragglerRule
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, found_by, installed, load
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
 
-# In the order in which findings that are equally worth it are told.
+# Rules that say that something is large or late, not why. A rule that says why, about the same node, says it better.
+_VAGUENESS = {
+    **dict.fromkeys(("critical", "slow", "memory", "gpu-memory"), 3),
+    "missed-deadline": 2,
+    "slow-rate": 1,
+}
+# It must be why most of it is there: what explains a tenth of a section leaves the rest to be explained.
+EXPLAINED_SHARE = 0.5
+
+# In the order of findings that save equally much.
 RULES: Sequence[Rule] = (
     FixedSleepRule(),
     MissedDeadlineRule(),
@@ -96,7 +84,7 @@ RULES: Sequence[Rule] = (
 def findings(
     profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
 ) -> list[Finding]:
-    """Return what there is to say of `profile`: numbers that cannot be, the most severe, what has most at stake.
+    """Return the findings of a profile: wrong numbers, then by kind, severity and saving.
 
     Args:
         profile: what is judged.
@@ -106,33 +94,25 @@ def findings(
     return found_in(Survey(profile, settings), rules)
 
 
-def found_in(seen: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]:
-    """Return the same of a profile that others look at as well.
-
-    Rules may say names as they are: where those are whole calls, the short ones are said. Of a run that recorded
-    nothing nothing is found: what its machine did meanwhile is no advice.
-    """
-    if is_empty(seen.profile):
+def found_in(context: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]:
+    """Return the findings of a context; none of a run that recorded nothing: what its machine did is no advice."""
+    if is_empty(context.profile):
         return []
-    found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(seen)]
+    found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(context)]
     if rules is None:
-        found += [finding for other in others() for finding in found_by(other, seen)]
-    valued = [_valued(finding, seen) for finding in found]
-    return ordered(finding for finding in valued if _is_worth_a_line(finding, seen))
+        found += [finding for other in others() for finding in found_by(other, context)]
+    valued = [_valued(finding, context) for finding in found]
+    return ordered(finding for finding in valued if _is_worth_a_line(finding, context))
 
 
-def _valued(finding: Finding, seen: Survey) -> Finding:
+def _valued(finding: Finding, context: Survey) -> Finding:
     """Return a finding with what its claim really saves, and how severe that is."""
-    finding = replace(
-        finding,
-        message=seen.short_names.within(finding.message),
-        evidence={key: _whole(key, value) for key, value in finding.evidence.items()},
-    )
+    finding = replace(finding, facts={key: _whole(key, value) for key, value in finding.facts.items()})
     if finding.claim is None:
         return finding
-    saving = seen.saving(finding.claim)
-    impact = seen.weighed_share(finding.claim, saving)
-    severity = "info" if finding.kind == "size" else _severity(finding.claim, impact, saving, seen)
+    saving = context.saving(finding.claim)
+    impact = context.weighed_share(finding.claim, saving)
+    severity = "info" if finding.kind == "size" else _severity(finding.claim, impact, saving, context)
     return replace(finding, saving=saving, impact=impact, severity=severity)
 
 
@@ -141,10 +121,10 @@ def _whole(key: str, value: str | float) -> str | int | float:
     return round(value) if isinstance(value, float) and key.endswith(("_ns", "_bytes")) else value
 
 
-def _severity(claim: Claim, impact: float, saving: Saving, seen: Survey) -> Severity:
+def _severity(claim: Claim, impact: float, saving: Saving, context: Survey) -> Severity:
     """Return how severe it is: what is saved, or how many missed ticks would be kept if that is more."""
     severity = severity_of(impact)
-    view = seen.view_of(claim.path) if claim.path else None
+    view = context.view_of(claim.path) if claim.path else None
     if view is None or view.loop is None or not view.misses or view.loop.lateness is None:
         return severity
     if saving.removed_ns < (view.loop.lateness.mean_ns or 0):
@@ -153,12 +133,47 @@ def _severity(claim: Claim, impact: float, saving: Saving, seen: Survey) -> Seve
     return min(severity, of_missed, key=SEVERITIES.index)
 
 
-def _is_worth_a_line(finding: Finding, seen: Survey) -> bool:
+def _is_worth_a_line(finding: Finding, context: Survey) -> bool:
     """Whether anything is saved; in a loop that misses ticks, whatever is late may be the reason."""
     if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
         return True
-    view = seen.view_of(finding.loop or "")
+    view = context.view_of(finding.loop or "")
     return view is not None and view.misses
+
+
+def ordered(found: Iterable[Finding]) -> list[Finding]:
+    """Return the findings: wrong numbers, then by kind, severity and saving. Of equal ones the order stays.
+
+    A vague one is left out where a less vague one of the same kind or a recommendation is about the same node, and
+    saves at least half as much.
+    """
+    everything = list(found)
+    kept = [finding for finding in everything if not _is_explained(finding, everything)]
+    return sorted(kept, key=_order)  # stable
+
+
+def _is_explained(finding: Finding, everything: Sequence[Finding]) -> bool:
+    return bool(finding.path) and any(
+        finding.path == other.path and _vagueness(other) < _vagueness(finding) and _is_most_of(other, finding)
+        for other in everything
+    )
+
+
+def _is_most_of(cause: Finding, finding: Finding) -> bool:
+    """Whether a cause explains most of what a finding is about, by what both save, or else by how severe they are."""
+    if cause.saving is None:
+        return False
+    if finding.saving is None:
+        return cause.rank <= finding.rank
+    return cause.saved_share >= EXPLAINED_SHARE * finding.saved_share
+
+
+def _vagueness(finding: Finding) -> int:
+    return _VAGUENESS.get(finding.rule, 0)
+
+
+def _order(finding: Finding) -> tuple[bool, int, int, float]:
+    return not finding.is_wrong_number, KINDS.index(finding.kind), finding.rank, -finding.impact
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.loops import LoopView, SectionView
-from ticktree.analysis.server_side import tells_of_a_server
+from ticktree.analysis.server_side import has_server_time
 from ticktree.analysis.survey import Survey
 from ticktree.profile.short_names import does
 
@@ -93,30 +93,30 @@ def makes_an_array(name: str) -> bool:
 
 
 def sections_of(
-    view: LoopView, kind: str, seen: Survey, accept: Callable[[SectionView], bool] = bool
+    view: LoopView, kind: str, context: Survey, accept: Callable[[SectionView], bool] = bool
 ) -> list[SectionView]:
     """Return the outermost sections of `view` that are of `kind`, none of them within another.
 
     What trains is left out: the forward pass of an update is no inference. So is what is not accepted.
     """
     return _outermost(
-        [section for section in view.path_sections if _is(section, kind, seen) and accept(section)]
+        [section for section in view.path_sections if _is(section, kind, context) and accept(section)]
     )
 
 
-def inference(view: LoopView, seen: Survey) -> list[SectionView]:
+def inference(view: LoopView, context: Survey) -> list[SectionView]:
     """Return the sections of `view` in which a model infers; those around other steps only where no other is."""
     every = [
         section
         for section in view.path_sections
-        if _is(section, INFERENCE, seen) and not _moves_a_robot(section)
+        if _is(section, INFERENCE, context) and not _moves_a_robot(section)
     ]
     wide = [section for section in every if _holds(section, PREPROCESSING) or _holds(section, QUEUE_MERGE)]
     narrow = [section for section in every if section not in wide]
     return _outermost([section for section in every if section in narrow or not _any_below(section, narrow)])
 
 
-def together_ns(sections: Sequence[SectionView]) -> float:
+def per_tick_ns(sections: Sequence[SectionView]) -> float:
     """Return how long `sections` take per tick, all together."""
     return sum(section.total_ns for section in sections)
 
@@ -126,12 +126,14 @@ def _told(name: str, category: Callable[[str], str | None]) -> str | None:
     return category(name.rpartition(".")[2]) or category(name)
 
 
-def _is(section: SectionView, kind: str, seen: Survey) -> bool:
-    named = kind_of(section.name) == kind or _told(section.name, seen.category) in _CATEGORIES.get(kind, ())
+def _is(section: SectionView, kind: str, context: Survey) -> bool:
+    named = kind_of(section.name) == kind or _told(section.name, context.category) in _CATEGORIES.get(
+        kind, ()
+    )
     # What a server answered was a trip, whatever its name.
-    if not named and not (kind == ROUND_TRIP and tells_of_a_server(section)):
+    if not named and not (kind == ROUND_TRIP and has_server_time(section)):
         return False
-    return not any(seen.category(each.name) == "training" for each in (section, *section.above()))
+    return not any(context.category(each.name) == "training" for each in (section, *section.above()))
 
 
 def _moves_a_robot(section: SectionView) -> bool:

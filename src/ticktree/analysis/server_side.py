@@ -1,4 +1,4 @@
-"""The far side of a round trip: what the other program said it did in it."""
+"""The server's side of a round trip: what the other program reported of its own time."""
 
 from __future__ import annotations
 
@@ -8,61 +8,60 @@ from dataclasses import dataclass
 from ticktree.analysis.loops import DOMINATES_SHARE, SectionView
 from ticktree.profile.clock import REMOTE
 
-# The rows under a call whose server told its own time, as docs/remote.md names them.
+# The rows under a call whose server reported its time, as docs/remote.md names them.
 SERVER = "server"
 NETWORK = "network"
 
 
 @dataclass(frozen=True, slots=True)
-class FarSide:
-    """What servers said of the round trips that were made to them.
+class ServerSide:
+    """What servers reported of the round trips that were made to them.
 
     Attributes:
-        server_ns: what they took by their own clocks.
-        network_ns: what is left of the calls that they told of.
-        chief: the innermost of the servers' sections that is half or more of the one it is in, and so on from the
+        server_ns: what they took by their own clocks, per tick.
+        network_ns: what is left of the calls whose servers reported.
+        longest: the innermost of the servers' sections that is half or more of the one it is in, and so on from the
             whole answer inwards; the answer itself where none is.
     """
 
     server_ns: float
     network_ns: float
-    chief: SectionView
-
-    @property
-    def told_ns(self) -> float:
-        """The calls that servers told of, both sides together."""
-        return self.server_ns + self.network_ns
+    longest: SectionView
 
     @property
     def server_share(self) -> float:
         """What part of those calls was the servers' own time."""
-        return self.server_ns / self.told_ns if self.told_ns else 0.0
+        return self._share(self.server_ns)
 
     @property
-    def chief_share(self) -> float:
+    def longest_share(self) -> float:
         """What part of those calls was the servers' longest section."""
-        return min(1.0, self.chief.total_ns / self.told_ns) if self.told_ns else 0.0
+        return min(1.0, self._share(self.longest.total_ns))
+
+    def _share(self, ns: float) -> float:
+        calls_ns = self.server_ns + self.network_ns
+        return ns / calls_ns if calls_ns else 0.0
 
 
-def tells_of_a_server(section: SectionView) -> bool:
-    """Tell whether `section` is a call whose server said how long it took."""
+def has_server_time(section: SectionView) -> bool:
+    """Tell whether `section` is a call whose server reported how long it took."""
     return any(_is_remote(below, SERVER) for below in section.below)
 
 
-def far_side(sections: Sequence[SectionView]) -> FarSide | None:
-    """Return what servers said of the calls in `sections`; None where none said how long it took."""
+def server_side(sections: Sequence[SectionView]) -> ServerSide | None:
+    """Return what servers reported of the calls in `sections`; None where none reported how long it took."""
     rows = [row for section in sections for row in _rows(section)]
     servers = [row for row in rows if row.name == SERVER]
     if not servers:
         return None
-    chief = max(servers, key=lambda row: row.total_ns)
-    while chief.below:
-        longest = max(chief.below, key=lambda row: row.total_ns)
-        if longest.total_ns < DOMINATES_SHARE * chief.total_ns:
+    longest = max(servers, key=lambda row: row.total_ns)
+    while longest.below:
+        inner = max(longest.below, key=lambda row: row.total_ns)
+        if inner.total_ns < DOMINATES_SHARE * longest.total_ns:
             break
-        chief = longest
+        longest = inner
     network_ns = sum(row.total_ns for row in rows if row.name == NETWORK)
-    return FarSide(sum(row.total_ns for row in servers), network_ns, chief)
+    return ServerSide(sum(row.total_ns for row in servers), network_ns, longest)
 
 
 def _rows(section: SectionView) -> Iterator[SectionView]:

@@ -69,13 +69,13 @@ def installed() -> tuple[Source, ...]:
     return tuple(_source(entry) for entry in entry_points_of(GROUP))
 
 
-def found_by(loaded: Loaded, seen: Survey) -> list[Finding]:
+def found_by(loaded: Loaded, context: Survey) -> list[Finding]:
     """Return what a third party's rule finds; what goes wrong is itself a finding, and nothing is raised."""
     if loaded.rule is None:
         return [_note(loaded.source, loaded.reason)]
     name = loaded.rule.name
     try:
-        found = list(loaded.rule.find(seen))
+        found = list(loaded.rule.find(context))
         problem = next((problem for each in found for problem in _problems(each, name)), None)
     except (Exception, SystemExit) as error:  # whatever it is: a report must not die of it
         problem = _reason("failed", error)
@@ -120,11 +120,11 @@ def _problems(found: object, name: str) -> Iterator[str]:
         yield f"claims {claim!r}, which is not a share of a loop or of the run"
     if not isinstance(found.path, str) or not isinstance(found.message, str):
         yield "gives a path or a message that is no text"
-    for key, value in found.evidence.items():
+    for key, value in found.facts.items():
         if not isinstance(key, str) or not isinstance(value, (str, int, float)):
-            yield f"gives evidence that is neither number nor text: {key!r}"
+            yield f"gives a fact that is neither number nor text: {key!r}"
         elif isinstance(value, float) and not math.isfinite(value):
-            yield f"gives evidence that is not a finite number: {key!r}"
+            yield f"gives a fact that is not a finite number: {key!r}"
 
 
 def _note(source: Source, reason: str) -> Finding:

@@ -18,7 +18,7 @@ FAULT_NS = 2_000
 USUAL_FACTOR = 2.0
 
 
-def a_tick(loop: Loop, cause: Cause) -> float | None:
+def usual_per_tick(loop: Loop, cause: Cause) -> float | None:
     """Return how often `cause` came in a usual steady tick of `loop`; None where the system did not tell.
 
     That is the mean over all steady ticks, or the median of the kept ones, whichever is less: a few with very many

@@ -15,8 +15,6 @@ Kind: TypeAlias = Literal["bytes", "flops"]
 # More than that no machine will ever do; with it, a rate would be no number any more.
 _BEYOND_SENSE = 10**100
 
-UNITS: dict[Kind, str] = {"bytes": "B", "flops": "FLOP"}
-
 # A measured ceiling may be exceeded by so much: the best round of a second is within some percent of the best there
 # is, and other libraries multiply somewhat faster than numpy's. Our own choice. Nothing may exceed what was reckoned:
 # that is a bound.
@@ -64,14 +62,14 @@ class WorkRate:
         """Bytes or operations a call."""
         return float(self.amount) / self.calls
 
-    def at_most_per_s(self, here: Ceilings) -> float | None:
+    def ceiling_per_s(self, ceilings: Ceilings) -> float | None:
         """Return what the machine can do at most, all cores together; None where that is not known."""
         if self.kind == "flops":
-            return _flops_at_most(here)
-        single = here.memcpy_bytes_per_s
-        if not here.cache_bytes or self.per_call < CACHES_OVER * here.cache_bytes:
-            single = here.cache_copy_bytes_per_s
-        return None if single is None else single * MOVES_OF_A_COPY * here.cores
+            return _flops_ceiling(ceilings)
+        single = ceilings.memcpy_bytes_per_s
+        if not ceilings.cache_bytes or self.per_call < CACHES_OVER * ceilings.cache_bytes:
+            single = ceilings.cache_copy_bytes_per_s
+        return None if single is None else single * MOVES_OF_A_COPY * ceilings.cores
 
 
 def on_the_processor(found: Sequence[SectionView]) -> Iterator[SectionView]:
@@ -96,8 +94,8 @@ def work_rates(section: SectionView) -> Iterator[WorkRate]:
             )
 
 
-def _flops_at_most(here: Ceilings) -> float | None:
+def _flops_ceiling(ceilings: Ceilings) -> float | None:
     """Return what all cores can do: on a machine that was busy when it was measured, more than they then did."""
-    if here.flops_per_s is None or not here.is_measured:
-        return here.flops_per_s
-    return max(here.flops_per_s, here.cores * (here.flops_per_s_thread or 0.0))
+    if ceilings.flops_per_s is None or not ceilings.is_measured:
+        return ceilings.flops_per_s
+    return max(ceilings.flops_per_s, ceilings.cores * (ceilings.flops_per_s_thread or 0.0))

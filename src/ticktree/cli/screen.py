@@ -29,7 +29,7 @@ _SIGNS = {
     **dict.fromkeys("▃▄·", "-"),
     **dict.fromkeys("▅▆", "="),
     **dict.fromkeys("\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}", " "),
-    **dict(zip("…→←×µ≤≥≈", ".><xu<>~", strict=True)),  # noqa: RUF001 - they are to look alike
+    **dict(zip("…→←×µ≤≥≈", ".><xu<>~", strict=True)),
 }
 _PLAINER = str.maketrans(_SIGNS)
 

@@ -88,7 +88,7 @@ def stats_less(earlier: Stats, later: Stats) -> Stats:
         count=count,
         sum_ns=max(0, later.sum_ns - earlier.sum_ns),
         min_ns=max(later.min_ns, math.floor(low) if low > 1 else 0),
-        max_ns=min(later.max_ns, math.ceil(high)),
+        max_ns=min(later.max_ns, math.floor(high)),
         histogram=histogram,
     )
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from ticktree.analysis.bottlenecks import Bottleneck, category_shares
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.report.advice import said
 from ticktree.outputs.report.bottlenecks import of
 from ticktree.outputs.report.headline import NOTHING, headline, losses, title
+from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.shapes.recursion import flattened
 from ticktree.outputs.writing.formatting import ABSENT
 from ticktree.outputs.writing.grid import cut
@@ -116,7 +116,7 @@ def _bottleneck_row(one: Bottleneck) -> list[str]:
 
 
 def _recommendations(seen: Survey) -> Iterator[str]:
-    found = found_in(seen)
+    found = findings_in(seen)
     if found:
         yield from ("", "RECOMMENDATIONS:")
     for finding in found:

@@ -8,7 +8,7 @@ import pytest
 
 from support.steady_loops import MS, loop_of, sections
 from ticktree.analysis.drift.changed_loops import changed_loops
-from ticktree.analysis.drift.changes import course_of
+from ticktree.analysis.drift.changes import change_of
 from ticktree.analysis.drift.windows import joined, steady_stretches
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Share
@@ -16,7 +16,7 @@ from ticktree.profile import Share
 
 def course(tick, ticks=400, warmup=0, noise=0.02):
     profile = loop_of(ticks, sections({"step": tick}, noise=noise), warmup)
-    return course_of(profile.root.at("train"))
+    return change_of(profile.root.at("train"))
 
 
 def test_a_steady_loop_has_no_course():

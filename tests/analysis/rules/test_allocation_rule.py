@@ -4,7 +4,7 @@ import mmap
 
 import pytest
 
-from ticktree.analysis.rules.allocation import AllocationRule
+from ticktree.analysis.rules.memory import AllocationRule
 
 RULE = AllocationRule()
 PAGES = 1024
@@ -35,10 +35,16 @@ def test_fresh_memory_in_every_tick_is_told(program):
             memory.close()
     (found,) = program.found(RULE)
     assert found.path == "control/resize"
-    assert found.evidence["page_faults_each_time"] >= PAGES
+    assert found.facts["page_faults_per_tick"] >= PAGES
     assert found.saving.share == pytest.approx(PAGES * 2_000 / 5_000_000, rel=0.2)
-    assert found.message.startswith("each tick of control touches at least 4.")
-    assert "perhaps in resize at 839 MB a second" in found.message
+    assert found.message == (
+        "Reuse memory across ticks (out=, copy_): each tick of control touches at least 4.19 MB of fresh "
+        "memory (1,024 page faults), perhaps in resize at 839 MB/s, which costs about 2.05 ms of 5.00 ms"
+    )
+    assert found.message == (
+        "Reuse memory across ticks (out=, copy_): each tick of control touches at least 4.19 MB of fresh "
+        "memory (1,024 page faults), perhaps in resize at 839 MB/s, which costs about 2.05 ms of 5.00 ms"
+    )
 
 
 def test_memory_that_is_used_again_is_not_spoken_of(program):

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from support.findings import findings
 from support.virtual_programs import MS
-from ticktree.analysis import findings
-from ticktree.analysis.rules.fixed_sleep import FixedSleepRule
-from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
+from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule
 from ticktree.profile.ticks import Causes
 
 RULE = FixedSleepRule()
@@ -23,8 +22,8 @@ def test_a_fixed_sleep_that_is_recorded_is_found_with_what_the_loop_would_gain(p
     control(program)
     (found,) = program.found(RULE)
     assert found.message == (
-        "control takes 13 ms per tick where there are 10 ms, and works for 3 ms of it: a fixed sleep does not hold a "
-        "rate; sleep only what is left of the tick, or let the loop do it with pace=True"
+        "Sleep only what is left of each tick of control, or use pace=True: ticks take 13.0 ms where the "
+        "rate allows 10.0 ms, and only 3.00 ms of that is busy"
     )
     assert found.saving.ns == pytest.approx(3 * MS)
     assert (found.path, found.loop) == ("control", "control")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from support.rule_programs import robot_tick
-from ticktree.analysis.rules.horizon import HorizonRule
+from ticktree.analysis.rules.action_chunks import HorizonRule
 
 RULE = HorizonRule()
 
@@ -21,12 +21,16 @@ def test_five_actions_of_a_chunk_do_not_pay_for_its_inference(program):
     (found,) = program.found(RULE)
     assert found.path == "control/get_actions/get_actions.policy_inference"
     loop_ns = 120 * 5 + 24 * 113
-    assert found.evidence["actions_used_of_each_inference"] == 5
+    assert found.facts["actions_per_inference"] == 5
     assert found.saving.share == pytest.approx(24 * 100 / loop_ns / 2)
-    assert (
-        "(100 ms) serves 5 ticks of control, so it costs each of them 20 ms, 72% of the loop" in found.message
+    assert found.message == (
+        "Execute at least 10 actions per inference: get_actions.policy_inference (100 ms) serves 5 ticks "
+        "of control, which costs each of them 20.0 ms, 72% of the tick"
     )
-    assert "execute at least 10 actions of a chunk, and it costs 10 ms" in found.message
+    assert found.message == (
+        "Execute at least 10 actions per inference: get_actions.policy_inference (100 ms) serves 5 ticks "
+        "of control, which costs each of them 20.0 ms, 72% of the tick"
+    )
 
 
 def test_ten_actions_do(program):
@@ -51,7 +55,7 @@ def test_a_queue_of_actions_tells_that_there_are_chunks(program):
         program.gauge("action queue depth", 4 - tick % 4)
         program.spend("send_action", 5)
     (found,) = program.found(RULE)
-    assert found.evidence["actions_used_of_each_inference"] == 4
+    assert found.facts["actions_per_inference"] == 4
 
 
 def test_merging_the_actions_of_several_models_does_not(program):

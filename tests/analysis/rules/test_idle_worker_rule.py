@@ -4,9 +4,9 @@ import threading
 
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
+from support.findings import findings
 from support.virtual_programs import Program
-from ticktree.analysis import findings
-from ticktree.analysis.rules.idle_worker import IdleWorkerRule
+from ticktree.analysis.rules.workers import IdleWorkerRule
 from ticktree.profile import Profile, Waker, Wakes
 
 
@@ -42,12 +42,12 @@ def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
 
 def test_it_says_who_waits_how_much_where_and_for_whom():
     assert said(waiting([6] * 4, [4] * 4, wakers=0.9)) == [
-        "4 x env worker wait 60% of their time, most of it in recv: 90% of that for learner in update"
+        "4 × env worker wait 60% of their time, most of it in recv: 90% of that for learner in update"
     ]
 
 
 def test_where_nobody_knows_for_whom_only_that_is_left_out():
-    assert said(waiting([6] * 4, [4] * 4)) == ["4 x env worker wait 60% of their time, most of it in recv"]
+    assert said(waiting([6] * 4, [4] * 4)) == ["4 × env worker wait 60% of their time, most of it in recv"]
 
 
 def test_who_works_more_than_it_waits_is_not_idle():
@@ -55,7 +55,7 @@ def test_who_works_more_than_it_waits_is_not_idle():
 
 
 def test_only_the_idle_ones_of_a_role_are_spoken_of():
-    assert said(waiting([8, 1, 1, 8], [2] * 4))[0].startswith("2 of 4 x env worker wait 80%")
+    assert said(waiting([8, 1, 1, 8], [2] * 4))[0].startswith("2 of 4 × env worker wait 80%")
     assert said(waiting([8, 1, 1, 1], [2] * 4))[0].startswith("env worker 0 waits 80% of its time")
 
 
@@ -90,12 +90,17 @@ def test_without_a_straggler_they_are_spoken_of():
 
 def test_the_evidence_adds_up():
     (one,) = findings(waiting([6] * 4, [4] * 4, wakers=0.9), rules=[IdleWorkerRule()])
-    assert one.evidence == {
-        "who": "4 x env worker",
+    assert one.facts == {
+        "role": "env worker",
+        "workers": 4,
+        "idle_workers": 4,
         "waited_ns": 2400 * MS,
-        "of_the_time_share": 0.6,
+        "waited_share": 0.6,
         "waited_there_ns": 2400 * MS,
-        "known_for_whom_share": 0.9,
+        "known_cause_share": 0.9,
+        "woken_by": "learner",
+        "woken_in": "update",
+        "woken_by_share": 0.9,
     }
     assert (one.severity, one.path) == ("info", "recv")
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from support.example_workers import calling, crew, stepping
-from ticktree.analysis import findings
-from ticktree.analysis.rules.imbalance import ImbalanceRule
+from support.findings import findings
+from ticktree.analysis.rules.workers import ImbalanceRule
 from ticktree.profile import Profile
 
 
@@ -16,10 +16,13 @@ def found(profile: Profile):
 
 def test_uneven_shares_are_told_with_what_an_even_share_would_save():
     (one,) = found(crew(calling({n: (100 * (n + 1), 10) for n in range(5)}), count=5))
-    assert one.message == "5 x env worker: env worker 4 has 1.7 x as much to do as they have on average"
+    assert one.message == (
+        "Share the work of 5 × env worker more evenly: env worker 4 is busy 1.7× as long as they are on "
+        "average"
+    )
     assert (one.rule, one.severity, one.path) == ("imbalance", "warning", "")
     assert one.saving.share == pytest.approx(0.2)
-    assert one.evidence["imbalance_share"] == pytest.approx(0.5)
+    assert one.facts["imbalance_share"] == pytest.approx(0.5)
 
 
 def test_even_shares_are_not_spoken_of():
@@ -33,7 +36,10 @@ def test_one_straggler_alone_is_said_by_the_stragglers_rule():
 def test_what_is_left_without_stragglers_is_told():
     took = {n: (100 * (n + 1), 10) for n in range(5)} | {5: (100, 90)}
     (one,) = found(crew(calling(took), count=6))
-    assert one.message.startswith("5 x env worker: env worker 4")
+    assert one.message == (
+        "Share the work of 5 × env worker more evenly: env worker 4 is busy 1.7× as long as they are on "
+        "average"
+    )
 
 
 def test_too_little_to_matter_is_not_spoken_of():

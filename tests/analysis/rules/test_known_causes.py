@@ -13,10 +13,10 @@ from dataclasses import replace
 import pytest
 
 from support.example_trainers import Trainer
+from support.findings import findings
 from support.rule_programs import Program
 from support.steady_loops import watched
-from ticktree.analysis import findings
-from ticktree.analysis.rules.unused_gradients import GAUGE, SECTION
+from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION
 from ticktree.profile import Profile
 from ticktree.profile.ticks import Causes
 
@@ -190,8 +190,8 @@ def unused() -> Profile:
         spend(program, "critics", 7)
         with program.inside("actor"):
             spend(program, "forward", 3)
-            spend(program, SECTION, 8)
-        program.gauge(GAUGE, 0.67)
+            spend(program, UNUSED_SECTION, 8)
+        program.gauge(UNUSED_GAUGE, 0.67)
 
     return looped(tick)
 

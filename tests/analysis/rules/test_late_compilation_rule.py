@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 import ticktree
+from support.findings import findings
 from support.steady_loops import MS, S, loop_of
-from ticktree.analysis import findings
-from ticktree.analysis.rules.late_compilation import COMPILING, LateCompilationRule
+from ticktree.analysis.rules.torch import COMPILING, LateCompilationRule
 
 
 def found(profile):
@@ -28,12 +28,13 @@ def compiling(when, ticks=100, **options):
 def test_compiling_once_more_after_the_warm_up_is_told():
     (one,) = found(compiling(lambda n: n in (0, 60, 70), warmup=5))
     assert (one.rule, one.path) == ("late-compilation", "train/model/torch compile")
-    assert one.message.startswith(
-        "torch.compile compiles 2 more times after the warm-up of train, in model, for 400 ms in all"
+    assert one.message == (
+        "Avoid recompilation in model (dynamic=True, torch._dynamo.mark_dynamic, or padding to a few "
+        "shapes): torch.compile compiles 2 more times after the warm-up of train, for 400 ms in total"
     )
     assert "dynamic=True" in one.message
     assert one.saving.share == pytest.approx(0.4 / 1.6)
-    assert one.evidence["most_of_the_worst_ticks"] == "25%"
+    assert one.facts["worst_ticks_share"] == 0.25
 
 
 def test_compiling_in_the_warm_up_is_what_it_is_for():
@@ -43,7 +44,7 @@ def test_compiling_in_the_warm_up_is_what_it_is_for():
 def test_without_a_warm_up_the_first_ticks_may_compile_and_later_ones_may_not():
     assert found(compiling(lambda n: n in (0, 2), warmup=0)) == []
     (one,) = found(compiling(lambda n: n in (0, 60), warmup=0))
-    assert one.evidence["recompilations"] == 1
+    assert one.facts["recompilations"] == 1
 
 
 def test_what_happens_in_an_inner_loop_is_said_of_that():
@@ -57,7 +58,10 @@ def test_what_happens_in_an_inner_loop_is_said_of_that():
     recorder.disable()
     (one,) = found(recorder.snapshot())
     assert one.path == "epoch/batch/torch compile"
-    assert "after the warm-up of batch, in batch" in one.message
+    assert one.message == (
+        "Avoid recompilation in batch (dynamic=True, torch._dynamo.mark_dynamic, or padding to a few "
+        "shapes): torch.compile compiles 3 more times after the warm-up of batch, for 3.00 s in total"
+    )
 
 
 def test_a_program_that_compiles_nothing_is_not_spoken_of():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.rules.list_of_arrays import ListOfArraysRule
+from ticktree.analysis.rules.copies import ListOfArraysRule
 
 RULE = ListOfArraysRule()
 STATES = 256 * 4 * 96 * 96 * 4
@@ -27,12 +27,12 @@ def test_arrays_made_of_lists_for_each_batch_are_told(program):
     train(program)
     (found,) = program.found(RULE, **COPIES)
     assert found.path == "train/update/sample/states/np.array"
-    assert found.evidence["in_it_ns"] == 16_600_000
-    assert found.evidence["a_second_bytes"] == pytest.approx(STATES / 8.3e-3)
+    assert found.facts["per_batch_ns"] == 16_600_000
+    assert found.facts["copied_bytes_per_s"] == pytest.approx(STATES / 8.3e-3)
     assert found.saving.share == pytest.approx(16.6 * (1 - 0.4548) / 47.6, rel=0.01)
-    assert found.message.startswith(
-        "np.array makes one array of 256 for every sample: it takes 16.6 ms of the 17.6 ms of each sample, "
-        "4.55 GB a second; keep"
+    assert found.message == (
+        "Keep stored items in one preallocated array and index batches out of it: np.array makes an "
+        "array of 256 items for each sample, 16.6 ms of its 17.6 ms, at 4.55 GB/s"
     )
     assert "preallocated" in found.message
 

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from support.findings import findings
 from support.steady_loops import MS, loop_of, sections, watched
-from ticktree.analysis import findings
-from ticktree.analysis.rules.contended import ContendedRule
-from ticktree.analysis.rules.oversubscribed import OversubscribedRule
-from ticktree.analysis.rules.throttled import ThrottledRule
+from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
 from ticktree.profile import Gauge, Histogram, Writer
 
 LOOP = loop_of(20, sections({"act": lambda n: MS}))
@@ -24,13 +22,14 @@ def test_two_threads_beside_a_busy_process_on_two_cores_are_oversubscribed():
     (one,) = found(
         OversubscribedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9, steal=[0.0] * 9
     )
-    assert one.message.startswith(
-        "oversubscription: 2.0 busy threads share 2 cores that others use 0.7 of, and wait for one 33% of the time"
+    assert one.message == (
+        "Use one thread fewer (OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE): 2.0 busy threads share 2 "
+        "cores, of which others use 0.7, and wait for one 33% of the time they could run"
     )
     assert "OMP_WAIT_POLICY=PASSIVE" in one.message
     assert one.severity == "critical"
-    assert one.evidence["busy_threads"] == pytest.approx(1.985, abs=0.02)
-    assert one.evidence["readings"] == 9
+    assert one.facts["busy_threads"] == pytest.approx(1.985, abs=0.02)
+    assert one.facts["readings"] == 9
     assert found(ContendedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9) == []
 
 
@@ -66,10 +65,16 @@ def test_what_is_set_already_is_no_advice():
     profile = with_one_thread_each(watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9))
     (one,) = findings(profile, rules=[OversubscribedRule()])
     assert "OMP_NUM_THREADS" not in one.message
-    assert one.message.endswith("start fewer threads: numerical libraries run one each already")
+    assert one.message == (
+        "Start fewer threads; numerical libraries run one each already: 5.0 busy threads share 2 cores, "
+        "and wait for one 60% of the time they could run"
+    )
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
     (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
-    assert one.message.endswith("start fewer worker processes than these 3: each runs one thread already")
+    assert one.message == (
+        "Start fewer worker processes than 3, each of which runs one thread already: 5.0 busy threads share "
+        "2 cores, and wait for one 60% of the time they could run"
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_one_thread_whose_cores_others_take_is_in_contention():
     assert one.message.startswith(
         "other processes use 1.3 of 2 cores, and the run waits for one 30% of the time"
     )
-    assert one.evidence["cores_used_by_others"] == pytest.approx(1.3)
+    assert one.facts["cores_used_by_others"] == pytest.approx(1.3)
 
 
 def test_a_quarter_of_the_seconds_is_enough():
@@ -145,14 +150,20 @@ def test_time_that_the_hypervisor_takes_is_told():
 
 def test_cores_that_became_slow_are_told():
     (one,) = found(ThrottledRule(), frequency=[3400] * 12 + [2100] * 8, throttled=[0.0] * 20)
-    assert one.message.startswith("for 40% of the time the busy cores ran at 2,1")
-    assert one.evidence["lost_share"] == pytest.approx(0.4 * (1 - 2100 / 3400), abs=0.02)
-    assert one.evidence["MHz_at_best"] == pytest.approx(3400, rel=0.02)
+    assert one.message == (
+        "busy cores ran at 2,116 MHz instead of 3,400 MHz for 40% of the time: improve cooling, keep "
+        "fewer cores busy, or fix a lower frequency"
+    )
+    assert one.facts["lost_share"] == pytest.approx(0.4 * (1 - 2100 / 3400), abs=0.02)
+    assert one.facts["best_mhz"] == pytest.approx(3400, rel=0.02)
 
 
 def test_slow_downs_for_heat_are_told_whatever_the_frequency():
     (one,) = found(ThrottledRule(), throttled=[0.0] * 5 + [3.0] * 5)
-    assert "slowed cores down for their heat 3.0 times a second" in one.message
+    assert one.message == (
+        "the system slowed cores down for their heat 3.0 times per second: improve cooling, keep fewer "
+        "cores busy, or fix a lower frequency"
+    )
     assert one.severity == "warning"
 
 
@@ -188,7 +199,7 @@ def gpu_slowed(slowed: int, of: int):
 def test_a_gpu_that_was_slowed_down_in_a_fifth_of_the_readings_is_throttled():
     (one,) = gpu_slowed(4, of=20)
     assert one.message.startswith("GPU 1 was slowed down for its heat or its power limit 20% of the time")
-    assert one.evidence == {"slowed_share": 0.2, "readings": 20}
+    assert one.facts == {"gpu": "1", "slowed_share": 0.2, "readings": 20}
     assert gpu_slowed(3, of=20) == []
 
 

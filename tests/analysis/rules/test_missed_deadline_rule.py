@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from support.findings import findings
 from support.rule_programs import MS
-from ticktree.analysis import findings
-from ticktree.analysis.rules.missed_deadline import MissedDeadlineRule
+from ticktree.analysis.rules.deadlines import MissedDeadlineRule
 from ticktree.profile import Causes, Lateness
 
 RULE = MissedDeadlineRule()
@@ -27,14 +27,15 @@ def test_the_section_that_takes_longer_in_missed_ticks_is_named(program):
     control(program, slow=[50, 51, 52, *range(100, 111)])
     (finding,) = program.found(RULE)
     assert finding.message == (
-        "control misses 14 of 300 ticks (5%), up to 11 in a row: inference takes 41 ms in those, 22 ms otherwise"
+        "control misses 14 of 300 ticks (5%), up to 11 in a row: inference takes 41.0 ms in those and "
+        "22.0 ms in the others"
     )
     assert (finding.rule, finding.severity, finding.path) == ("missed-deadline", "warning", "control")
-    told = finding.evidence
+    told = finding.facts
     assert (told["missed"], told["ticks"], told["longest_run"]) == (14, 300, 11)
     assert told["section"] == "control/act/inference"
     assert (told["in_missed_ticks_ns"], told["in_kept_ticks_ns"]) == (41 * MS, 22 * MS)
-    assert told["late_on_average_ns"] == told["late_at_most_ns"] == 43 * MS - 33_333_333
+    assert told["mean_lateness_ns"] == told["max_lateness_ns"] == 43 * MS - 33_333_333
 
 
 def test_a_loop_that_keeps_its_budget_is_not_told(program):
@@ -69,10 +70,10 @@ def test_where_every_tick_misses_the_budget_is_too_small_and_the_largest_section
     (finding,) = program.found(RULE)
     assert finding.severity == "critical"
     assert finding.message == (
-        "control misses every one of its 40 ticks: the budget is below what it needs, 24 ms of work where there are "
-        "20 ms; act is the most of it, 22 ms"
+        "control misses all of its 40 ticks: it is busy for 24.0 ms per tick, and its rate allows 20.0 "
+        "ms; act takes most of that, 22.0 ms"
     )
-    assert finding.evidence["section"] == "control/act"
+    assert finding.facts["section"] == "control/act"
 
 
 def test_waits_are_neither_work_nor_to_blame(program):
@@ -83,8 +84,9 @@ def test_waits_are_neither_work_nor_to_blame(program):
             program.spend("decode", 5)
         program.spend("inference", 35 if slow else 20)
     (finding,) = program.found(RULE)
-    assert finding.message == (
-        "control misses 10 of 100 ticks (10%): inference takes 35 ms in those, 20 ms otherwise"
+    assert (
+        finding.message
+        == "control misses 10 of 100 ticks (10%): inference takes 35.0 ms in those and 20.0 ms in the others"
     )
 
 
@@ -93,8 +95,11 @@ def test_time_outside_of_all_sections_is_blamed_as_such(program):
         program.spend("inference", 20)
         program.recorder.advance((30 if tick % 20 == 7 else 3) * MS)
     (finding,) = program.found(RULE)
-    assert "what is in none of its sections takes 30 ms in those, 3 ms otherwise" in finding.message
-    assert finding.evidence["section"] == "control"
+    assert finding.message == (
+        "control misses 5 of 100 ticks (5%): self time of control takes 30.0 ms in those and 3.00 ms in "
+        "the others"
+    )
+    assert finding.facts["section"] == "control"
 
 
 def test_two_sections_that_share_the_blame_are_both_named(program):
@@ -103,8 +108,9 @@ def test_two_sections_that_share_the_blame_are_both_named(program):
         program.spend("inference", 30 if slow else 20)
         program.spend("observe", 9 if slow else 2)
     (finding,) = program.found(RULE)
-    assert finding.message.endswith(
-        "inference takes 30 ms in those, 20 ms otherwise; observe takes 9 ms, 2 ms otherwise"
+    assert finding.message == (
+        "control misses 5 of 100 ticks (5%): inference takes 30.0 ms in those and 20.0 ms in the others; "
+        "observe takes 9.00 ms in those and 2.00 ms in the others"
     )
 
 
@@ -119,10 +125,10 @@ def test_a_pause_of_the_garbage_collector_is_named(program):
                 program.recorder.gc_pause(False)
     (finding,) = program.found(RULE)
     assert finding.message == (
-        "control misses 10 of 300 ticks (3%): inference takes 37 ms in those, 22 ms otherwise; the garbage "
-        "collector 15 ms of it"
+        "control misses 10 of 300 ticks (3%): inference takes 37.0 ms in those and 22.0 ms in the "
+        "others; the garbage collector takes 15.0 ms of it"
     )
-    assert finding.evidence["cause"] == "gc"
+    assert finding.facts["cause"] == "gc"
 
 
 @linux
@@ -135,16 +141,24 @@ def test_a_pause_that_all_ticks_have_is_no_cause(program):
             program.recorder.advance((36 if tick % 10 == 5 else 20) * MS)
     (finding,) = program.found(RULE)
     assert "garbage" not in finding.message
-    assert "cause" not in finding.evidence
+    assert "cause" not in finding.facts
 
 
 @pytest.mark.parametrize(
     ("missed", "cause", "words"),
     [
-        (Causes(10, involuntary_switches=30), "switches", "somebody else 3.0 times in each, 0.0 otherwise"),
-        (Causes(10, major_faults=20), "disk", "2 more pages of memory were read from a disk"),
-        (Causes(10, minor_faults=30_000), "faults", "3,000 more pages of memory were touched"),
-        (Causes(10, voluntary_switches=500, minor_faults=30), None, "otherwise"),
+        (
+            Causes(10, involuntary_switches=30),
+            "preemption",
+            "its core 3.0 times in each, 0.0 times in the others",
+        ),
+        (Causes(10, major_faults=20), "disk", "2 more pages of memory are read from a disk in each"),
+        (
+            Causes(10, minor_faults=30_000),
+            "page faults",
+            "3,000 more pages of memory are touched",
+        ),
+        (Causes(10, voluntary_switches=500, minor_faults=30), None, "22.0 ms in the others"),
     ],
 )
 def test_what_the_system_did_is_named_where_it_did_it_in_missed_ticks_alone(program, missed, cause, words):
@@ -152,7 +166,7 @@ def test_what_the_system_did_is_named_where_it_did_it_in_missed_ticks_alone(prog
     profile = program.profile()
     loop = replace(profile.loops["control"], missed_causes=missed, causes=Causes(90) + missed)
     (finding,) = findings(replace(profile, loops={"control": loop}), rules=[RULE])
-    assert finding.evidence.get("cause") == cause
+    assert finding.facts.get("cause") == cause
     assert words in finding.message
 
 
@@ -163,9 +177,12 @@ def test_a_section_that_compiles_is_a_cause(program):
             if tick in (40, 70):
                 program.spend("torch compile", 900)
     (finding,) = program.found(RULE)
-    assert finding.evidence["section"] == "control/inference/torch compile"
-    assert finding.evidence["cause"] == "compiling"
-    assert "torch compile takes 900 ms in those, 0 ns otherwise" in finding.message
+    assert finding.facts["section"] == "control/inference/torch compile"
+    assert finding.facts["cause"] == "compiling"
+    assert (
+        finding.message
+        == "control misses 2 of 100 ticks (2%): torch compile takes 900 ms in those and 0 ns in the others"
+    )
 
 
 def test_of_a_file_that_does_not_know_missed_ticks_their_number_is_told(program):
@@ -207,4 +224,7 @@ def test_what_another_thread_did_in_a_section_of_the_name_is_not_taken_for_a_tic
         uninstall(program.recorder)
     (finding,) = program.found(RULE)
     assert "decode" not in finding.message  # how much of it was in ticks is not known
-    assert finding.message.endswith(": inference takes 8 ms in those, 5 ms otherwise")
+    assert (
+        finding.message
+        == "control misses 6 of 60 ticks (10%): inference takes 8.00 ms in those and 5.00 ms in the others"
+    )

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ticktree.analysis import findings
+from support.findings import findings
 from ticktree.analysis.machine import Machine
 from ticktree.run.finishing import RunDirectory
 

@@ -4,7 +4,7 @@ import pytest
 
 from support.rule_programs import robot_tick
 from support.virtual_programs import MS
-from ticktree.analysis.rules.preprocessing import PreprocessingRule
+from ticktree.analysis.rules.robot import PreprocessingRule
 from ticktree.analysis.settings import Settings
 
 RULE = PreprocessingRule()
@@ -17,9 +17,11 @@ def test_preprocessing_out_of_proportion_to_its_inference_is_told(program):
     assert found.path == "control/get_actions/get_actions.preprocessing"
     assert found.severity == "critical"
     assert found.saving.share == pytest.approx(60 / 162)
-    assert found.evidence["inference_each_time_ns"] == 100_000_000
-    assert found.message.startswith(
-        "preprocessing takes 60 ms of the 162 ms of each tick of control, 60% as long as its inference takes, where "
+    assert found.facts["inference_per_tick_ns"] == 100_000_000
+    assert found.message == (
+        "Prepare fewer or smaller inputs, in one pass into reused memory: preprocessing takes 60.0 ms of "
+        "the 162 ms of a tick of control, 60% as long as its inference, where at most 20% is usual, most "
+        "of it in get_actions.preprocessing (60.0 ms per call)"
     )
 
 
@@ -36,7 +38,11 @@ def test_without_inference_it_must_be_half_of_the_work_and_sleep_is_none(program
         program.spend("log", 60 if tick == 10 else 0)  # else it holds its rate, and there is nothing to do
     (found,) = program.found(RULE)
     assert found.saving.headroom_ns == 30 * MS
-    assert "57% of its work, most of it in resize (30 ms a call for 900 kB)" in found.message
+    assert found.message == (
+        "Prepare fewer or smaller inputs, in one pass into reused memory: preprocessing takes 30.0 ms of "
+        "the 100 ms of a tick of control, 57% of its busy time, most of it in resize (30.0 ms per call "
+        "for 900 kB)"
+    )
 
 
 def test_a_helper_that_is_there_to_prepare_may_do_so(program):

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 import ticktree
+from support.findings import findings
 from support.rule_programs import MS
-from ticktree.analysis import findings, server_side
-from ticktree.analysis.rules.round_trip import RoundTripRule
+from ticktree.analysis import server_side
+from ticktree.analysis.rules.robot import RoundTripRule
 from ticktree.profile import Cpu
 from ticktree.recorder import Calling
 from ticktree.remote import called
@@ -33,8 +34,10 @@ def test_the_wait_for_the_other_side_is_told(program):
     assert found.path == "driver/env/execute_and_wait_for_obs"
     assert found.severity == "critical"
     assert found.saving.share == pytest.approx(87 / 109.8)
-    assert found.message.startswith(
-        "79% of the work of driver is the round trip in execute_and_wait_for_obs: 87 ms of 110 ms (100% of "
+    assert found.message == (
+        "Request the next observation while this one is processed, and send less: the round trip in "
+        "execute_and_wait_for_obs is 79% of the busy time of driver, 87.0 ms of 110 ms (100% of "
+        "execute_and_wait_for_obs is waiting)"
     )
 
 
@@ -50,7 +53,7 @@ def test_a_robot_that_is_computed_is_no_trip(program):
     idle = with_cpu(profile, "driver/env/execute_and_wait_for_obs", Cpu(10, 50, 1000))
     assert findings(busy, rules=[RULE]) == []
     (found,) = findings(idle, rules=[RULE])
-    assert found.evidence["idle_in_it_share"] == pytest.approx(0.95)
+    assert found.facts["waited_share"] == pytest.approx(0.95)
 
 
 def with_cpu(profile, path, cpu):
@@ -81,7 +84,7 @@ def test_the_sleep_that_holds_the_rate_is_neither_trip_nor_work(program):
         program.spend("get_observation", 30, wait=True)
         program.spend("log", 100 if tick == 10 else 0)  # else it holds its rate, and there is nothing to do
     (found,) = program.found(RULE)
-    assert found.evidence["of_the_work_share"] == pytest.approx(0.75 / (1 + 100 / (20 * 40)))
+    assert found.facts["busy_share"] == pytest.approx(0.75 / (1 + 100 / (20 * 40)))
 
 
 def test_a_section_that_gives_up_its_core_in_every_tick_is_seen_to_wait():
@@ -113,26 +116,40 @@ def test_a_call_whose_server_told_its_side_is_a_trip_whatever_its_name_and_says_
     asked(program, 81, [(1, "simulate", 9), (1, "render", 72), (2, "rasterize", 63), (2, "encode", 9)])
     (found,) = program.found(RULE)
     assert found.path == "driver/POST simulator:8737\\/step"
-    assert found.message.endswith(
-        "90% of it is the server's own work, 70% its rasterize: make that faster or ask for less of it, and ask for "
-        "the next observation while this one is worked on"
+    assert found.message == (
+        "Make the server faster, or request the next observation while this one is processed: the round "
+        "trip in POST simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of "
+        "POST simulator:8737/step is waiting); 90% of it is the server's own time, 70% its "
+        "rasterize"
     )
-    assert found.evidence["server_share"] == pytest.approx(0.9)
-    assert found.evidence["server_section_share"] == pytest.approx(0.7)
-    assert found.evidence["server_section"] == "rasterize"
+    assert found.facts["server_share"] == pytest.approx(0.9)
+    assert found.facts["server_part_share"] == pytest.approx(0.7)
+    assert found.facts["server_part"] == "rasterize"
 
 
 def test_where_no_section_of_the_servers_stands_out_none_is_named(program):
     asked(program, 81, [(1, "simulate", 27), (1, "render", 27)])
     (found,) = program.found(RULE)
-    assert "the server's own work: make that faster" in found.message
+    assert found.message == (
+        "Make the server faster, or request the next observation while this one is processed: the round "
+        "trip in POST simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of "
+        "POST simulator:8737/step is waiting); 90% of it is the server's own time"
+    )
 
 
 def test_where_the_way_takes_longer_than_the_server_what_is_sent_is_to_be_smaller(program):
     asked(program, 18, [(1, "render", 18)])
     (found,) = program.found(RULE)
-    assert "80% of it is the network: ask for the next observation" in found.message
-    assert found.message.endswith("make what is sent smaller")
+    assert found.message == (
+        "Request the next observation while this one is processed, and send less: the round trip in POST "
+        "simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of POST "
+        "simulator:8737/step is waiting); 80% of it is the network"
+    )
+    assert found.message == (
+        "Request the next observation while this one is processed, and send less: the round trip in POST "
+        "simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of POST "
+        "simulator:8737/step is waiting); 80% of it is the network"
+    )
 
 
 def test_the_words_of_the_far_side_are_those_that_calls_are_recorded_under():

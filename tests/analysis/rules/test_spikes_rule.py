@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.findings import findings
 from support.steady_loops import watched
-from ticktree.analysis import findings
-from ticktree.analysis.rules.spikes import SpikesRule
+from ticktree.analysis.rules.deadlines import SpikesRule
 
 RULE = SpikesRule()
 
@@ -23,8 +23,8 @@ def test_one_long_call_in_a_hundred_ticks_is_found_with_its_section(program):
     control(program)
     (found,) = program.found(RULE)
     assert found.message == (
-        "6 of 600 ticks of control, one in 100, take more than 5.0 x as long as the others: decide takes 50 ms in the "
-        "longest, 1 ms otherwise; do that work in another thread, or a part of it in each tick"
+        "Do the rare work of decide in another thread, or a part of it in each tick: in 6 of 600 ticks "
+        "of control, one in 100, it takes 50.0 ms, in the others 1.00 ms"
     )
     assert (found.path, found.loop) == ("control/plan/decide", "control")
     assert found.saving.share == pytest.approx(6 * 49 / (600 * 2 + 6 * 49), rel=0.05)

@@ -5,8 +5,8 @@ from collections import deque
 import pytest
 
 import ticktree
-from ticktree.analysis import findings
-from ticktree.analysis.rules.starved import StarvedRule
+from support.findings import findings
+from ticktree.analysis.rules.workers import StarvedRule
 from ticktree.profile import Profile
 
 
@@ -46,11 +46,11 @@ def test_a_loop_that_asks_for_its_next_actions_too_late_runs_dry():
     # 20, 19, ... 4, then 3 (asked), 2, 1, 0, 0, 0, 0 and 20 again: 4 of 24 ticks, 37 whole rounds of them.
     (one,) = found(acting_on_chunks(900, chunk=20, asked_at=3, takes=7))
     assert one.rule == "starved"
-    assert one.message.startswith("action queue depth is 0 in 16% of its readings")
+    assert one.message == "Fill action queue depth faster: it is 0 in 16% of its readings"
     assert (one.severity, one.path) == ("warning", "")
-    assert one.evidence["readings_at_0"] == 148
-    assert one.evidence["of_the_readings_share"] == 148 / 900
-    assert one.evidence["at_most"] == 20
+    assert one.facts["readings_at_0"] == 148
+    assert one.facts["empty_share"] == 148 / 900
+    assert one.facts["max_reading"] == 20
 
 
 def test_a_loop_that_asks_in_time_does_not():
@@ -102,5 +102,5 @@ def test_the_emptiest_queue_is_first():
         recorder.gauge("queue b", each % 2)
     profile = recorder.snapshot()
     recorder.disable()
-    assert [one.evidence["gauge"] for one in found(profile)] == ["queue b", "queue a"]
+    assert [one.facts["gauge"] for one in found(profile)] == ["queue b", "queue a"]
     assert [one.severity for one in found(profile)] == ["critical", "warning"]

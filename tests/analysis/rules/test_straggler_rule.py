@@ -6,9 +6,9 @@ import pytest
 
 from support.example_trainers import S, Trainer, node, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
-from ticktree.analysis import findings
+from support.findings import findings
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.rules.straggler import LEAST_SHARE, StragglerRule
+from ticktree.analysis.rules.workers import LEAST_SHARE, StragglerRule
 from ticktree.profile import Profile
 
 
@@ -19,20 +19,20 @@ def found(profile: Profile) -> list[Finding]:
 def test_it_says_who_by_how_much_where_and_who_waits_for_it():
     (one,) = found(straggling_trainer())
     assert one.message == (
-        "env worker 3 takes 2.3 x as long a call as its 3 peers in env step, most of it in physics; "
-        "100% of what learner waits in step_wait is for it"
+        "env worker 3 takes 2.3× as long per call as its 3 peers in env step, most of it in physics; "
+        "learner waits for it 100% of the time in step_wait"
     )
     assert (one.rule, one.path) == ("straggler", "make envs/env step/physics")
 
 
 def test_its_evidence_is_what_was_measured():
     (one,) = found(straggling_trainer())
-    assert one.evidence["who"] == "env worker 3"
-    assert one.evidence["a_call_ns"] == pytest.approx(9.65e6, rel=0.01)
-    assert one.evidence["a_call_by_its_peers_ns"] == pytest.approx(4.14e6, rel=0.01)
-    assert one.evidence["calls"] == 1000
-    assert one.evidence["known_by"] == "signals"
-    assert one.evidence["waited_for_it_ns"] <= one.evidence["waited_ns"]
+    assert one.facts["worker"] == "env worker 3"
+    assert one.facts["per_call_ns"] == pytest.approx(9.65e6, rel=0.01)
+    assert one.facts["per_call_by_peers_ns"] == pytest.approx(4.14e6, rel=0.01)
+    assert one.facts["calls"] == 1000
+    assert one.facts["known_by"] == "wake edges"
+    assert one.facts["waited_for_it_ns"] <= one.facts["waited_ns"]
 
 
 def test_how_severe_it_is_follows_from_what_the_run_could_be_shorter():
@@ -40,7 +40,7 @@ def test_how_severe_it_is_follows_from_what_the_run_could_be_shorter():
     assert one.severity == "critical"
     assert one.saving.share == pytest.approx(0.335, abs=0.01)
     (slight,) = found(Trainer(slow={3: 3.9}).profile())
-    assert (slight.severity, slight.evidence["who"]) == ("info", "env worker 3")
+    assert (slight.severity, slight.facts["worker"]) == ("info", "env worker 3")
 
 
 def test_equal_workers_are_not_spoken_of():
@@ -49,13 +49,16 @@ def test_equal_workers_are_not_spoken_of():
 
 def test_what_is_only_reckoned_is_said_to_be_at_most():
     (one,) = found(Trainer(slow={3: 8.5}, signals=False).profile())
-    assert "up to 57% of what learner waits in step_wait is for it" in one.message
-    assert one.evidence["known_by"] == "going in step"
+    assert one.message == (
+        "env worker 3 takes 2.3× as long per call as its 3 peers in env step, most of it in physics; "
+        "learner waits for it up to 57% of the time in step_wait"
+    )
+    assert one.facts["known_by"] == "equal numbers of calls"
 
 
 def test_where_nobody_waits_nothing_is_known_to_be_at_stake():
     (one,) = found(crew(stepping([40, 40, 40, 80])))
-    assert one.message == "env worker 3 takes 2.0 x as long a call as its 3 peers in step"
+    assert one.message == "env worker 3 takes 2.0× as long per call as its 3 peers in step"
     assert one.severity == "info"
     assert one.saving is None
 
@@ -63,13 +66,16 @@ def test_where_nobody_waits_nothing_is_known_to_be_at_stake():
 def test_more_to_do_is_told_from_longer_calls():
     took = {who: [400_000_000] * calls for who, calls in zip(ids(4), (3, 3, 3, 9), strict=True)}
     (one,) = found(crew(node("job", took, beside=True)))
-    assert one.message == "env worker 3 has 3.0 x as much to do as its 3 peers in job"
+    assert one.message == "env worker 3 has 3.0× as much to do as its 3 peers in job"
 
 
 def test_of_several_the_worst_is_named_and_the_others_are_counted():
     (one,) = found(crew(stepping([40, 40, 40, 40, 90, 80]), count=6))
     assert one.message.startswith("env worker 4 takes")
-    assert one.message.endswith("; one more straggles")
+    assert (
+        one.message
+        == "env worker 4 takes 2.2× as long per call as its 5 peers in step; 1 other worker also straggles"
+    )
 
 
 def test_too_little_to_matter_is_not_spoken_of():
@@ -89,7 +95,7 @@ def test_each_run_of_several_is_judged_by_itself():
     others = [writer(f"{n}-9/1", run="run-2", last_ns=10 * S) for n in range(100, 104)]
     took = {one.id: [ms * 1_000_000] * 100 for one, ms in zip(others, (40, 90, 40, 40), strict=True)}
     second = crew(node("step", took, beside=True), count=0, others=others)
-    assert [one.evidence["who"] for one in found(first.merge(second))] == ["env worker 5", "env worker 3"]
+    assert [one.facts["worker"] for one in found(first.merge(second))] == ["env worker 5", "env worker 3"]
 
 
 def test_a_peer_is_spoken_of_in_the_singular():
@@ -101,4 +107,4 @@ def test_names_are_as_the_program_chose_them():
     profile = crew(stepping([40, 40, 40, 80]))
     hostile = {key: replace(one, role="\x1b[2J") for key, one in profile.writers.items()}
     (one,) = found(replace(profile, writers=hostile))
-    assert one.evidence["who"] == "\x1b[2J 3"
+    assert one.facts["worker"] == "\x1b[2J 3"

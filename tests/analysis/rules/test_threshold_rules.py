@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.findings import findings
 from support.virtual_programs import MS, Program, with_node
-from ticktree.analysis import Settings, findings
+from ticktree.analysis import Settings
 from ticktree.analysis.registry import RULES
 from ticktree.analysis.settings import Thresholds
 from ticktree.profile import Memory
@@ -42,10 +43,11 @@ def test_what_takes_more_than_30_percent_of_a_tick_is_critical_and_its_parents_a
     assert (finding.rule, finding.kind, finding.severity) == ("critical", "size", "info")
     assert (finding.path, finding.loop) == ("train/update/actor/forward", "train")
     assert finding.message == (
-        "update/actor/forward: 40% of a tick of train; were it free, train would go from 10.0 to 16.7 Hz"
+        "forward takes 40% of a tick of train; without it a tick of train would take 60.0 ms instead of "
+        "100 ms"
     )
     assert finding.saving.share == pytest.approx(0.4)
-    assert finding.evidence == {"a_tick_ns": 40 * MS, "calls": 10}
+    assert (finding.facts["self_per_tick_ns"], finding.facts["calls"]) == (40 * MS, 10)
 
 
 def test_where_all_take_their_part_none_is_critical():
@@ -59,9 +61,9 @@ def test_the_loops_own_time_and_that_of_a_section_with_sections_are_named_so():
         with program.section("update"):
             program.take(45)
             program.work("forward", 1)
-    assert [each.message.partition(":")[0] for each in found(program.profile())] == [
-        "update, outside its sections",
-        "train, outside its sections",
+    assert [each.message.partition(" takes")[0] for each in found(program.profile())] == [
+        "update [self]",
+        "train [self]",
     ]
 
 
@@ -102,10 +104,11 @@ def test_without_a_loop_the_run_is_judged_in_seconds():
     program.work("save", 90)
     critical, slow = found(program.profile())
     assert (
-        critical.message == "load: 80% of the run; were it free, the run would take 990 ms instead of 4.99 s"
+        critical.message
+        == "load takes 80% of the run; without it the run would take 990 ms instead of 4.99 s"
     )
     assert critical.saving.share == pytest.approx(4000 / 4990)
-    assert critical.evidence == {"in_all_ns": 4000 * MS}
+    assert critical.facts["self_in_total_ns"] == 4000 * MS
     assert (slow.rule, slow.path) == ("slow", "solve")
 
 
@@ -137,8 +140,11 @@ def test_a_section_of_more_than_100_ms_a_call_is_slow():
     critical, slow = found(program.profile())
     assert (critical.rule, critical.path) == ("critical", "train/learn")  # and not slow: it takes 70 ms
     assert (slow.rule, slow.severity, slow.path) == ("slow", "info", "train/checkpoint")
-    assert slow.message == "checkpoint: 130 ms a call; were it free, train would go from 7.62 to 7.69 Hz"
-    assert slow.evidence["a_call_ns"] == 130 * MS
+    assert (
+        slow.message
+        == "checkpoint takes 130 ms per call; without it a tick of train would take 130 ms instead of 131 ms"
+    )
+    assert slow.facts["self_per_call_ns"] == 130 * MS
 
 
 def test_where_a_tick_takes_seconds_what_is_little_of_it_is_not_slow():
@@ -184,14 +190,16 @@ def test_a_section_that_needs_more_than_100_mb_is_named_with_what_it_needs():
     profile = grown(trainer(20, 25).profile(), "train/sample", 151 * MB)
     (finding,) = found(profile)
     assert (finding.rule, finding.severity, finding.path) == ("memory", "info", "train/sample")
-    assert finding.message == "sample: a call needs at least 151 MB beyond what was there"
-    assert finding.evidence == {
+    assert finding.message == "a call of sample needs at least 151 MB beyond what was there"
+    assert finding.facts == {
+        "section": "train/sample",
         "needed_bytes": 151 * MB,
         "peak_bytes": 900 * MB,
         "calls_measured": 10,
+        "is_exact": False,
     }
     (exact,) = found(grown(profile, "train/sample", 151 * MB, is_exact=True))
-    assert exact.message == "sample: a call needs 151 MB beyond what was there"
+    assert exact.message == "a call of sample needs 151 MB beyond what was there"
 
 
 def test_the_peak_of_the_process_alone_says_nothing_of_a_section():
@@ -221,5 +229,5 @@ def test_a_devices_memory_is_judged_by_itself():
     profile = with_node(trainer(20, 25).profile(), "train/update/actor/forward", device_memory=device)
     (finding,) = found(profile)
     assert (finding.rule, finding.path) == ("gpu-memory", "train/update/actor/forward")
-    assert finding.message == "forward: a call needs 2.1 GB of cuda:0 beyond what was there"
+    assert finding.message == "a call of forward needs 2.10 GB of cuda:0 beyond what was there"
     assert said(profile, device_memory_bytes=3000 * MB) == set()

@@ -6,9 +6,10 @@ import pytest
 
 from support.example_trainers import MS
 from support.example_workers import calling, crew, seen, stepping
-from ticktree.analysis.rules.straggler import StragglerRule
+from ticktree.analysis.rules.workers import StragglerRule
 from ticktree.analysis.workers.blame import blames
 from ticktree.analysis.workers.stragglers import stragglers
+from ticktree.outputs.sentences import with_sentences
 
 
 def found(profile):
@@ -65,12 +66,13 @@ def test_the_section_in_which_it_is_slow_is_named_where_it_has_most_of_what_is_l
 
 def test_the_finding_says_who_comes_last_and_what_the_others_wait_for_it():
     _, survey = seen(crew(meeting([20, 20, 1, 20])))
-    (finding,) = StragglerRule().find(survey)
-    assert finding.message.startswith(
-        "env worker 2 comes last to all_reduce: its 3 peers wait 20 x as long there"
+    (finding,) = with_sentences(StragglerRule().find(survey), survey.short_names)
+    assert finding.message == (
+        "env worker 2 arrives last at all_reduce: its 3 peers wait 20× as long; 3 × env worker wait for it up to 95% "
+        "of the time in all_reduce"
     )
-    assert finding.evidence["waited_a_call_ns"] == 1 * MS
-    assert finding.evidence["waited_a_call_by_its_peers_ns"] == 20 * MS
+    assert finding.facts["waited_per_call_ns"] == 1 * MS
+    assert finding.facts["waited_per_call_by_peers_ns"] == 20 * MS
     (one,) = survey.stragglers["env worker"]
     (blame,) = blames(one, survey)
     assert (blame.units, blame.waited_ns, blame.for_it_ns) == (3, 6000 * MS, 5700 * MS)

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 import ticktree
+from support.findings import findings
 from support.workloads import environment
 from support.workloads.parallel_trainer import SCRIPT, Learned, run_trainer
-from ticktree.analysis import findings
 
 START = "TrainerController.start_learning"
 ADVANCE = f"{START}/TrainerController.advance"

@@ -5,8 +5,8 @@ import re
 import pytest
 
 import ticktree
+from support.findings import findings
 from support.workloads.rest_racing import FOCUS, SMALL, run_race
-from ticktree.analysis import findings
 
 # The tree of the reference, each call below its caller.
 CALLS = {

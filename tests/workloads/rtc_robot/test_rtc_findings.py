@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ticktree
-from ticktree.analysis import findings
+from support.findings import findings
 
 MS = 1_000_000
 

@@ -1,11 +1,11 @@
-"""The loops whose course over time can be told, and what of a change a section below them explains."""
+"""The loops whose change over time can be told, and what of a change a section below them explains."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ticktree.analysis.drift.changes import Course, Kind, course_of
+from ticktree.analysis.drift.changes import Change, Kind, change_of
 from ticktree.analysis.drift.windows import Stretch, in_windows
 from ticktree.analysis.loop_views import counts
 from ticktree.analysis.survey import Survey
@@ -34,28 +34,28 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedLoop:
     """A loop whose ticks changed in the run.
 
     Attributes:
         loop: which.
-        course: how.
-        width_ns: length of the windows in which the course is given.
+        change: how.
+        width_ns: length of the windows in which the change is given.
         cause: what explains it.
         lost_ns: what would be saved, were all its ticks as fast as its fast ones.
     """
 
     loop: Loop
-    course: Course
+    change: Change
     width_ns: int
     cause: Cause
     lost_ns: float
 
 
-def changed_loops(seen: Survey, kind: Kind) -> Iterator[Changed]:
-    """Yield the loops with a course of this kind, in the order of their paths.
+def changed_loops(seen: Survey, kind: Kind) -> Iterator[ChangedLoop]:
+    """Yield the loops with a change of this kind, in the order of their paths.
 
-    Left out are loops of several runs, which have no one course, and loops that several threads go round: one of them
+    Left out are loops of several runs, which have no one change, and loops that several threads go round: one of them
     that ends changes what is left, and not how fast it is.
     """
     for path, loop in sorted(seen.profile.loops.items()):
@@ -63,23 +63,25 @@ def changed_loops(seen: Survey, kind: Kind) -> Iterator[Changed]:
         goers = sum(1 for share in node.by_writer.values() if share.count)
         if len(node.per_run) > 1 or goers > 1:
             continue
-        course = course_of(node)
-        if course is not None and course.kind == kind:
-            yield Changed(loop, course, node.windows.width_ns, _cause(path, node, course), _lost_ns(course))
+        change = change_of(node)
+        if change is not None and change.kind == kind:
+            yield ChangedLoop(
+                loop, change, node.windows.width_ns, _cause(path, node, change), _lost_ns(change)
+            )
 
 
-def _lost_ns(course: Course) -> float:
-    if course.kind == "trend":  # half of the ticks times half of the way, on either side of the middle
-        ticks = sum(each.ticks for each in (*course.before, *course.after)) * 1.5
-        return ticks * abs(course.after_ns - course.before_ns) / 2
-    slow = course.after if course.after_ns > course.before_ns else (*course.before, *course.rest)
-    return sum(each.ticks for each in slow) * abs(course.after_ns - course.before_ns)
+def _lost_ns(change: Change) -> float:
+    if change.kind == "trend":  # half of the ticks times half of the way, on either side of the middle
+        ticks = sum(each.ticks for each in (*change.before, *change.after)) * 1.5
+        return ticks * abs(change.after_ns - change.before_ns) / 2
+    slow = change.after if change.after_ns > change.before_ns else (*change.before, *change.rest)
+    return sum(each.ticks for each in slow) * abs(change.after_ns - change.before_ns)
 
 
-def _cause(path: str, node: Node, course: Course) -> Cause:
+def _cause(path: str, node: Node, change: Change) -> Cause:
     """Return the section furthest down that explains most of the change of a loop's ticks."""
     width_ns = node.windows.width_ns
-    at_first, then = (*course.before, *course.rest), course.after
+    at_first, then = (*change.before, *change.rest), change.after
     before_ns, after_ns = _a_tick(node, width_ns, node, at_first), _a_tick(node, width_ns, node, then)
     whole_ns = after_ns - before_ns
     cause, counted = Cause(path, 1.0, before_ns, after_ns), 1.0

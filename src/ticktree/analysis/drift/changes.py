@@ -1,4 +1,4 @@
-"""Course: which of the two a loop's time did, if any: rise or fall all along, or go to another level for a while."""
+"""Change: which of the two a loop's time did, if any: rise or fall all along, or go to another level for a while."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["trend", "step"]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Change:
     """How a loop's time changed in a run.
 
     Attributes:
@@ -48,7 +48,7 @@ class Course:
         return self.after_ns / self.before_ns - 1
 
 
-def course_of(node: Node) -> Course | None:
+def change_of(node: Node) -> Change | None:
     """Return how the time of a loop's node changed; None where it did not, or where nobody can tell.
 
     Args:
@@ -61,22 +61,22 @@ def course_of(node: Node) -> Course | None:
     logs = [math.log(each.mean_ns) for each in stretches]
     step, line = most_different(logs), trend(logs)
     if _size(without(logs, step)) < _size(_beside(logs, line)):
-        course = _stepped(stretches, step) if is_real(logs, step) else None
+        change = _stepped(stretches, step) if is_real(logs, step) else None
     else:
-        course = _trending(stretches, line) if line.is_real else None
-    return course if course is not None and _matters(course) else None
+        change = _trending(stretches, line) if line.is_real else None
+    return change if change is not None and _matters(change) else None
 
 
-def _stepped(stretches: Sequence[Stretch], step: Step) -> Course:
+def _stepped(stretches: Sequence[Stretch], step: Step) -> Change:
     before, after = tuple(stretches[: step.first]), tuple(stretches[step.first : step.end])
     rest = tuple(stretches[step.end :])
-    return Course("step", before, after, _middle_ns((*before, *rest)), _middle_ns(after), not rest, rest)
+    return Change("step", before, after, _middle_ns((*before, *rest)), _middle_ns(after), not rest, rest)
 
 
-def _trending(stretches: Sequence[Stretch], line: Trend) -> Course:
+def _trending(stretches: Sequence[Stretch], line: Trend) -> Change:
     half = line.slope * (len(stretches) - 1) / 2
     third = len(stretches) // 3
-    return Course(
+    return Change(
         "trend",
         tuple(stretches[:third]),
         tuple(stretches[-third:]),
@@ -85,9 +85,9 @@ def _trending(stretches: Sequence[Stretch], line: Trend) -> Course:
     )
 
 
-def _matters(course: Course) -> bool:
+def _matters(change: Change) -> bool:
     """Whether the slower level is so much above the faster one."""
-    return abs(math.log(course.after_ns / course.before_ns)) >= math.log1p(LEAST_CHANGE)
+    return abs(math.log(change.after_ns / change.before_ns)) >= math.log1p(LEAST_CHANGE)
 
 
 def _middle_ns(stretches: Sequence[Stretch]) -> float:

@@ -1,1 +1,1 @@
-"""One rule a file, each with the threshold it judges by and the reason for it; docs/rules has a page each."""
+"""Rules by topic, each with the thresholds it judges by and their reasons; docs/rules has a page for each."""

@@ -1,65 +1,172 @@
-"""A call of a section needs much memory."""
+"""Rules about memory: sections that need much, ticks that touch fresh memory, pauses of the garbage collector."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from ticktree.analysis.finding import Finding
-from ticktree.analysis.loops import TELLING_SHARE
+from ticktree.analysis.finding import Claim, Fact, Finding
+from ticktree.analysis.loops import LEAST_TICKS, TELLING_SHARE, LoopView, SectionView
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.wording import size
-from ticktree.profile import Memory, Node
-from ticktree.profile import path as paths
+from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
+from ticktree.profile import Loop, Memory, Node
+
+PAGE_BYTES = 4096
+# A megabyte per tick: less is what any program takes and gives back. Our own choice.
+LEAST_FAULTS = 256
+# The faults must cost a twentieth of the tick, because their cost is estimated, not measured. Our own choice.
+LEAST_FAULTS_SHARE = 0.05
+# A section that declares so much of the fresh memory as work is named. Our own choice.
+NAMED_SHARE = 0.5
+
+# Of the ticks' time. Half of the programs that mind pauses at all mind them from about here on, and it costs one line.
+LEAST_GC_SHARE = 0.02
+# A worst tick is the collector's doing where its pause explains so much of what the tick took beyond the median.
+EXPLAINS_SHARE = 0.5
+# One of the worst ticks may be chance; of those kept, this many are a habit.
+FEWEST_WORST = 2
 
 
 class MemoryRule:
-    """Each section a call of which needs more than 100 MB beyond what was there; see docs/rules/memory.md."""
+    """A call of a section needs much memory.
+
+    Finds each section a call of which needs more than 100 MB beyond what was there; see docs/rules/memory.md.
+    """
 
     name: ClassVar[str] = "memory"
 
-    def find(self, seen: Survey) -> Iterator[Finding]:
+    def find(self, context: Survey) -> Iterator[Finding]:
         """Yield a finding for each such section, the one that needs most first."""
-        yield from needy(self.name, seen, lambda node: node.memory, seen.settings.thresholds.memory_bytes)
+        limit_bytes = context.settings.thresholds.memory_bytes
+        yield from _needy(self.name, context, lambda node: node.memory, limit_bytes)
 
 
-def needy(
-    rule: str, seen: Survey, measured: Callable[[Node], Memory | None], limit: int
+class GpuMemoryRule:
+    """A call of a section needs much of a device's memory.
+
+    Finds each section a call of which needs more than 100 MB of a device's memory; see docs/rules/gpu-memory.md.
+    """
+
+    name: ClassVar[str] = "gpu-memory"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such section, the one that needs most first."""
+        limit_bytes = context.settings.thresholds.device_memory_bytes
+        yield from _needy(self.name, context, lambda node: node.device_memory, limit_bytes)
+
+
+def _needy(
+    rule: str, context: Survey, measured: Callable[[Node], Memory | None], limit_bytes: int
 ) -> Iterator[Finding]:
-    """Yield a finding for each node of which a call needed more than `limit` of one sort of memory.
+    """Yield a finding for each node of which a call needed more than the limit of one sort of memory.
 
     Args:
         rule: whose findings they are.
-        seen: what was recorded.
+        context: what was recorded.
         measured: gives that sort of memory of a node; None where it was not measured.
-        limit: in bytes.
+        limit_bytes: from where on it is much.
     """
-    found = []
-    for path, _, node in seen.profile.root.walk():
-        memory = measured(node)
-        needed = _needed(memory)
+    needy = []
+    for path, _, node in context.profile.root.walk():
+        memory, needed = measured(node), _needed(measured(node))
         below = max((_needed(measured(child)) for child in node.children.values()), default=0)
-        if memory is not None and needed > limit and below < TELLING_SHARE * needed:
-            found.append((needed, path, memory))
-    for needed, path, memory in sorted(found, key=lambda one: (-one[0], one[1])):
-        yield Finding(
-            rule=rule,
-            kind="size",
-            path=path,
-            message=_said(path, needed, memory),
-            evidence={
-                "needed_bytes": needed,
-                "peak_bytes": memory.peak_bytes,
-                "calls_measured": memory.samples,
-            },
-        )
+        if memory is not None and needed > limit_bytes and below < TELLING_SHARE * needed:
+            needy.append((needed, path, memory))
+    for needed, path, memory in sorted(needy, key=lambda entry: (-entry[0], entry[1])):
+        facts: dict[str, Fact] = {
+            "section": path,
+            "needed_bytes": needed,
+            "peak_bytes": memory.peak_bytes,
+            "calls_measured": memory.samples,
+            "is_exact": memory.is_exact,
+        }
+        if memory.devices:
+            facts["devices"] = ", ".join(sorted(memory.devices))
+        yield Finding(rule=rule, kind="size", path=path, facts=facts)
 
 
 def _needed(memory: Memory | None) -> int:
     return 0 if memory is None or memory.growth_bytes is None else memory.growth_bytes
 
 
-def _said(path: str, needed: int, memory: Memory) -> str:
-    least = "" if memory.is_exact else "at least "
-    where = f" of {', '.join(sorted(memory.devices))}" if memory.devices else ""
-    return f"{paths.name_of(path)}: a call needs {least}{size(needed)}{where} beyond what was there"
+class AllocationRule:
+    """Every tick takes fresh memory from the system.
+
+    Finds each loop in which page faults cost a twentieth of a tick; see docs/rules/allocation.md.
+    """
+
+    name: ClassVar[str] = "allocation"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop whose ticks touch much fresh memory."""
+        for view in context.repeated:
+            faults = usual_per_tick(view.loop, "minor_faults") if view.loop is not None else None
+            if faults is None or view.ticks < LEAST_TICKS or faults < LEAST_FAULTS:
+                continue
+            share = view.share(faults * FAULT_NS)
+            if share < LEAST_FAULTS_SHARE:
+                continue
+            facts: dict[str, Fact] = {
+                "page_faults_per_tick": faults,
+                "fresh_memory_bytes": faults * PAGE_BYTES,
+                "estimated_cost_ns": faults * FAULT_NS,
+                "estimated_per_fault_ns": FAULT_NS,
+                "tick_ns": view.tick_ns,
+            }
+            section = _likely_section(view, faults)
+            if section is not None:
+                facts |= {"section": section.path, "section_bytes_per_s": section.bytes_per_s or 0}
+            path = section.path if section is not None else view.path
+            yield Finding(rule=self.name, claim=Claim(share, view.path), path=path, facts=facts)
+
+
+def _likely_section(view: LoopView, faults: float) -> SectionView | None:
+    """Return the section that may well touch the fresh memory: of those that process as many bytes, the slowest."""
+    enough_bytes = NAMED_SHARE * faults * PAGE_BYTES
+    sections = [
+        each for each in view.path_sections if (each.bytes_per_call or 0.0) * each.calls >= enough_bytes
+    ]
+    return min(sections, key=lambda section: section.bytes_per_s or 0.0, default=None)
+
+
+class GarbageCollectionRule:
+    """Python's garbage collector stops a loop: often, or just when it matters.
+
+    Finds each loop that the collector stops for long, or in its worst ticks; see docs/rules/garbage-collection.md.
+    """
+
+    name: ClassVar[str] = "garbage-collection"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones."""
+        for _, loop in sorted(context.profile.loops.items()):
+            share, pauses_ns = _gc_share(loop), _pauses_of_worst_ticks(loop)
+            if share < LEAST_GC_SHARE and len(pauses_ns) < FEWEST_WORST:
+                continue
+            facts: dict[str, Fact] = {"gc_share": share}
+            if len(pauses_ns) >= FEWEST_WORST:
+                facts |= {"of_worst_ticks": len(pauses_ns), "worst_ticks": len(loop.worst)}
+            if pauses_ns:
+                facts["longest_pause_ns"] = max(pauses_ns)
+            yield Finding(rule=self.name, claim=Claim(share, loop.path), path=loop.path, facts=facts)
+
+
+def _gc_share(loop: Loop) -> float:
+    """Return what part of the ticks' time was pauses; 0 where it is not known of enough ticks."""
+    if loop.causes is None or not loop.causes.ticks or not loop.stats.sum_ns:
+        return 0.0
+    known_ns = loop.stats.sum_ns * loop.causes.ticks / loop.stats.count
+    return min(1.0, loop.causes.gc_ns / known_ns) if known_ns else 0.0
+
+
+def _pauses_of_worst_ticks(loop: Loop) -> list[int]:
+    """Return the pauses that made ticks the worst, in nanoseconds."""
+    median_ns = loop.stats.p50_ns
+    if median_ns is None:
+        return []
+    return [
+        tick.causes["gc_ns"]
+        for tick in loop.worst
+        if tick.duration_ns > median_ns
+        and tick.causes.get("gc_ns", 0) >= EXPLAINS_SHARE * (tick.duration_ns - median_ns)
+    ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role
-from ticktree.analysis.workers.stragglers import crews, whole_lives
+from ticktree.analysis.workers.stragglers import equals, whole_lives
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Presence:
 
 def presence(role: Role, seen: Survey) -> Presence:
     """Return what the processes or threads of `role` did with their time."""
-    uneven = [each for crew in crews(role) if (each := imbalance(whole_lives(crew), seen)) is not None]
+    uneven = [each for crew in equals(role) if (each := imbalance(whole_lives(crew), seen)) is not None]
     return Presence(
         role=role,
         in_sections_ns=sum(map(seen.present_ns, role.units)),

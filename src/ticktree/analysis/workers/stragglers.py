@@ -85,7 +85,7 @@ def stragglers(role: Role, found: Sequence[SectionView]) -> list[Straggler]:
         found: The sections of the whole tree.
     """
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
-    for crew in crews(role):
+    for crew in equals(role):
         for section in found[1:]:
             if (
                 section.is_in_wait
@@ -111,7 +111,7 @@ def busy_ns(unit: Unit, section: SectionView) -> int:
     return max(0, unit.total_ns(section.node) - amount(section.waited_ns, unit))
 
 
-def crews(role: Role) -> list[list[Unit]]:
+def equals(role: Role) -> list[list[Unit]]:
     """Return those of `role` that can be compared with one another: the equals of each run, two or more."""
     by_run: dict[str, list[Unit]] = {}
     for unit in role.equals:

@@ -6,13 +6,13 @@ is built from `report-ui/` and lies beside them as `page.html`. What shows sever
 
 from __future__ import annotations
 
-from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.html.events import told
 from ticktree.outputs.html.facts import facts
 from ticktree.outputs.json import written
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.sentences import findings_in
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline
 
@@ -26,7 +26,7 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
         timeline: its calls one by one; None where they were not recorded.
     """
     seen = Survey(profile, options.settings)
-    found = found_in(seen)
+    found = findings_in(seen)
     words = facts(seen, found, options)
     events = b""
     if timeline is not None and len(timeline):

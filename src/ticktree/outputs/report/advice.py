@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ticktree.analysis import Finding
 from ticktree.analysis.finding import LEAST_SHARE
 from ticktree.analysis.loops import Saving
-from ticktree.analysis.registry import found_in
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.sentences import findings_in
+from ticktree.outputs.sentences.facts import formatted, unit_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Advice
 from ticktree.outputs.writing.visible import visible
@@ -17,19 +18,10 @@ from ticktree.outputs.writing.visible import visible
 # As many things as anyone does next; the others are worth less.
 FINDINGS_SHOWN = 3
 
-_UNITS: dict[str, Callable[[float], str]] = {
-    "_ns": formatting.time,
-    "_share": formatting.share,
-    "_bytes": formatting.size,
-    "_bytes_per_s": lambda rate: formatting.scaled(rate, "B/s"),
-    "_flops_per_s": lambda rate: formatting.scaled(rate, "FLOP/s"),
-    "_factor": lambda factor: f"{formatting.significant(factor)} x",
-}
-
 
 def advice(seen: Survey, options: ViewOptions) -> Advice:
     """Return what to do about a profile, and what makes its numbers doubtful; with `all` every finding."""
-    found = found_in(seen)
+    found = findings_in(seen)
     shown = found if options.all else list(_foremost(found))
     return Advice(shown, len(found) - len(shown))
 
@@ -50,7 +42,7 @@ def more(part: Advice) -> str:
 
 def said(finding: Finding) -> str:
     """Return the sentence."""
-    return visible(finding.message)
+    return finding.message
 
 
 def evidence(finding: Finding) -> list[str]:
@@ -61,14 +53,9 @@ def evidence(finding: Finding) -> list[str]:
 def _evidence(finding: Finding) -> Iterator[str]:
     if finding.saving is not None:
         yield _worth(finding.saving, "loop" if finding.loop else "run")
-    for key, value in finding.evidence.items():
-        if isinstance(value, str):
-            if value not in finding.message:
-                yield f"{_words(key)}: {visible(value)}"
-        else:
-            ending = next((ending for ending in _UNITS if key.endswith(ending)), "")
-            text = _UNITS[ending](value) if ending else formatting.reading(value)
-            yield f"{text} {_words(key.removesuffix(ending))}"
+    for key, value in finding.facts.items():
+        if not isinstance(value, (str, bool)):
+            yield f"{formatted(key, value)} {_words(key.removesuffix(f'_{unit_of(key)}'))}"
 
 
 def _worth(saving: Saving, of: str) -> str:

@@ -1,0 +1,317 @@
+"""Rules about ticks that are late or unlike the others: missed deadlines, fixed sleeps, spikes, too few ticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+from ticktree.analysis.finding import Claim, Fact, Finding, severity_of_missed
+from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
+from ticktree.analysis.machine import Machine, is_contended
+from ticktree.analysis.missed_ticks import EXPLAINED_SHARE, MissedTicks, missed_ticks
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
+from ticktree.profile import Causes, Loop, Node
+from ticktree.profile import path as paths
+from ticktree.profile.histogram import middle_of
+from ticktree.profile.ticks import WorstTick
+
+# A thread lost its core for a reason if it lost it once per missed tick, and so many times as often as in kept ticks.
+SWITCHES_FACTOR = 2.0
+
+# A sleep wakes a little late: on a busy machine by a tenth of a millisecond or two. Our own choice.
+LATE_SHARE = 0.05
+# A thread that sleeps once per tick gives up its core once per tick; a few ticks may be without.
+SLEEPS_PER_TICK = 0.9
+
+# A tick that takes so many times the median is more than scatter. Our own choice, as all of these.
+SPIKE_FACTOR = 5.0
+# Where more ticks are long, the loop has two kinds of ticks; fewer than three may be chance.
+MOST_SPIKES_SHARE = 0.05
+FEWEST_SPIKES = 3
+FEWEST_TICKS = 50
+# They must cost a twentieth of the loop's time.
+LEAST_LOST_SHARE = 0.05
+# The section is called in the other ticks too: an update every hundredth tick is the loop's plan, and no spike.
+USUAL_CALLS = 0.5
+
+# How sure one wants to be that the longest of n ticks lies above a percentile; see `ticks_for`.
+CONFIDENCE = 0.95
+PERCENTILES = (0.5, 0.9, 0.99)
+
+
+class MissedDeadlineRule:
+    """A loop misses its budget: how often, and what takes longer in the ticks that do.
+
+    Finds each loop that misses its budget more than once in a thousand ticks; see docs/rules/missed-deadline.md.
+    """
+
+    name: ClassVar[str] = "missed-deadline"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield the loops that miss ticks, the one that misses the largest part of them first."""
+        for missed in missed_ticks(context.profile):
+            loop = missed.loop
+            if loop.budget_ns is None or loop.stats.count < LEAST_TICKS or missed.share < MISSES_SHARE:
+                continue
+            yield Finding(
+                rule=self.name,
+                severity=severity_of_missed(missed.share),
+                path=loop.path,
+                facts={
+                    "missed": loop.missed,
+                    "ticks": loop.stats.count,
+                    "missed_share": round(missed.share, 6),
+                    "longest_run": loop.longest_miss_run,
+                    "budget_ns": loop.budget_ns,
+                    **_lateness(loop),
+                    **(_causes_of_some(missed) if missed.kept else _causes_of_all(missed)),
+                },
+            )
+
+
+def _lateness(loop: Loop) -> Mapping[str, Fact]:
+    late = loop.lateness
+    if late is None or late.mean_ns is None or late.max_ns is None:
+        return {}
+    return {"mean_lateness_ns": late.mean_ns, "max_lateness_ns": late.max_ns}
+
+
+def _causes_of_all(missed: MissedTicks) -> Mapping[str, Fact]:
+    """Return what ticks consist of where all of them are missed."""
+    facts: dict[str, Fact] = {}
+    if missed.busy is not None:
+        facts["busy_per_tick_ns"] = missed.busy.missed_ns
+        if missed.largest is not None and missed.largest.missed_ns > 0:
+            facts |= {"section": missed.largest.path, "in_missed_ticks_ns": missed.largest.missed_ns}
+    return facts
+
+
+def _causes_of_some(missed: MissedTicks) -> Mapping[str, Fact]:
+    """Return what was different in the missed ticks: in which sections, and what the system did."""
+    facts: dict[str, Fact] = {}
+    for prefix, cost in zip(("", "second_"), missed.blamed[:2], strict=False):
+        facts |= {
+            f"{prefix}section": cost.path,
+            f"{prefix}in_missed_ticks_ns": cost.missed_ns,
+            f"{prefix}in_kept_ticks_ns": cost.kept_ns,
+        }
+    facts |= dict(_system_causes(missed))
+    names = {
+        "gc_pause_ns": "gc",
+        "preemptions": "preemption",
+        "pages_read": "disk",
+        "pages_touched": "page faults",
+    }
+    causes = [name for key, name in names.items() if key in facts]
+    if any("compil" in paths.name_of(cost.path).lower() for cost in missed.blamed):
+        causes.append("compiling")
+    if causes:
+        facts["cause"] = ", ".join(causes)
+    return facts
+
+
+def _system_causes(missed: MissedTicks) -> Iterator[tuple[str, Fact]]:
+    """Yield how much more of what the system does to a thread there was per missed tick."""
+    known = missed.causes()
+    if known is None or missed.busy is None or missed.busy.excess_ns <= 0:
+        return
+    in_missed, in_kept = known
+    least_ns = EXPLAINED_SHARE * missed.busy.excess_ns
+    gc_ns = _more(in_missed, in_kept, "gc_ns")
+    if gc_ns >= least_ns:
+        yield "gc_pause_ns", gc_ns
+    preemptions = in_missed.involuntary_switches / in_missed.ticks
+    usual = in_kept.involuntary_switches / in_kept.ticks
+    if preemptions >= 1 and preemptions >= SWITCHES_FACTOR * usual:
+        yield "preemptions", preemptions
+        yield "usual_preemptions", usual
+    pages_read = _more(in_missed, in_kept, "major_faults")
+    if pages_read >= 1:
+        yield "pages_read", pages_read
+    pages_touched = _more(in_missed, in_kept, "minor_faults")
+    if pages_touched * FAULT_NS >= least_ns:
+        yield "pages_touched", pages_touched
+
+
+def _more(in_missed: Causes, in_kept: Causes, cause: str) -> float:
+    amount: int = getattr(in_missed, cause)
+    usual: int = getattr(in_kept, cause)
+    return amount / in_missed.ticks - usual / in_kept.ticks
+
+
+class FixedSleepRule:
+    """A loop sleeps a fixed time in each tick and so does not hold its rate.
+
+    Finds each loop that would hold its rate if it slept only what is left of a tick; see docs/rules/fixed-sleep.md.
+    """
+
+    name: ClassVar[str] = "fixed-sleep"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop whose ticks are too long by less than it sleeps in them."""
+        for view in context.loops:
+            loop = view.loop
+            if loop is None or loop.budget_ns is None or view.ticks < LEAST_TICKS:
+                continue
+            over_ns, slept_ns = view.tick_ns - loop.budget_ns, _slept_ns(view)
+            busy_ns = view.tick_ns - slept_ns
+            if over_ns < LATE_SHARE * loop.budget_ns or slept_ns < over_ns or busy_ns > loop.budget_ns:
+                continue
+            yield Finding(
+                rule=self.name,
+                claim=Claim(over_ns / view.tick_ns, view.path),
+                path=view.path,
+                facts={
+                    "tick_ns": view.tick_ns,
+                    "budget_ns": loop.budget_ns,
+                    "busy_per_tick_ns": busy_ns,
+                    "slept_per_tick_ns": slept_ns,
+                    "ticks": view.ticks,
+                },
+            )
+
+
+def _slept_ns(view: LoopView) -> float:
+    """Return what a tick slept: as recorded, or its self time where its thread gives up its core in each tick."""
+    if view.slack_ns or view.loop is None:
+        return 0.0 if view.misses else view.slack_ns
+    switches = usual_per_tick(view.loop, "voluntary_switches")
+    sleeps = switches is not None and switches >= SLEEPS_PER_TICK
+    return view.sections[0].self_ns if sleeps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Spikes:
+    """The ticks that take far longer than the others: how many, what they lose, and those that are kept."""
+
+    count: int
+    lost_ns: float
+    kept: Sequence[WorstTick]
+
+
+class SpikesRule:
+    """A few ticks of a loop without a rate take far longer than the others, because of one section.
+
+    Finds each loop without a rate in which one section is long now and then; see docs/rules/spikes.md.
+    """
+
+    name: ClassVar[str] = "spikes"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such loop, unless other processes take the run's cores."""
+        if is_contended(Machine(context.profile)):
+            return
+        for view in context.loops:
+            spikes = _spikes(view)
+            path = None if spikes is None else _blamed(view, spikes, context)
+            if spikes is not None and path is not None:
+                yield self._finding(view, spikes, path, context.profile.root.at(path))
+
+    def _finding(self, view: LoopView, spikes: _Spikes, path: str, node: Node) -> Finding:
+        period = _period(spikes.kept)
+        return Finding(
+            rule=self.name,
+            claim=Claim(spikes.lost_ns / (view.tick_ns * view.ticks), view.path),
+            path=path,
+            facts={
+                "long_ticks": spikes.count,
+                "ticks": view.ticks,
+                "in_long_ticks_ns": sum(tick.breakdown.get(path, 0) for tick in spikes.kept)
+                / len(spikes.kept),
+                "in_other_ticks_ns": _usual_ns(view, node),
+                **({"one_in_ticks": period} if period is not None else {}),
+            },
+        )
+
+
+def _spikes(view: LoopView) -> _Spikes | None:
+    loop = view.loop
+    if loop is None or loop.hz or view.ticks < FEWEST_TICKS or not loop.stats.p50_ns:
+        return None
+    least_ns = SPIKE_FACTOR * loop.stats.p50_ns
+    long_ticks = {
+        middle_of(bucket): count
+        for bucket, count in loop.stats.histogram.buckets.items()
+        if middle_of(bucket) >= least_ns
+    }
+    count = sum(long_ticks.values())
+    lost_ns = sum((tick_ns - loop.stats.p50_ns) * number for tick_ns, number in long_ticks.items())
+    kept = [tick for tick in loop.worst if tick.duration_ns >= least_ns]
+    if not FEWEST_SPIKES <= count <= MOST_SPIKES_SHARE * view.ticks or len(kept) < FEWEST_SPIKES:
+        return None
+    return _Spikes(count, lost_ns, kept) if lost_ns >= LEAST_LOST_SHARE * loop.stats.sum_ns else None
+
+
+def _blamed(view: LoopView, spikes: _Spikes, context: Survey) -> str | None:
+    """Return the section furthest down that explains most of the long ticks; None where none does."""
+    paths_in_ticks = {path for tick in spikes.kept for path in tick.breakdown} - {view.path}
+    nodes = {path: node for path in paths_in_ticks if (node := context.profile.root.find(path)) is not None}
+    median_ns = view.loop.stats.p50_ns or 0 if view.loop else 0
+    excess_ns = sum(tick.duration_ns - median_ns for tick in spikes.kept)
+    explaining = [
+        path
+        for path, node in nodes.items()
+        if sum(tick.breakdown.get(path, 0) - _usual_ns(view, node) for tick in spikes.kept)
+        >= TELLING_SHARE * excess_ns
+    ]
+    path = max(explaining, key=lambda path: (len(paths.split(path)), path), default=None)
+    if path is None or nodes[path].wait or nodes[path].steady.count < USUAL_CALLS * view.ticks:
+        return None
+    return path
+
+
+def _usual_ns(view: LoopView, node: Node) -> float:
+    """Return what a node takes in a usual tick: its median call, as often as it is called in one."""
+    return (node.steady.p50_ns or 0) * node.steady.count / view.ticks
+
+
+def _period(kept: Sequence[WorstTick]) -> int | None:
+    """Return from one long tick to the next; None where that differs, or several threads made them."""
+    numbers = sorted(tick.tick for tick in kept)
+    distances = {later - sooner for sooner, later in pairwise(numbers)}
+    is_regular = len({tick.writer for tick in kept}) == 1 and len(distances) == 1
+    return distances.pop() if is_regular else None
+
+
+class TooFewTicksRule:
+    """Too few ticks were recorded for the percentiles that are shown.
+
+    Finds each loop that is too short for what is shown of it; see docs/rules/too-few-ticks.md.
+    """
+
+    name: ClassVar[str] = "too-few-ticks"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop with too few steady ticks for its p90; with a rate to hold, for its p99."""
+        for loop in context.profile.loops.values():
+            ticks = loop.stats.count
+            needed = ticks_for(PERCENTILES[2] if loop.hz else PERCENTILES[1])
+            if not loop.ticks or ticks >= needed:
+                continue
+            wanted = next(quantile for quantile in PERCENTILES if ticks < ticks_for(quantile))
+            yield Finding(
+                rule=self.name,
+                kind="measurement",
+                path=loop.path,
+                facts={
+                    "steady_ticks": ticks,
+                    "warmup_ticks": loop.warmup_ticks,
+                    "percentile": round(100 * wanted),
+                    "needed_ticks": ticks_for(wanted),
+                },
+            )
+
+
+def ticks_for(quantile: float) -> int:
+    """Return how many ticks a quantile needs: with fewer, all of them may well lie below it.
+
+    All of n independent ticks lie below it with probability quantile ** n, and then what is called the percentile is
+    too small, whatever it is. With 1 - quantile ** n >= 95% that is unlikely: S. S. Wilks, "Determination of sample
+    sizes for setting tolerance limits", Annals of Mathematical Statistics 12 (1941): 5 ticks for the median, 29 for
+    p90, 299 for p99. Ticks that resemble the ones before them say less, so these are the fewest.
+    """
+    return math.ceil(math.log(1 - CONFIDENCE) / math.log(quantile))

@@ -1,0 +1,94 @@
+"""Rules about sections that are large: a great part of a tick, or long calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
+from ticktree.analysis.settings import Thresholds
+from ticktree.analysis.survey import Survey
+
+# Less of a tick is not worth a line, however long it takes. Our own choice.
+TRIFLE_SHARE = 0.05
+
+
+class CriticalRule:
+    """One section alone takes a great part of a loop's tick.
+
+    Finds each section whose self time is more than 30% of its loop's tick; see docs/rules/critical.md.
+    """
+
+    name: ClassVar[str] = "critical"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such section, loop by loop."""
+        for bottleneck in context.bottlenecks:
+            if _is_critical(bottleneck, context.settings.thresholds):
+                yield _finding(self.name, bottleneck)
+
+
+class SlowRule:
+    """A single call of a section takes long.
+
+    Finds each section whose mean call has more than 100 ms of self time; see docs/rules/slow.md.
+    """
+
+    name: ClassVar[str] = "slow"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such section of which its part of the tick has not said more."""
+        thresholds = context.settings.thresholds
+        for bottleneck in context.bottlenecks:
+            call_ns = bottleneck.call_ns
+            if call_ns is None or call_ns <= thresholds.slow_ns or not _is_work(bottleneck):
+                continue
+            if not _is_critical(bottleneck, thresholds) and not _is_trifle(bottleneck, call_ns):
+                yield _finding(self.name, bottleneck)
+
+
+def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
+    """Tell whether a section works for a critical part of the tick, but not all of it, and that would be saved."""
+    saving = bottleneck.saving
+    if saving is None or saving.speedup is None or not _is_work(bottleneck):
+        return False
+    return bottleneck.share > thresholds.critical_share and saving.share >= LEAST_SHARE
+
+
+def _is_work(bottleneck: Bottleneck) -> bool:
+    """Tell whether a section works on the loop's path, and is no loop of its own."""
+    return bottleneck.saving is not None and not bottleneck.section.is_wait and not bottleneck.section.is_loop
+
+
+def _is_trifle(bottleneck: Bottleneck, call_ns: float) -> bool:
+    """Whether neither a call nor all of them are much of a tick: where a tick takes seconds, every layer is slow."""
+    view = bottleneck.view
+    return view.loop is not None and max(call_ns / view.tick_ns, bottleneck.share) < TRIFLE_SHARE
+
+
+def _finding(rule: str, bottleneck: Bottleneck) -> Finding:
+    view, section = bottleneck.view, bottleneck.section
+    return Finding(
+        rule=rule,
+        kind="size",
+        claim=Claim(bottleneck.share, view.path),
+        path=section.path,
+        facts={
+            "section": section.path,
+            "is_self_time": section.has_sections and not section.is_loop,
+            "self_share": bottleneck.share,
+            **_times(bottleneck),
+        },
+    )
+
+
+def _times(bottleneck: Bottleneck) -> Mapping[str, Fact]:
+    view, section = bottleneck.view, bottleneck.section
+    times: dict[str, Fact] = {"self_per_tick_ns" if view.loop else "self_in_total_ns": section.self_ns}
+    if bottleneck.call_ns is not None:
+        times["self_per_call_ns"] = bottleneck.call_ns
+    calls = round(section.calls * view.ticks)
+    if calls > 1:
+        times["calls"] = calls
+    return times

@@ -1,0 +1,174 @@
+"""Rules about PyTorch: gradients that are never used, models that are not compiled, or are compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
+from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.rules.machine import COMPILED_GAUGE
+from ticktree.analysis.section_kinds import inference, per_tick_ns
+from ticktree.analysis.survey import Survey
+from ticktree.profile import Loop, Node, Profile
+from ticktree.profile import path as paths
+from ticktree.profile.clock import HOST, REMOTE
+
+# What the instrument of torch calls a backward pass that was seen to compute gradients that are cleared before any
+# step uses them, and the gauge of what part of all numbers in its gradients that are.
+UNUSED_SECTION = "backward with unused gradients"
+UNUSED_GAUGE = "torch/unused gradients"
+# The section begins once a pass was caught three times: what is in it is no guess, and as many calls give it a time.
+LEAST_CALLS = 3
+
+# A section that waits for half of its time has its inference made elsewhere: by a server, or another process.
+WAITS_SHARE = 0.5
+# How much faster inference became on average by torch.compile, over more than 180 models on an A100: Ansel et al.,
+# "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and Graph Compilation", ASPLOS
+# 2024.
+TYPICAL_FACTOR = 2.27
+# A shorter call is mostly Python's own cost on a CPU, which guards and graph breaks of torch.compile add to: CleanRL's
+# network of 19 to 70 us per call became 0.67 and 0.86 times as fast.
+LEAST_CALL_NS = 200_000
+
+# What the instrument of torch calls a compilation.
+COMPILING = "torch compile"
+# Where no warm-up was set aside, the first ticks are not counted: there compiling is in its place.
+FIRST_TICKS = 10
+
+
+class UnusedGradientsRule:
+    """A backward pass computes gradients that no step uses.
+
+    Finds each backward pass whose gradients were seen to be thrown away; see docs/rules/unused-gradients.md.
+    """
+
+    name: ClassVar[str] = "unused-gradients"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such pass that takes a hundredth of its loop."""
+        unused = context.profile.gauges.get(UNUSED_GAUGE)
+        for view in context.repeated:
+            for section in view.path_sections:
+                if (
+                    section.name != UNUSED_SECTION
+                    or section.count < LEAST_CALLS
+                    or section.share < LEAST_SHARE
+                ):
+                    continue
+                facts: dict[str, Fact] = {
+                    "section": _trained_section(section, view),
+                    "tick_share": section.share,
+                    "per_call_ns": section.call_ns,
+                    "calls": section.count,
+                }
+                if unused is not None:
+                    facts["unused_share"] = unused.last
+                claim = Claim(section.share, view.path)
+                yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+
+
+def _trained_section(section: SectionView, view: LoopView) -> str:
+    """Return the section that a backward pass is for: the innermost one around it that has another name."""
+    above = (each.path for each in section.above() if "backward" not in each.name)
+    return next(above, view.path)
+
+
+class NoCompilationRule:
+    """Inference is most of the loop, and nothing is compiled.
+
+    Finds each loop that is half inference or more where nothing is compiled; see docs/rules/no-compilation.md.
+    """
+
+    name: ClassVar[str] = "no-compilation"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop of inference where nothing was compiled."""
+        if not _known_not_to_compile(context.profile):
+            return
+        for view in context.repeated:
+            model = [section for section in inference(view, context) if _infers_here(section)]
+            model_ns = per_tick_ns(model)
+            share = view.share(model_ns) * (1 - 1 / TYPICAL_FACTOR)
+            if view.needed_share(model_ns) < DOMINATES_SHARE or share < LEAST_SHARE:
+                continue
+            longest = max(model, key=lambda section: section.total_ns)
+            yield Finding(
+                rule=self.name,
+                claim=Claim(share, view.path),
+                path=longest.path,
+                facts={
+                    "section": longest.path,
+                    "busy_share": view.needed_share(model_ns),
+                    "inference_per_tick_ns": model_ns,
+                    "tick_ns": view.tick_ns,
+                    "per_call_ns": longest.call_ns,
+                    "calls": longest.count,
+                    "typical_gain_factor": TYPICAL_FACTOR,
+                },
+            )
+
+
+def _infers_here(section: SectionView) -> bool:
+    """Tell whether it works, for long enough to be worth compiling, and does not wait for another one that infers."""
+    on_a_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
+    is_long = on_a_device or (section.node.steady.p50_ns or 0) >= LEAST_CALL_NS
+    return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
+
+
+def _known_not_to_compile(profile: Profile) -> bool:
+    """Tell whether torch was instrumented, and was not asked to compile anything."""
+    compiled = profile.gauges.get(COMPILED_GAUGE)
+    return compiled is not None and compiled.max == 0
+
+
+class LateCompilationRule:
+    """torch.compile compiles again after the warm-up.
+
+    Finds each loop in which torch.compile was at work after its warm-up; see docs/rules/late-compilation.md.
+    """
+
+    name: ClassVar[str] = "late-compilation"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each section of a loop that compiled again, the longest first."""
+        late = []
+        inside: set[str] = set()
+        # The innermost loop is where it happens; the outer ones would only repeat it.
+        for path, loop in sorted(context.profile.loops.items(), key=lambda item: -len(paths.split(item[0]))):
+            node = context.profile.root.at(path)
+            for below, _, child in node.walk():
+                whole = f"{path}/{below}" if below else path
+                if child.name == COMPILING and whole not in inside:
+                    inside.add(whole)
+                    calls, compiling_ns = _late(child, node, loop)
+                    if calls:
+                        late.append((compiling_ns, calls, whole, loop))
+        for compiling_ns, calls, path, loop in sorted(late, key=lambda entry: (-entry[0], entry[2])):
+            run_ns = context.run_ns or loop.busy_ns
+            facts: dict[str, Fact] = {
+                "section": paths.parent(path),
+                "compiled_loop": loop.path,
+                "recompilations": calls,
+                "recompiling_ns": compiling_ns,
+            }
+            worst = [tick for tick in loop.worst if tick.breakdown.get(path, 0) >= tick.duration_ns / 2]
+            if worst:
+                facts["worst_ticks_share"] = len(worst) / len(loop.worst)
+            claim = Claim(compiling_ns / run_ns if run_ns else 0.0)
+            yield Finding(rule=self.name, claim=claim, path=path, facts=facts)
+
+
+def _late(node: Node, of_loop: Node, loop: Loop) -> tuple[int, int]:
+    """Return how often a node compiled after the loop's warm-up, and for how many nanoseconds."""
+    if loop.warmup_ticks:
+        return node.steady.count, node.steady.sum_ns
+    width_ns = max(node.windows.width_ns, of_loop.windows.width_ns)
+    ticks, windows = of_loop.windows.coarsened(width_ns), node.windows.coarsened(width_ns)
+    passed = 0
+    for index in sorted(ticks.counts):
+        passed += ticks.counts[index]
+        if passed >= FIRST_TICKS:
+            late = [at for at in windows.counts if at > index]
+            return sum(windows.counts[at] for at in late), sum(windows.totals.get(at, 0) for at in late)
+    return 0, 0

@@ -1,0 +1,244 @@
+"""Rules about declared work: rates that the machine cannot reach, and rates far below what it can."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
+from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.machine import Ceilings, Machine, fastest_machine, slowest_machine
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.work_rates import MARGIN, Kind, WorkRate, on_the_processor, work_rates
+from ticktree.profile import path as paths
+
+# Far below is less than a fifth. What is declared as one byte may stand for three that move (read, converted,
+# written), and what is declared as an operation may be a float64's, half as fast, in a convolution, which reaches
+# some two thirds of a matrix product: none of that explains a fifth (docs/workloads/visual_sac.md: convolutions at
+# 61 to 89 GFLOP/s where one thread can do 96, np.array at 0.45 of memcpy, copies into fresh memory at 0.1 to 0.2).
+SLOW_SHARE = 0.2
+# The rate must be the section's own: what sections in it take is theirs. Our own choice.
+LEAST_SELF_SHARE = 0.5
+# What has the processor for less of its time waits for something else: a disk, a network, a lock. Our own choice.
+LEAST_CPU_SHARE = 0.5
+# The time in which a run's threads waited for a core is not the section's, but never all of it.
+MOST_WAITING_SHARE = 0.95
+# A call of numpy's or torch's takes a microsecond or several, in which memory copies some 50 kB.
+SMALL_BYTES = 50_000
+# A product of two matrices of 128 x 128 is 4.2 MFLOP; smaller ones do not fill a core, let alone several.
+SMALL_FLOPS = 4_000_000
+
+# So many siblings that are also too fast are named.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Excess:
+    """A rate that is too high.
+
+    Attributes:
+        rate: the rate.
+        ceiling: what the machine can do per second.
+        is_certain: whether no way of computing could reach it.
+    """
+
+    rate: WorkRate
+    ceiling: float
+    is_certain: bool
+
+    @property
+    def factor(self) -> float:
+        return self.rate.per_s / self.ceiling
+
+
+class ImpossibleRateRule:
+    """A section declares more work than the machine can do in its time: the number is wrong.
+
+    Finds each section that declares a rate above what its machine can do; see docs/rules/impossible-rate.md.
+    """
+
+    name: ClassVar[str] = "impossible-rate"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each group of siblings that are too fast, about the one that is so by the most."""
+        ceilings = fastest_machine(context.profile)
+        if ceilings is None:
+            return
+        names = Counter(section.name for section in context.run.sections)
+        groups: dict[tuple[str, bool], list[_Excess]] = {}
+        for section in on_the_processor(context.run.sections):
+            excess = _excess(section, ceilings)
+            if excess is not None:
+                groups.setdefault((paths.parent(section.path), excess.is_certain), []).append(excess)
+        for group in groups.values():
+            yield self._finding(sorted(group, key=lambda each: -each.factor), ceilings, context, names)
+
+    def _finding(
+        self, group: Sequence[_Excess], ceilings: Ceilings, context: Survey, names: Counter[str]
+    ) -> Finding:
+        worst = group[0]
+        path, is_certain = worst.rate.section.path, worst.is_certain and not ceilings.gpus
+        in_loop = any(path == loop or paths.is_below(path, loop) for loop in context.profile.loops)
+        facts = _facts(worst, ceilings)
+        if names[worst.rate.section.name] > 1 and paths.parent(
+            path
+        ):  # such as a layer, which every network has
+            facts["parent"] = paths.parent(path)
+        others = [each.rate.section.name for each in group[1:]]
+        if others:
+            facts |= {"others": ", ".join(others[:_NAMED]), "more_sections": len(others)}
+        return Finding(
+            rule=self.name,
+            kind="measurement",
+            severity="critical" if is_certain and in_loop else "warning" if is_certain or in_loop else "info",
+            path=path,
+            facts=facts,
+            is_wrong_number=is_certain,
+        )
+
+
+def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
+    """Return the rate of `section` that exceeds what the machine can do by the most; None where none does."""
+    excesses: list[_Excess] = []
+    for rate in work_rates(section):
+        ceiling = rate.ceiling_per_s(ceilings)
+        if ceiling is None:
+            continue
+        is_bound = rate.kind == "flops" and not ceilings.is_measured
+        limit = ceiling if is_bound else MARGIN * ceiling
+        narrower = ceilings.low_precision_factor if rate.kind == "flops" else 1.0
+        if rate.per_s > limit:
+            excesses.append(_Excess(rate, ceiling, is_certain=rate.per_s > limit * narrower))
+    return max(excesses, key=lambda each: (each.is_certain, each.factor), default=None)
+
+
+def _facts(worst: _Excess, ceilings: Ceilings) -> dict[str, Fact]:
+    rate, work = worst.rate, worst.rate.node.work
+    is_measured = rate.kind == "bytes" or ceilings.is_measured
+    facts: dict[str, Fact] = {
+        "section": rate.section.path,
+        "kind": rate.kind,
+        f"declared_{rate.kind}_per_s": rate.per_s,
+        f"ceiling_{rate.kind}_per_s": worst.ceiling,
+        f"per_call_{rate.kind}": rate.per_call,
+        "per_call_ns": rate.ns / rate.calls,
+        "too_fast_factor": worst.factor,
+        "calls": rate.node.count,
+        "is_certain": worst.is_certain,
+        "gpus": ceilings.gpus,
+        "ceiling": "measured" if is_measured else "estimated",
+    }
+    if work is not None and work.items:
+        facts |= {"items": work.items / rate.calls, "possible_items": work.items / rate.calls / worst.factor}
+    return facts
+
+
+@dataclass(frozen=True, slots=True)
+class _Slow:
+    """A section that is far slower than the machine.
+
+    Attributes:
+        section: the section.
+        rate: of the kind of work in which it is least slow.
+        ceiling: what the machine does per second.
+        kept_share: what part of the time it is not known to have waited for a core.
+    """
+
+    section: SectionView
+    rate: WorkRate
+    ceiling: float
+    kept_share: float
+
+    @property
+    def saved_ns(self) -> float:
+        """How much shorter it would be per tick at the ceiling, with cores as busy."""
+        return self.section.total_ns * (self.kept_share - self.rate.per_s / self.ceiling)
+
+
+class SlowRateRule:
+    """A section declares far less work than the machine can do in its time.
+
+    Finds each loop's sections that do their work far slower than the machine can; see docs/rules/slow-rate.md.
+    """
+
+    name: ClassVar[str] = "slow-rate"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop and kind of work, about the section in which most could be saved."""
+        ceilings = slowest_machine(context.profile)
+        if ceilings is None:
+            return
+        # The time for which others had its core is not its own slowness; the rule contended says so.
+        kept_share = 1 - min(MOST_WAITING_SHARE, Machine(context.profile).typical("waiting") or 0.0)
+        on_processor = {section.path for section in on_the_processor(context.run.sections)}
+        for view in context.repeated:
+            sections = [section for section in view.path_sections if section.path in on_processor]
+            slow = [
+                each for section in sections if (each := _slow(section, ceilings, kept_share)) is not None
+            ]
+            for kind in ("bytes", "flops"):
+                group = sorted(
+                    (each for each in slow if each.rate.kind == kind), key=lambda each: -each.saved_ns
+                )
+                share = view.share(sum(each.saved_ns for each in group))
+                if group and view.ticks >= LEAST_TICKS and share >= LEAST_SHARE:
+                    yield self._finding(group, view, ceilings, share)
+
+    def _finding(self, group: Sequence[_Slow], view: LoopView, ceilings: Ceilings, share: float) -> Finding:
+        worst, rate = group[0], group[0].rate
+        return Finding(
+            rule=self.name,
+            claim=Claim(share, view.path),
+            path=worst.section.path,
+            facts={
+                "section": worst.section.path,
+                "kind": rate.kind,
+                f"declared_{rate.kind}_per_s": rate.per_s,
+                f"ceiling_{rate.kind}_per_s": worst.ceiling,
+                f"per_call_{rate.kind}": rate.per_call,
+                "per_call_ns": rate.ns / rate.calls,
+                "slower_factor": worst.ceiling / rate.per_s,
+                "calls": worst.section.count,
+                "tick_ns": view.tick_ns,
+                "reason": _reason(rate, ceilings),
+                **({"more_sections": len(group) - 1} if len(group) > 1 else {}),
+            },
+        )
+
+
+def _slow(section: SectionView, ceilings: Ceilings, kept_share: float) -> _Slow | None:
+    """Return how slow `section` is; None where it is not, or where its rate is not its own."""
+    node = section.node
+    waits = node.wait or section.is_in_wait
+    if waits or node.total_ns <= 0 or node.self_ns < LEAST_SELF_SHARE * node.total_ns:
+        return None
+    if node.cpu is not None and node.cpu.cpu_ns < LEAST_CPU_SHARE * node.cpu.wall_ns:
+        return None
+    rates = [(rate, _measured_ceiling(rate.kind, ceilings)) for rate in work_rates(section)]
+    known = [(rate, ceiling) for rate, ceiling in rates if ceiling is not None]
+    if not known or len(known) < len(rates):
+        return None
+    # What computes on what it reads is as fast as it can be where either is.
+    rate, ceiling = max(known, key=lambda pair: pair[0].per_s / pair[1])
+    is_slow = rate.per_s < SLOW_SHARE * ceiling * kept_share
+    return _Slow(section, rate, ceiling, kept_share) if is_slow else None
+
+
+def _measured_ceiling(kind: Kind, ceilings: Ceilings) -> float | None:
+    """Return what was measured; nothing reaches what was only estimated."""
+    if kind == "bytes":
+        return ceilings.memcpy_bytes_per_s
+    return ceilings.flops_per_s if ceilings.is_measured else None
+
+
+def _reason(rate: WorkRate, ceilings: Ceilings) -> str:
+    """Return the likeliest reason, on which the remedy depends."""
+    if rate.kind == "bytes":
+        return "small calls" if rate.per_call < SMALL_BYTES else "memory access"
+    single = ceilings.flops_per_s_thread
+    is_single = single is not None and single < SLOW_SHARE * (ceilings.flops_per_s or 0)
+    if is_single and rate.per_s >= SLOW_SHARE * (single or 0):
+        return "one thread"
+    return "small calls" if rate.per_call < SMALL_FLOPS else "layout"

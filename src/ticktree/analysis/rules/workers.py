@@ -1,0 +1,281 @@
+"""Rules about workers: a straggler, uneven work, workers that wait, queues that run empty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, severity_of
+from ticktree.analysis.survey import Survey
+from ticktree.analysis.workers.blame import Blame, blames
+from ticktree.analysis.workers.imbalance import Imbalance, imbalance
+from ticktree.analysis.workers.roles import Role, Unit
+from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
+from ticktree.analysis.workers.waits import Waiting, waitings_of
+from ticktree.profile import Gauge
+
+# Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
+# worker in five does nothing that counts.
+UNEVEN_SHARE = 0.2
+
+# A worker that waits for more than half of its life waits more than it works: one of them could do the work of two. Of
+# its life, because what it does outside of all sections is no wait.
+IDLE_SHARE = 0.5
+# It must also wait for so much of the run: a thread that lived for a moment may have waited for all of it.
+LEAST_RUN_SHARE = 0.1
+# What ended its waits is only named where it ended so much of them.
+NAMED_SHARE = 0.1
+
+# One tick in a hundred without anything to act on is as many as a loop's p99 hides.
+EMPTY_SHARE = 0.01
+# The queue must have been empty so often: as for the calls of a straggler, and a queue begins empty.
+LEAST_EMPTY = LEAST_CALLS
+
+# Words of names by which programs say how much waits to be taken,
+_OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
+# and those by which they say that it is something else about it: how long, how often, what was lost; or a picture.
+_OF_TIMES = frozenset(
+    {"age", "ages", "delay", "duration", "latency", "time", "ns", "us", "ms", "s", "sec", "seconds"}
+)
+_OF_WAITS = frozenset({"wait", "waited", "waiting", "waits"})
+_OF_LOSSES = frozenset(
+    {"drop", "dropped", "drops", "error", "errors", "full", "lost", "overflow", "overflows"}
+)
+_OF_OTHERS = _OF_TIMES | _OF_WAITS | _OF_LOSSES | {"hz", "rate", "camera", "image", "images", "map"}
+
+
+class StragglerRule:
+    """One of several equal workers is slower than the others, which wait for it.
+
+    Finds the slowest of each role's stragglers, with how many others there are; see docs/rules/straggler.md.
+    """
+
+    name: ClassVar[str] = "straggler"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each role, in each run, that has a straggler."""
+        for role in context.threads:
+            runs: set[str] = set()
+            all_stragglers = [each for each in context.stragglers[role.name] if matters(each, context)]
+            for straggler in all_stragglers:
+                if straggler.unit.run in runs:
+                    continue
+                runs.add(straggler.unit.run)
+                others = sum(each.unit.run == straggler.unit.run for each in all_stragglers) - 1
+                blame = next(iter(blames(straggler, context)), None)
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None,
+                    path=straggler.chief,
+                    facts={**_facts(straggler, others), **_facts_of_blame(blame)},
+                )
+
+
+def matters(straggler: Straggler, context: Survey) -> bool:
+    """Tell whether a straggler loses so much that it is worth a line."""
+    return straggler.excess_ns >= LEAST_SHARE * context.run_ns
+
+
+def _facts(straggler: Straggler, others: int) -> Mapping[str, Fact]:
+    unit = {"call": "per_call", "total": "in_total", "wait": "waited_per_call"}[straggler.measure]
+    facts: dict[str, Fact] = {
+        "worker": straggler.unit.name,
+        "section": straggler.path,
+        "measure": straggler.measure,
+        "peers": straggler.peers,
+        f"{unit}_ns": straggler.took_ns,
+        f"{unit}_by_peers_ns": straggler.peers_took_ns,
+        "as_long_factor": straggler.factor,
+        "calls": straggler.calls,
+        "excess_ns": straggler.excess_ns,
+    }
+    if straggler.calls != straggler.peers_calls:
+        facts["calls_by_peers"] = straggler.peers_calls
+    if others:
+        facts["more_stragglers"] = others
+    return facts
+
+
+def _facts_of_blame(blame: Blame | None) -> Mapping[str, Fact]:
+    if blame is None:
+        return {}
+    return {
+        "waiting_role": blame.role,
+        "waiting_workers": blame.units,
+        "waited_in": blame.path,
+        "waited_ns": blame.waited_ns,
+        "waited_for_it_ns": blame.for_it_ns,
+        "waited_for_it_share": blame.share,
+        "known_by": "wake edges" if blame.is_known else "equal numbers of calls",
+    }
+
+
+class ImbalanceRule:
+    """Work is unevenly shared among those that do the same.
+
+    Finds each role whose work is unevenly shared, not just by one straggler; see docs/rules/imbalance.md.
+    """
+
+    name: ClassVar[str] = "imbalance"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each role, in each run, whose busiest thread has far more to do than the mean."""
+        for role in context.threads:
+            stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
+            for workers in equals(role):
+                uneven = imbalance([each for each in whole_lives(workers) if each not in stragglers], context)
+                if uneven is not None and _is_uneven(uneven, context.run_ns):
+                    yield self._finding(role, uneven, context.run_ns)
+
+    def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
+        return Finding(
+            rule=self.name,
+            claim=Claim(uneven.lost_ns / run_ns),
+            path="",
+            facts={
+                "role": role.name,
+                "workers": uneven.units,
+                "busiest": uneven.busiest.name,
+                "busy_ns": uneven.busiest_ns,
+                "mean_busy_ns": uneven.mean_ns,
+                "imbalance_share": uneven.share,
+            },
+        )
+
+
+def _is_uneven(uneven: Imbalance, run_ns: int) -> bool:
+    return uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * run_ns > 0
+
+
+class IdleWorkerRule:
+    """A worker waits more than it works.
+
+    Finds each role's idle threads, with where they wait most and what ends their waits; see docs/rules/idle-worker.md.
+    """
+
+    name: ClassVar[str] = "idle-worker"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each role of which some wait for more than half of their time."""
+        if len(context.names) < 2:  # there is no other to wait for
+            return
+        waits = [
+            (role, wait) for role in context.threads if (wait := _longest_wait(role, context)) is not None
+        ]
+        explained = _explained([wait for _, wait in waits], context)
+        for role, wait in waits:
+            if role.name not in explained:
+                yield self._finding(role, _idle(role, context), wait, context)
+
+    def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Survey) -> Finding:
+        claim = _claim(wait, context)
+        lives_ns = sum(_life_ns(unit, context) for unit in idle)
+        facts: dict[str, Fact] = {
+            "role": role.name,
+            "workers": role.count,
+            "idle_workers": Role(role.name, tuple(idle)).count,
+            "waited_ns": sum(idle.values()),
+            "waited_share": sum(idle.values()) / lives_ns,
+            "waited_there_ns": wait.waited_ns,
+            "known_cause_share": min(1.0, wait.known_ns / wait.waited_ns),
+        }
+        if len(idle) == 1:
+            facts["worker"] = next(iter(idle)).name
+        causes = [cause for cause in wait.causes if cause.wakes.waited_ns >= NAMED_SHARE * wait.waited_ns]
+        for prefix, cause in zip(("", "second_"), causes, strict=False):
+            facts[f"{prefix}woken_by"] = cause.by[0][0] if len(cause.by) == 1 else cause.role
+            facts[f"{prefix}woken_in"] = cause.path
+            facts[f"{prefix}woken_by_share"] = min(1.0, cause.wakes.waited_ns / wait.waited_ns)
+        # Workers that wait are capacity to spare; a main loop that waits would be faster.
+        kind: Kind = "size" if claim is None else "recommendation"
+        return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
+
+
+def _longest_wait(role: Role, context: Survey) -> Waiting | None:
+    """Return where the idle ones of `role` wait most; None where none of them is idle."""
+    return next(iter(_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
+
+
+def _waits(role: Role, context: Survey) -> list[Waiting]:
+    """Return the waits of `role`, the longest first; a loop that sleeps to hold its rate waits for no other."""
+    return [wait for wait in waitings_of(role, context) if wait.path not in context.slack]
+
+
+def _explained(waits: Sequence[Waiting], context: Survey) -> set[str]:
+    """Return the roles that wait for a straggler, or for others that do: the straggler's finding says so."""
+    slow = [each for some in context.stragglers.values() for each in some if matters(each, context)]
+    blamed = {(blame.role, blame.path) for straggler in slow for blame in blames(straggler, context)}
+    explained = {wait.role.name for wait in waits if (wait.role.name, wait.path) in blamed}
+    while True:
+        more = {wait.role.name for wait in waits if wait.causes and wait.causes[0].role in explained}
+        if more <= explained:
+            return explained
+        explained |= more
+
+
+def _idle(role: Role, context: Survey) -> dict[Unit, int]:
+    """Return those of `role` that wait for more than half of their time, and for how long, in their order."""
+    waited: dict[Unit, int] = {}
+    for wait in _waits(role, context):
+        if wait.calls >= LEAST_CALLS * wait.count:
+            for unit, ns in wait.each:
+                waited[unit] = waited.get(unit, 0) + ns
+    return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
+
+
+def _is_idle(unit: Unit, waited_ns: int, context: Survey) -> bool:
+    is_long = waited_ns >= LEAST_RUN_SHARE * context.run_ns * unit.members
+    return is_long and waited_ns > IDLE_SHARE * _life_ns(unit, context) > 0
+
+
+def _claim(wait: Waiting, context: Survey) -> Claim | None:
+    """Return what a main loop waits there in each tick; None of a wait in no main loop."""
+    for view in context.main_loops:
+        for section in view.sections:
+            if view.loop is not None and section.path == wait.path and not section.is_parallel:
+                return Claim(section.total_ns / view.tick_ns, view.path)
+    return None
+
+
+def _life_ns(unit: Unit, context: Survey) -> int:
+    return max(context.present_ns(unit), unit.span_ns or 0)
+
+
+class StarvedRule:
+    """A queue is empty when something is to be taken from it.
+
+    Finds each gauge that is a queue's depth and is 0 too often; see docs/rules/starved.md.
+    """
+
+    name: ClassVar[str] = "starved"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each queue that was empty in more than 1% of the readings, the emptiest first."""
+        empty = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge) and _is_empty(gauge)]
+        for gauge in sorted(empty, key=lambda gauge: (-(gauge.zero_share or 0), gauge.name)):
+            share = gauge.zero_share or 0.0
+            yield Finding(
+                rule=self.name,
+                severity=severity_of(share),
+                path="",
+                facts={
+                    "gauge": gauge.name,
+                    "empty_share": share,
+                    "readings_at_0": gauge.zeros,
+                    "readings": gauge.count,
+                    "max_reading": gauge.max,
+                },
+            )
+
+
+def is_depth(gauge: Gauge) -> bool:
+    """Return whether a gauge's name says that it is how much waits in a queue."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", gauge.name)
+    words = set(re.findall(r"[a-z]+", spaced.lower()))
+    return not words.isdisjoint(_OF_QUEUES) and words.isdisjoint(_OF_OTHERS)
+
+
+def _is_empty(gauge: Gauge) -> bool:
+    # One that was never anything else is of a queue that is not in use.
+    return gauge.zeros >= LEAST_EMPTY and (gauge.zero_share or 0) > EMPTY_SHARE and gauge.max > 0

@@ -1,0 +1,238 @@
+"""What findings about ticks, workers and the machine say."""
+
+from __future__ import annotations
+
+from ticktree.analysis.loops import LEAST_TICKS
+from ticktree.analysis.rules.deadlines import PERCENTILES, ticks_for
+from ticktree.outputs.sentences.facts import FactText, formatted
+from ticktree.outputs.writing.formatting import counted
+
+# What the instrument of torch calls the wait for a DataLoader's next batch.
+LOADER_WAIT = "DataLoader wait"
+
+
+def missed_deadline(facts: FactText) -> str:
+    if facts.number("missed") == facts.number("ticks"):
+        text = f"{facts.loop} misses all of its {facts['ticks']} ticks"
+        if "busy_per_tick_ns" in facts:
+            text += f": it is busy for {facts['busy_per_tick_ns']} per tick, and its rate allows {facts['budget_ns']}"
+        if "section" in facts:
+            text += f"; {facts['section']} takes most of that, {facts['in_missed_ticks_ns']}"
+        return text
+    text = f"{facts.loop} misses {facts['missed']} of {facts['ticks']} ticks ({facts['missed_share']})"
+    if facts.number("longest_run") > 1:
+        text += f", up to {facts['longest_run']} in a row"
+    reasons = [*_late_sections(facts), *_system_causes(facts)]
+    return f"{text}: {'; '.join(reasons)}" if reasons else text
+
+
+def _late_sections(facts: FactText) -> list[str]:
+    reasons = []
+    for prefix in ("", "second_"):
+        if f"{prefix}section" in facts:
+            is_loop = facts.path(f"{prefix}section") == facts.finding.path
+            name = f"self time of {facts.loop}" if is_loop else facts[f"{prefix}section"]
+            missed, kept = facts[f"{prefix}in_missed_ticks_ns"], facts[f"{prefix}in_kept_ticks_ns"]
+            reasons.append(f"{name} takes {missed} in those and {kept} in the others")
+    return reasons
+
+
+def _system_causes(facts: FactText) -> list[str]:
+    reasons = []
+    if "gc_pause_ns" in facts:
+        reasons.append(f"the garbage collector takes {facts['gc_pause_ns']} of it")
+    if "preemptions" in facts:
+        each, usual = facts.number("preemptions"), facts.number("usual_preemptions")
+        reasons.append(
+            f"another thread takes its core {each:.1f} times in each, {usual:.1f} times in the others"
+        )
+    for key, verb in (
+        ("pages_read", "are read from a disk"),
+        ("pages_touched", "are touched for the first time"),
+    ):
+        if key in facts:
+            reasons.append(f"{facts.number(key):,.0f} more pages of memory {verb} in each")
+    return reasons
+
+
+def fixed_sleep(facts: FactText) -> str:
+    return (
+        f"Sleep only what is left of each tick of {facts.loop}, or use pace=True: ticks take {facts['tick_ns']} where "
+        f"the rate allows {facts['budget_ns']}, and only {facts['busy_per_tick_ns']} of that is busy"
+    )
+
+
+def spikes(facts: FactText) -> str:
+    period = f", one in {facts['one_in_ticks']}," if "one_in_ticks" in facts else ""
+    return (
+        f"Do the rare work of {facts.name} in another thread, or a part "
+        f"of it in each tick: in {facts['long_ticks']} of {facts['ticks']} ticks of {facts.loop}{period} it takes "
+        f"{facts['in_long_ticks_ns']}, in the others {facts['in_other_ticks_ns']}"
+    )
+
+
+def too_few_ticks(facts: FactText) -> str:
+    ticks = round(facts.number("steady_ticks"))
+    after = " after its warm-up" if facts.number("warmup_ticks") else ""
+    text = f"{facts.loop} has {counted(round(ticks), 'tick')}{after}"
+    if ticks < LEAST_TICKS:
+        needed = ticks_for(PERCENTILES[-1])
+        return f"{text}: too few for any statistics; record at least {LEAST_TICKS}, and {needed} for a p99"
+    return f"{text}: too few for a p{facts['percentile']}, which needs {facts['needed_ticks']}"
+
+
+def straggler(facts: FactText) -> str:
+    peers = "its only peer" if facts.number("peers") == 1 else f"its {facts['peers']} peers"
+    where = facts["section"]
+    if facts.path("section") != facts.finding.path:
+        where += f", most of it in {facts.name}"
+    measure, factor = facts["measure"], facts.number("as_long_factor")
+    if measure == "call":
+        text = f"{facts['worker']} takes {facts['as_long_factor']} as long per call as {peers} in {where}"
+    elif measure == "wait":
+        verb = "waits" if facts.number("peers") == 1 else "wait"
+        text = f"{facts['worker']} arrives last at {where}: {peers} {verb} {formatted('_factor', 1 / factor)} as long"
+    else:
+        text = f"{facts['worker']} has {facts['as_long_factor']} as much to do as {peers} in {where}"
+    if "waiting_role" in facts:
+        number = facts.number("waiting_workers")
+        waiting = facts["waiting_role"] if number == 1 else f"{number:,.0f} × {facts['waiting_role']}"
+        most = "" if facts["known_by"] == "wake edges" else "up to "
+        verb = "waits" if number == 1 else "wait"
+        text += f"; {waiting} {verb} for it {most}{facts['waited_for_it_share']} of the time in {facts['waited_in']}"
+    if "more_stragglers" in facts:
+        text += f"; {counted(round(facts.number('more_stragglers')), 'other worker')} also straggle"
+        text += "s" if facts.number("more_stragglers") == 1 else ""
+    return text
+
+
+def imbalance(facts: FactText) -> str:
+    factor = formatted("_factor", facts.number("busy_ns") / facts.number("mean_busy_ns"))
+    return (
+        f"Share the work of {facts['workers']} × {facts['role']} more evenly: {facts['busiest']} is busy {factor} as "
+        "long as they are on average"
+    )
+
+
+def idle_worker(facts: FactText) -> str:
+    idle, workers = facts.number("idle_workers"), facts.number("workers")
+    name = f"{workers:,.0f} × {facts['role']}"
+    if idle == 1:
+        name = facts["worker"] if "worker" in facts else facts["role"]
+    elif idle < workers:
+        name = f"{idle:,.0f} of {name}"
+    verb, their = ("waits", "its") if idle == 1 else ("wait", "their")
+    text = f"{name} {verb} {facts['waited_share']} of {their} time, most of it in {facts.name}"
+    for prefix, joint in (("", ":"), ("second_", " and")):
+        if f"{prefix}woken_by" in facts:
+            where = f" in {facts[f'{prefix}woken_in']}" if facts.path(f"{prefix}woken_in") else ""
+            by = facts[f"{prefix}woken_by"]
+            text += f"{joint} {facts[f'{prefix}woken_by_share']} of that for {by}{where}"
+    if facts.name == LOADER_WAIT:
+        text += "; give the DataLoader more workers (num_workers) or a larger prefetch_factor"
+    return text
+
+
+def starved(facts: FactText) -> str:
+    return f"Fill {facts['gauge']} faster: it is 0 in {facts['empty_share']} of its readings"
+
+
+def oversubscribed(facts: FactText) -> str:
+    others = ""
+    if facts.number("cores_used_by_others") >= 0.05:
+        others = f", of which others use {facts.number('cores_used_by_others'):.1f}"
+    return (
+        f"{_thread_remedy(facts)}: {facts.number('busy_threads'):.1f} busy threads share {facts.number('cores'):g} "
+        f"cores{others}, and wait for one {facts['waiting_share']} of the time they could run"
+    )
+
+
+def _thread_remedy(facts: FactText) -> str:
+    if facts["threads_per_library"] == "one":
+        if facts.number("processes") > 1:
+            return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
+        return "Start fewer threads; numerical libraries run one each already"
+    torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
+    now = f"; {facts['variable']} is {facts['variable_value']} now" if "variable" in facts else ""
+    return f"Use one thread fewer ({torch}OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{now})"
+
+
+def contended(facts: FactText) -> str:
+    if facts["by"] == "hypervisor":
+        return (
+            f"the hypervisor gives {facts['stolen_share']} of this virtual machine's time to others, in a quarter of "
+            "the run's seconds: nothing in the program can change that"
+        )
+    of = f" of {facts.number('cores'):g} cores" if "cores" in facts else " cores"
+    return (
+        f"other processes use {facts.number('cores_used_by_others'):.1f}{of}, and the run waits for one "
+        f"{facts['waiting_share']} of the time it could run, in a quarter of its seconds: measure on an idle machine, "
+        "or pin the run to cores of its own"
+    )
+
+
+def throttled(facts: FactText) -> str:
+    if "gpu" in facts:
+        return (
+            f"GPU {facts['gpu']} was slowed down for its heat or its power limit {facts['slowed_share']} of the time: "
+            "improve its cooling, raise its power limit, or run less on it"
+        )
+    reasons = []
+    if "slow_share" in facts:
+        reasons.append(
+            f"busy cores ran at {facts.number('slow_mhz'):,.0f} MHz instead of {facts.number('best_mhz'):,.0f} MHz "
+            f"for {facts['slow_share']} of the time"
+        )
+    if "slow_downs_per_s" in facts:
+        reasons.append(
+            f"the system slowed cores down for their heat {facts.number('slow_downs_per_s'):.1f} times per second"
+        )
+    return f"{', and '.join(reasons)}: improve cooling, keep fewer cores busy, or fix a lower frequency"
+
+
+def drift(facts: FactText) -> str:
+    slower = "slower" if facts.number("tick_after_ns") > facts.number("tick_before_ns") else "faster"
+    return (
+        f"{facts['changed_loop']} becomes {slower} during the run: {facts['tick_before_ns']} per tick at first, "
+        f"{facts['tick_after_ns']} at the end{_explained(facts)}"
+    )
+
+
+def phase_change(facts: FactText) -> str:
+    slower = "slower" if facts.number("tick_after_ns") > facts.number("tick_before_ns") else "faster"
+    lasts = "until_ns" not in facts
+    when = (
+        f"from {facts['from_ns']} of the run on"
+        if lasts
+        else f"from {facts['from_ns']} to {facts['until_ns']} of the run"
+    )
+    before = f"{facts['tick_before_ns']} {'before' if lasts else 'otherwise'}"
+    ticks = f"{facts['tick_after_ns']} per tick, {before}"
+    return f"{facts['changed_loop']} is {slower} {when}: {ticks}{_explained(facts)}"
+
+
+def _explained(facts: FactText) -> str:
+    text = ", in no single section"
+    if "section" in facts:
+        text = f"; {facts['section']} explains {facts['explained_share']} of that"
+    if facts.path("doubt") == "contended":
+        text += (
+            "; other processes took the run's cores, so the change may be theirs: measure on an idle machine"
+        )
+    return text
+
+
+def garbage_collection(facts: FactText) -> str:
+    reasons = []
+    if facts.number("gc_share") >= 0.02:
+        reasons.append(f"takes {facts['gc_share']} of {facts.loop}")
+    if "of_worst_ticks" in facts:
+        of = "" if reasons else f" of {facts.loop}"
+        reasons.append(
+            f"makes {facts['of_worst_ticks']} of the {facts['worst_ticks']} worst ticks{of}, with pauses of up to "
+            f"{facts['longest_pause_ns']}"
+        )
+    return (
+        "Call gc.freeze() after set-up, gc.disable() in the loop and gc.collect() where there is time: the garbage "
+        f"collector {' and '.join(reasons)}"
+    )

@@ -1,0 +1,231 @@
+"""What findings about code say: copies, memory, declared work, PyTorch, robot policies, large sections."""
+
+from __future__ import annotations
+
+from ticktree.analysis.server_side import SERVER
+from ticktree.outputs.sentences.facts import FactText
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.formatting import counted
+
+
+def unused_gradients(facts: FactText) -> str:
+    unused = (
+        f"{facts['unused_share']} of its gradients" if "unused_share" in facts else "some of its gradients"
+    )
+    return (
+        f"Freeze the parameters that {facts['section']} does not update during its backward pass "
+        f"(requires_grad_(False)): {unused} are cleared unused, and the pass is {facts['tick_share']} of {facts.tick}"
+    )
+
+
+def list_of_arrays(facts: FactText) -> str:
+    return (
+        f"Keep stored items in one preallocated array and index batches out of it: {facts['section']} makes an array "
+        f"of {facts.number('items'):,.0f} items for each {facts['batch_section']}, {facts['per_batch_ns']} of its "
+        f"{facts['batch_ns']}, at {facts['copied_bytes_per_s']}"
+    )
+
+
+def copied_twice(facts: FactText) -> str:
+    return (
+        f"Do {facts['section']} and {facts['other_section']} in one pass (out= of the first into the type that the "
+        f"last one needs): both process {facts['per_call_bytes']} in {facts['parent']}, in {facts['in_section_ns']} "
+        f"and {facts['in_others_ns']} per call"
+    )
+
+
+def allocation(facts: FactText) -> str:
+    where = ""
+    if "section" in facts:
+        where = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}"
+    return (
+        f"Reuse memory across ticks (out=, copy_): each tick of {facts.loop} touches at least "
+        f"{facts['fresh_memory_bytes']} of fresh memory ({facts.number('page_faults_per_tick'):,.0f} page faults)"
+        f"{where}, which costs about {facts['estimated_cost_ns']} of {facts['tick_ns']}"
+    )
+
+
+def preprocessing(facts: FactText) -> str:
+    than = f"{facts['busy_share']} of its busy time"
+    if "of_inference_share" in facts:
+        than = f"{facts['of_inference_share']} as long as its inference, where at most 20% is usual"
+    size = f" for {facts['per_call_bytes']}" if "per_call_bytes" in facts else ""
+    return (
+        f"Prepare fewer or smaller inputs, in one pass into reused memory: preprocessing takes "
+        f"{facts['preprocessing_per_tick_ns']} of the {facts['tick_ns']} of {facts.tick}, {than}, most of it in "
+        f"{facts['section']} ({facts['per_call_ns']} per call{size})"
+    )
+
+
+def horizon(facts: FactText) -> str:
+    wanted = facts.number("wanted_actions_per_inference")
+    return (
+        f"Execute at least {wanted:.0f} actions per inference: {facts['section']} ({facts['per_call_ns']}) serves "
+        f"{facts.number('actions_per_inference'):.3g} ticks of {facts.loop}, which costs each of them "
+        f"{facts['per_tick_ns']}, {facts['tick_share']} of the tick"
+    )
+
+
+def guidance(facts: FactText) -> str:
+    if "empty_share" in facts:
+        reason = f"and {facts['gauge']} is still 0 in {facts['empty_share']} of its readings"
+    else:
+        reason = (
+            f"and {facts['gauge']} is rarely below {facts.number('low_in_queue'):.3g}, where an inference takes "
+            f"{facts.number('inference_ticks'):.2g} ticks: there is time to execute the old chunk to its end"
+        )
+    return (
+        f"Freeze or compile the policy while {facts['section']} guides it, or do without guidance: it takes "
+        f"{facts['guidance_per_inference_ns']} of each inference of {facts['inference_ns']} "
+        f"({facts['of_inference_share']}), {reason}"
+    )
+
+
+def queue_merge(facts: FactText) -> str:
+    cost = f"{facts['section']} takes {facts['per_call_ns']} per call, {facts['tick_share']} of {facts.tick}"
+    if "of_inference_share" in facts:
+        cost += f" and {facts['of_inference_share']} as long as the inference it follows"
+    if facts.number("waited_share") > 0.5:
+        return (
+            f"Hold the queue's lock only to swap in the finished chunk: {cost}, and {facts['waited_share']} of that "
+            "is waiting"
+        )
+    if facts.number("as_long_at_the_end_factor") >= 2:
+        factor = facts["as_long_at_the_end_factor"]
+        return (
+            f"Drop executed actions, or use a ring of fixed size: {cost}, and {factor} as long at the end of the run "
+            "as at its beginning"
+        )
+    return f"Write new chunks into a ring of fixed size instead of building the queue again: {cost}"
+
+
+def buffer_copies(facts: FactText) -> str:
+    size = f"{facts['per_call_bytes']} in " if "per_call_bytes" in facts else ""
+    return (
+        f"Keep only the actions still to do, in one preallocated tensor on the model's device: {facts['section']} "
+        f"copies {size}{facts['per_call_ns']} for each inference, {facts['tick_share']} of {facts.tick}"
+    )
+
+
+def round_trip(facts: FactText) -> str:
+    names = facts["section"] + (f" and {facts['second_section']}" if "second_section" in facts else "")
+    waits = f" ({facts['waited_share']} of {facts['section']} is waiting)" if "waited_share" in facts else ""
+    calls = facts.number("calls_per_tick")
+    often = f", {calls:.0f} calls per tick" if calls >= 1.5 else ""
+    cost = (
+        f"the round trip in {names} is {facts['busy_share']} of the busy time of {facts.loop}, "
+        f"{facts['round_trips_per_tick_ns']} of {facts['needed_per_tick_ns']}{waits}{often}"
+    )
+    if facts.number("server_share") < 0.5:
+        network = (
+            f"; {100 - 100 * facts.number('server_share'):.0f}% of it is the network"
+            if "server_share" in facts
+            else ""
+        )
+        return f"Request the next observation while this one is processed, and send less: {cost}{network}"
+    inside = ""
+    if facts["server_part"] != SERVER:
+        inside = f", {facts['server_part_share']} its {facts['server_part']}"
+    return (
+        f"Make the server faster, or request the next observation while this one is processed: {cost}; "
+        f"{facts['server_share']} of it is the server's own time{inside}"
+    )
+
+
+def no_compilation(facts: FactText) -> str:
+    return (
+        f"Compile the policy (torch.compile), if torch runs it: {facts['section']} ({facts['per_call_ns']} per call) "
+        f"is inference, {facts['busy_share']} of the busy time of {facts.loop}, and nothing is compiled"
+    )
+
+
+def impossible_rate(facts: FactText) -> str:
+    kind = facts["kind"]
+    name = facts["section"] + (f" in {facts['parent']}" if "parent" in facts else "")
+    rate, ceiling = facts[f"declared_{kind}_per_s"], facts[f"ceiling_{kind}_per_s"]
+    amount = f"{facts[f'per_call_{kind}']} in {facts['per_call_ns']} is {rate}"
+    over = f"{facts['too_fast_factor']} the {ceiling} it can reach"
+    if not facts.number("is_certain"):
+        text = f"{name} is faster than this machine can be in float32: {amount}, {over}; "
+        text += "right only in bfloat16 or float16"
+    elif facts.number("gpus"):
+        text = f"{name} is faster than this machine's processor can be: {amount}, {over}; "
+        text += "did the program wait for the GPU?"
+    else:
+        text = f"{name} is faster than this machine can be: {amount}, {over}. {_wrong_work(facts)}"
+    if "others" in facts:
+        text += f"; the same holds for {facts['others']}"
+        more = facts.number("more_sections") - len(facts["others"].split(", "))
+        text += f" and {counted(round(more), 'more section')}" if more > 0 else ""
+    return text
+
+
+def _wrong_work(facts: FactText) -> str:
+    if facts["kind"] == "bytes":
+        return "Probably nothing was copied (a view, shared memory), or the call returned before the copy was done"
+    batch = ""
+    if "items" in facts:
+        possible = facts.number("possible_items")
+        at_most = f"{possible:,.0f}" if possible >= 0.95 else "less than 1"
+        batch = f" ({at_most} instead of {facts.number('items'):,.0f})"
+    return f"Probably the call returned before the work was done, or the batch size is wrong{batch}"
+
+
+def slow_rate(facts: FactText) -> str:
+    kind, section = facts["kind"], facts["section"]
+    verb, what = ("moves", "copies memory") if kind == "bytes" else ("does", "multiplies matrices")
+    remedy = {
+        ("bytes", "small calls"): f"Process more per call of {section}",
+        ("bytes", "memory access"): f"Let {section} write into reused memory, in the order of that memory",
+        ("flops", "one thread"): f"Let {section} use more threads, if cores are free",
+        ("flops", "small calls"): f"Use larger batches and fewer calls of {section}",
+        ("flops", "layout"): f"Check the batch size, dtype and memory layout of {section}",
+    }[kind, facts["reason"]]
+    text = (
+        f"{remedy}: it {verb} {facts[f'per_call_{kind}']} in {facts['per_call_ns']}, "
+        f"{facts[f'declared_{kind}_per_s']}, and this machine {what} {facts['slower_factor']} as fast "
+        f"({facts[f'ceiling_{kind}_per_s']})"
+    )
+    if "more_sections" in facts:
+        text += f"; {counted(round(facts.number('more_sections')), 'other section')} there "
+        text += "is also slow" if facts.number("more_sections") == 1 else "are also slow"
+    return text
+
+
+def critical(facts: FactText) -> str:
+    return f"{_self_time(facts)} takes {facts['self_share']} of {facts.tick}{_without(facts)}"
+
+
+def slow(facts: FactText) -> str:
+    return f"{_self_time(facts)} takes {facts['self_per_call_ns']} per call{_without(facts)}"
+
+
+def _self_time(facts: FactText) -> str:
+    if not facts.path("section"):
+        return "time outside all sections"
+    return f"{facts['section']} [self]" if facts.number("is_self_time") else facts["section"]
+
+
+def _without(facts: FactText) -> str:
+    """Return how fast the loop would be without a section; "" where it holds its rate, or nothing would be left."""
+    saving = facts.finding.saving
+    if saving is None or saving.speedup is None or saving.share <= 0 or saving.limited_by_rate:
+        return ""
+    free, needed = formatting.time(saving.free_ns), formatting.time(saving.needed_ns)
+    return f"; without it {facts.tick} would take {free} instead of {needed}"
+
+
+def memory(facts: FactText) -> str:
+    least = "" if facts.number("is_exact") else "at least "
+    where = f" of {facts['devices']}" if "devices" in facts else ""
+    return f"a call of {facts['section']} needs {least}{facts['needed_bytes']}{where} beyond what was there"
+
+
+def late_compilation(facts: FactText) -> str:
+    calls = facts.number("recompilations")
+    times = "once more" if calls == 1 else f"{calls:,.0f} more times"
+    return (
+        f"Avoid recompilation in {facts['section']} (dynamic=True, torch._dynamo.mark_dynamic, or padding to a few "
+        f"shapes): torch.compile compiles {times} after the warm-up of {facts['compiled_loop']}, for "
+        f"{facts['recompiling_ns']} in total"
+    )
