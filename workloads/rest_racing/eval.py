@@ -7,18 +7,15 @@ from ticktree.demo.requirements import need
 
 need(__file__)  # one line instead of a traceback, where something is not installed
 
-from rest_racing.checkpointed_driver import CheckpointedDriver  # noqa: E402
-from rest_racing.driver import Driver  # noqa: E402
-from rest_racing.program import drive, ready  # noqa: E402
+from rest_racing.driver import CheckpointedDriver, Driver  # noqa: E402
+from rest_racing.race import drive, set_up_race  # noqa: E402
 
 
 def main() -> int:
     """Drive as the command line says."""
-    with ready() as (options, env, pilots):
-        driver = (
-            CheckpointedDriver(env, pilots, options.after) if options.checkpoints else Driver(env, pilots)
-        )
-        drive(driver, env, options)
+    with set_up_race() as (args, env, policies):
+        driver = CheckpointedDriver(env, policies, args.after) if args.checkpoints else Driver(env, policies)
+        drive(driver, env, args)
     return 0
 
 

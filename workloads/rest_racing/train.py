@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from rest_racing.program import train
+    from rest_racing.race import train
 
     raise SystemExit(train())

@@ -1,13 +1,18 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from rest_racing.car import STOCK, Car, garage
-from rest_racing.derived import AHEAD, MEASURED, OWN, WIDTH, Derivation
-from rest_racing.expert import expert
-from rest_racing.perception import HISTORY, PICTURES, SIDE, WINDOW, Perception, small
+from rest_racing.env import (
+    FEATURES,
+    LOOKAHEAD,
+    MEASURED,
+    OWN_FEATURES,
+    STOCK,
+    Car,
+    FeatureExtractor,
+    make_cars,
+)
+from rest_racing.policies import HISTORY, IMAGE_SIZE, IMAGE_STACK, WINDOW, ObsHistory, downsample, expert
 
 OFFSET, HEADING = 12, 13
 
@@ -29,16 +34,16 @@ def straight(points=40):
 
 
 def test_on_the_middle_of_a_straight_road_there_is_nothing_to_steer_for():
-    seen = Derivation(straight(), 5).of(raw(), None)
-    assert seen.shape == (WIDTH,)
+    seen = FeatureExtractor(straight(), 5).compute(raw(), None)
+    assert seen.shape == (FEATURES,)
     assert (seen[OFFSET], seen[HEADING]) == (0.0, 0.0)
-    assert np.allclose(seen[OWN + 2 * AHEAD :], 0.0)
+    assert np.allclose(seen[OWN_FEATURES + 2 * LOOKAHEAD :], 0.0)
     assert list(seen[MEASURED]) == [10.0, 0.0]
 
 
 @pytest.mark.parametrize("side", [-2.0, 2.0])
 def test_a_car_beside_the_middle_sees_it_on_the_other_side_and_the_expert_steers_there(side):
-    seen = Derivation(straight(), 5).of(raw(x=side), None)
+    seen = FeatureExtractor(straight(), 5).compute(raw(x=side), None)
     assert seen[OFFSET] == pytest.approx(-side)
     assert math.copysign(1.0, expert(seen, STOCK).steer) == math.copysign(1.0, -side)
 
@@ -48,40 +53,40 @@ def test_all_is_seen_from_the_driver_s_seat():
     turn = 0.7
     cos, sin = math.cos(turn), math.sin(turn)
     course = [[cos * x - sin * y, sin * x + cos * y] for x, y in straight()]
-    before = Derivation(straight(), 5).of(raw(x=1.0), None)
+    before = FeatureExtractor(straight(), 5).compute(raw(x=1.0), None)
     turned = raw(x=cos, y=sin, vx=-sin * 10.0, vy=cos * 10.0, angle=turn)
-    assert np.allclose(Derivation(course, 5).of(turned, None), before)
+    assert np.allclose(FeatureExtractor(course, 5).compute(turned, None), before)
 
 
 def test_acceleration_is_what_was_gained_since_the_observation_before():
-    derivation = Derivation(straight(), 5)
-    before = derivation.of(raw(vy=10.0), None)
-    assert derivation.of(raw(vy=11.0), before)[9] == pytest.approx(1.0 / (5 * 0.02))
+    features = FeatureExtractor(straight(), 5)
+    before = features.compute(raw(vy=10.0), None)
+    assert features.compute(raw(vy=11.0), before)[9] == pytest.approx(1.0 / (5 * 0.02))
     assert before[9] == 0.0
 
 
 def test_the_expert_asks_less_of_a_car_that_answers_more():
-    seen = Derivation(straight(), 5).of(raw(x=1.0), None)
+    seen = FeatureExtractor(straight(), 5).compute(raw(x=1.0), None)
     assert abs(expert(seen, Car(1.4, 1.0)).steer) < abs(expert(seen, Car(0.7, 1.0)).steer)
 
 
 def test_the_first_cars_of_a_garage_are_the_same_however_many_there_are():
-    assert garage(19, 3)[:5] == garage(5, 3)
-    assert garage(5, 3) != garage(5, 4)
+    assert make_cars(19, 3)[:5] == make_cars(5, 3)
+    assert make_cars(5, 3) != make_cars(5, 4)
 
 
 def test_what_was_seen_first_was_there_before_and_the_newest_comes_last():
-    perception = Perception()
+    history = ObsHistory()
     for value in (1.0, 2.0):
-        perception.add(np.full(WIDTH, value), np.full((96, 96, 3), 100 * int(value), np.uint8))
-    assert perception.window.shape == (WINDOW,)
-    assert list(perception.window[::WIDTH]) == [1.0] * (HISTORY - 1) + [2.0]
-    assert perception.pictures.shape == (PICTURES, SIDE, SIDE)
-    assert perception.pictures[1].mean() == pytest.approx(200 / 255, rel=1e-3)
+        history.add(np.full(FEATURES, value), np.full((96, 96, 3), 100 * int(value), np.uint8))
+    assert history.window.shape == (WINDOW,)
+    assert list(history.window[::FEATURES]) == [1.0] * (HISTORY - 1) + [2.0]
+    assert history.images.shape == (IMAGE_STACK, IMAGE_SIZE, IMAGE_SIZE)
+    assert history.images[1].mean() == pytest.approx(200 / 255, rel=1e-3)
 
 
 def test_a_small_picture_is_the_mean_of_squares():
     image = np.zeros((96, 96, 3), np.uint8)
     image[:4, :2] = 255
-    assert small(image)[0, 0] == pytest.approx(0.5, rel=1e-3)
-    assert small(image).sum() == pytest.approx(0.5, rel=1e-3)
+    assert downsample(image)[0, 0] == pytest.approx(0.5, rel=1e-3)
+    assert downsample(image).sum() == pytest.approx(0.5, rel=1e-3)

@@ -1,24 +1,17 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import requests
-from rest_racing.action import Action
-from rest_racing.car import STOCK, Car
-from rest_racing.env import RestVisionEnv
-from rest_racing.game import Game
-from rest_racing.lessons import lesson
-from rest_racing.perception import PICTURES, SIDE, WINDOW
-from rest_racing.rest_client import RestClient
-from rest_racing.server import LISTENING
+from rest_racing.env import STOCK, Action, Car, RestClient, RestVisionEnv
+from rest_racing.policies import IMAGE_SIZE, IMAGE_STACK, WINDOW, record_demonstration
+from rest_racing.server import LISTENING, Game
 
 from support.workloads import WORKLOADS, environment
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-AHEAD = Action(0.1, 0.5)
+FULL_AHEAD = Action(0.1, 0.5)
 
 
 @pytest.fixture
@@ -44,18 +37,18 @@ def server(tmp_path):
 
 def drawn(draw, frames=3):
     game = Game(STOCK, frames, draw)
-    pictures = []
-    look = game._look
+    images = []
+    look = game._draw
 
     def counted():
         look()
-        pictures.append(game.picture)
+        images.append(game.picture)
 
-    game._look = counted
+    game._draw = counted
     game.begin(3)
     for _ in range(2):
-        game.advance(AHEAD)
-    return game, pictures
+        game.advance(FULL_AHEAD)
+    return game, images
 
 
 def test_all_frames_are_drawn_or_only_the_one_that_is_looked_at():
@@ -79,10 +72,10 @@ def test_a_car_answers_to_its_controls_in_its_own_way():
 
 
 def test_the_same_lesson_is_taught_again_for_the_same_seed():
-    first, again = (lesson(STOCK, 4, 2, 7) for _ in range(2))
+    first, again = (record_demonstration(STOCK, 4, 2, 7) for _ in range(2))
     assert all(np.array_equal(one, two) for one, two in zip(first, again))
     assert first.windows.shape == (4, WINDOW)
-    assert first.pictures.shape == (4, PICTURES, SIDE, SIDE)
+    assert first.images.shape == (4, IMAGE_STACK, IMAGE_SIZE, IMAGE_SIZE)
     assert first.actions.abs().max() <= 1.0
 
 
@@ -95,10 +88,10 @@ def test_the_game_behind_http_is_the_game(server):
     assert env.course_length == len(here.course())
     assert np.array_equal(first["image"], here.picture)
     for _ in range(2):
-        here.advance(AHEAD)
-        there = env.step(AHEAD)
-    told = {name: there[name] for name in here.observation()}
-    assert told == here.observation()  # to the last bit: JSON keeps a float as it is
+        here.advance(FULL_AHEAD)
+        there = env.step(FULL_AHEAD)
+    remote = {name: there[name] for name in here.observation()}
+    assert remote == here.observation()  # to the last bit: JSON keeps a float as it is
     assert np.array_equal(there["image"], here.picture)
     assert there["derived"][9] > 0.0  # it gains speed, which only the observation before can tell
     rest.close()
@@ -106,9 +99,9 @@ def test_the_game_behind_http_is_the_game(server):
 
 def test_what_cannot_be_played_is_refused(server):
     assert requests.get(f"{server}/api/image/latest", timeout=30).status_code == 404
-    assert requests.post(f"{server}/api/step", json=AHEAD._asdict(), timeout=30).status_code == 409
-    for asked in ({}, {"seed": 1, "car": [1, 1], "frames": 0, "draw": "all"}, {"seed": 1, "car": 3}):
-        assert requests.post(f"{server}/api/game", json=asked, timeout=30).status_code == 400
+    assert requests.post(f"{server}/api/step", json=FULL_AHEAD._asdict(), timeout=30).status_code == 409
+    for body in ({}, {"seed": 1, "car": [1, 1], "frames": 0, "draw": "all"}, {"seed": 1, "car": 3}):
+        assert requests.post(f"{server}/api/game", json=body, timeout=30).status_code == 400
 
 
 def test_a_port_that_is_taken_is_one_line(server, tmp_path):

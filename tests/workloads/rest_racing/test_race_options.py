@@ -1,33 +1,31 @@
-from __future__ import annotations
-
 import pytest
-from rest_racing.options import parse_driving, parse_training
+from rest_racing.race import parse_race_args, parse_train_args
 
 
 def test_by_default_nineteen_models_are_merged_and_every_frame_is_drawn():
-    options = parse_driving([])
-    assert (options.variant, options.draw, options.plan.cars) == ("many", "all", 19)
-    assert options.server_timing
+    options = parse_race_args([])
+    assert (options.variant, options.draw, options.models) == ("many", "all", 19)
+    assert not options.no_server_timing
     assert options.after == 100
 
 
 def test_quick_is_a_preset_that_other_options_override():
-    assert parse_driving(["--quick"]).steps < parse_driving([]).steps
-    assert parse_driving(["--quick"]).plan.steps < parse_driving([]).plan.steps
-    assert parse_driving(["--quick", "--steps", "7"]).steps == 7
+    assert parse_race_args(["--quick"]).steps < parse_race_args([]).steps
+    assert parse_race_args(["--quick"]).lesson < parse_race_args([]).lesson
+    assert parse_race_args(["--quick", "--steps", "7"]).steps == 7
 
 
 def test_the_means_that_leave_a_hundred_steps_out_have_some_left_in_a_quick_run():
-    options = parse_driving(["--quick"])
+    options = parse_race_args(["--quick"])
     assert options.steps > options.after
 
 
 def test_what_is_taught_is_what_is_driven_with():
     asked = ["--models", "3", "--lesson", "9", "--epochs", "2", "--frames", "4", "--seed", "5"]
-    assert parse_training(asked).plan == parse_driving(asked).plan
+    assert parse_train_args(asked).pretrain == parse_race_args(asked).pretrain
 
 
-@pytest.mark.parametrize("parse", [parse_driving, parse_training])
+@pytest.mark.parametrize("parse", [parse_race_args, parse_train_args])
 def test_help_is_an_ordinary_one(parse, capsys):
     with pytest.raises(SystemExit) as ended:
         parse(["--help"])
@@ -42,21 +40,21 @@ def test_help_is_an_ordinary_one(parse, capsys):
     [
         (["--variant", "some"], "invalid choice"),
         (["--draw", "none"], "invalid choice"),
-        (["--steps", "0"], "0 is less than 1"),
-        (["--models", "x"], "'x' is not a whole number"),
+        (["--steps", "0"], "--steps 0 is less than 1"),
+        (["--models", "x"], "argument --models: invalid int value: 'x'"),
         (["--policies", "nowhere.pt"], "--policies nowhere.pt: there is no such file"),
         (["--server", "localhost:1"], "--server localhost:1: an address begins with http://"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
     with pytest.raises(SystemExit) as ended:
-        parse_driving(arguments)
+        parse_race_args(arguments)
     assert ended.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_models_are_not_written_to_where_there_is_no_directory(capsys):
     with pytest.raises(SystemExit) as ended:
-        parse_training(["--out", "nowhere/models.pt"])
+        parse_train_args(["--out", "nowhere/models.pt"])
     assert ended.value.code == 2
     assert "--out nowhere/models.pt: there is no such directory" in capsys.readouterr().err

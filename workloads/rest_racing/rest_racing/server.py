@@ -1,4 +1,4 @@
-"""The game's HTTP interface, and the process that serves it."""
+"""The game, gymnasium's CarRacing; its HTTP interface; and the process that serves it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,100 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from aiohttp import web
+from gymnasium.envs.box2d.car_racing import CarRacing
+from numpy.typing import NDArray
 from PIL import Image
 
 import ticktree
 import ticktree.remote.aiohttp
 
-from .action import Action
-from .car import Car
-from .game import DRAW, Game
+from .env import Action, Car
+
+DRAW = ("all", "last")
+
+
+class Game(CarRacing):
+    """CarRacing whose `step()` does not draw: simulation and rendering are separate, and rendering is optional.
+
+    Args:
+        car: Gains of the car's controls.
+        frames: Of the game per action.
+        draw: Draw "all" frames, as a game with a screen does, or only the "last" one of an action.
+    """
+
+    def __init__(self, car: Car, frames: int, draw: str) -> None:
+        super().__init__()
+        self.picture: NDArray[np.uint8] | None = None
+        self.over = False
+        self.total_reward = 0.0
+        self._car_config = car
+        self._frames = frames
+        self._draw_all = draw == "all"
+
+    def begin(self, seed: int) -> None:
+        """Generate a track and put the car at its start."""
+        self.over, self.total_reward = False, 0.0
+        with ticktree.section("lay out track"):
+            self.reset(seed=seed)
+        self._draw()
+
+    def advance(self, action: Action) -> None:
+        """Advance the game by one action, or to its end."""
+        controls = self._controls(action)
+        for frame in range(1, self._frames + 1):
+            with ticktree.section("simulate"):
+                _, reward, self.over, _, _ = self.step(controls)
+            self.total_reward += float(reward)
+            if self._draw_all or self.over or frame == self._frames:
+                self._draw()
+            if self.over:
+                return
+
+    def observation(self) -> dict[str, Any]:
+        """Return the observation, without the image, as JSON."""
+        car = self.car
+        assert car is not None
+        hull = car.hull
+        return {
+            "position": [*hull.position],
+            "velocity": [*hull.linearVelocity],
+            "angle": hull.angle,
+            "angular_velocity": hull.angularVelocity,
+            "wheel_speeds": [wheel.omega for wheel in car.wheels],
+            "steering": car.wheels[0].joint.angle,
+            "tiles": self.tile_visited_count,
+            "reward": self.total_reward,
+            "over": self.over,
+        }
+
+    def course(self) -> list[list[float]]:
+        """Return the middle of the track, point by point: x, y."""
+        return [[x, y] for _, _, x, y in self.track]
+
+    def _controls(self, action: Action) -> NDArray[np.float32]:
+        steer = np.clip(action.steer * self._car_config.steering, -1.0, 1.0)
+        pedal = np.clip(action.pedal, -1.0, 1.0)
+        gas = max(pedal, 0.0) * self._car_config.power
+        return np.array([steer, min(gas, 1.0), max(-pedal, 0.0)], np.float32)
+
+    def _draw(self) -> None:
+        with ticktree.section("render"):
+            self.picture = super()._render("state_pixels")
+
+    def _render(self, mode: str) -> Any:
+        if mode == "state_pixels":
+            return self.picture  # step() asks for one; advance() decides when to draw
+        return super()._render(mode)
+
 
 LISTENING = "listening on port "
 # The same in every run, so that a request has the same name in all of them and runs can be compared.
@@ -29,14 +111,14 @@ PORT = 8737
 
 
 class GameServer:
-    """One game at a time, over REST: begin it, act and hear what came of it, look at the latest picture."""
+    """One game at a time, over REST: begin it, act and observe, fetch the latest image."""
 
     def __init__(self) -> None:
         self._game: Game | None = None
         self._png = b""
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what can be asked."""
+        """Return the routes."""
         return [
             web.post("/api/game", self.begin),
             web.post("/api/step", self.step),
@@ -45,13 +127,13 @@ class GameServer:
 
     async def begin(self, request: web.Request) -> web.Response:
         """Begin a game: `{seed, car: [steering, power], frames, draw}`."""
-        asked = await request.json()
+        body = await request.json()
         try:
-            draw, frames = str(asked["draw"]), int(asked["frames"])
+            draw, frames = str(body["draw"]), int(body["frames"])
             if draw not in DRAW or frames < 1:
                 raise ValueError
-            game = Game(Car(*asked["car"]), frames, draw)
-            game.begin(int(asked["seed"]))
+            game = Game(Car(*body["car"]), frames, draw)
+            game.begin(int(body["seed"]))
         except (KeyError, TypeError, ValueError):
             raise web.HTTPBadRequest(text="a game needs a seed, a car, frames and what to draw") from None
         self._game = game
@@ -63,9 +145,9 @@ class GameServer:
         game = self._game
         if game is None or game.over:
             raise web.HTTPConflict(text="there is no game to play: begin one")
-        asked = await request.json()
+        body = await request.json()
         # On the loop's own thread: there is one player, who waits for this answer before asking anything else.
-        game.advance(Action(float(asked["steer"]), float(asked["pedal"])))
+        game.advance(Action(float(body["steer"]), float(body["pedal"])))
         with ticktree.section("encode"):
             return self._answer(game)
 
@@ -136,3 +218,35 @@ async def _end_with_stdin(_app: web.Application) -> None:
             signal.raise_signal(signal.SIGTERM)
 
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), readable)
+
+
+SCRIPT = Path(__file__).parents[1] / "server.py"
+_STOP_TIMEOUT_S = 10
+
+
+@contextmanager
+def game_server(*, server_timing: bool) -> Iterator[str]:
+    """Start a server, and end it afterwards; what comes out is its address.
+
+    Raises:
+        RuntimeError: It did not start.
+    """
+    command = [sys.executable, str(SCRIPT), "--or-any-port", "--until-stdin-ends"]
+    if not server_timing:
+        command.append("--no-server-timing")
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line.startswith(LISTENING):
+            raise RuntimeError(f"the game's server did not start: it ended with status {process.wait()}")
+        yield f"http://127.0.0.1:{int(line.removeprefix(LISTENING))}"
+    finally:
+        process.stdin.close()  # which tells it to end, as our own end would
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
