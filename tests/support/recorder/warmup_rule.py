@@ -4,64 +4,117 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
-LOOKS = (4, 6, 8, 12, 16, 24, 32, 48, 64)
-# 99% of Student's t, both sides together, as in the tables; by degrees of freedom.
-STUDENT = {1: 63.657, 2: 9.925, 3: 5.841, 5: 4.032, 7: 3.499, 11: 3.106, 15: 2.947, 23: 2.807, 31: 2.744}
+MOST = 256
+BINS = 64
+LOOKS = [
+    n for n in range(4, MOST + 1) if n % max(1, 2 ** (n.bit_length() - 5)) == 0 and (n < 256 or n == MOST)
+]
 
 
 class CloseCallError(Exception):
     """Which way it goes depends on how the last digit is rounded."""
 
 
-def mser(ticks: Sequence[float]) -> int:
-    """White's truncation: the fewest first ticks after which the mean of the rest is known best."""
-
-    def error(d: int) -> float:
-        rest = ticks[d:]
-        mean = fmean(rest)
-        return math.fsum((x - mean) ** 2 for x in rest) / len(rest) ** 2
-
-    errors = [error(d) for d in range(len(ticks) // 2 + 1)]
-    least = min(errors)
-    if sum(0 < each <= least * (1 + 1e-9) for each in errors) > 1:
+def over(left: float, right: float) -> bool:
+    """Whether `left` is more; not where they are nearly the same and not 0."""
+    if left != right and math.isclose(left, right, rel_tol=1e-9):
         raise CloseCallError
-    return errors.index(least)
+    return left > right
 
 
-def unlike(ticks: Sequence[float], first: int, tick: float) -> int:
-    """How many of the `first` ticks are a warm-up, being unlike the second half, of ticks that take `tick`."""
-    half = ticks[len(ticks) // 2 :]
-    mean = fmean(half)
-    margin = STUDENT[len(half) - 1] * stdev(half) * math.sqrt(1 + 1 / len(half))
-    margin = max(margin, 0.05 * tick if len(half) >= 4 else tick)
-    bounds = [mean - margin, mean + margin, mean + max(margin, tick)]
-    if any(x and math.isclose(x, bound, rel_tol=1e-9) for x in ticks for bound in bounds):
+def part(ticks: Sequence[float], bound: float) -> float:
+    """The part of the ticks that are over the bound."""
+    return sum(over(tick, bound) for tick in ticks) / len(ticks)
+
+
+def split(bins: Sequence[float], aside: int, width: int) -> int:
+    """How many bins the first of two parts has, where their means explain most of the scatter; 0: no room for two."""
+    after = bins[aside:]
+    explained = {0: 0.0}
+    for d in range(1, len(after)):
+        k = len(after) - d
+        if k * width >= math.floor(((aside + d) * width + 6) / 7):
+            explained[d] = (fmean(after[:d]) - fmean(after[d:])) ** 2 * d * k / len(after)
+    best = max(explained.values())
+    if sum(best * (1 - 1e-9) <= each for each in explained.values()) > 1 and best:
         raise CloseCallError
-    above = sum(x > mean + margin for x in ticks[:first])
-    below = sum(x < mean - margin for x in ticks[:first])
-    if 2 * max(above, below) >= first:
-        return first
-    far = bounds[-1]
-    single = [at for at, x in enumerate(ticks[:first]) if x > far]
-    return single[-1] + 1 if len(single) >= 3 and max(half) <= far else 0
+    return max(explained, key=explained.__getitem__) if best > 1e-12 * fmean(bins) ** 2 else 0
 
 
-def warm(ticks: Sequence[float], tick: float) -> int:
-    """How many of these ticks are warm-up."""
-    first = mser(ticks)
-    return unlike(ticks, first, tick) if first else 0
+def student(freedom: float) -> float:
+    """99.95% of Student's t on one side, nearly."""
+    return 3.5 * (1 + 2.76 / freedom + 10 / freedom**2)
+
+
+def error(first: Sequence[float], second: Sequence[float]) -> float:
+    """The standard error of the difference of the means, neighbours being as alike as they are."""
+    off = [x - fmean(first) for x in first] + [x - fmean(second) for x in second]
+    squares = math.fsum(x * x for x in off)
+    if not squares:
+        return 0.0
+    alike = min(0.95, max(0.0, math.fsum(a * b for a, b in zip(off, off[1:])) / squares))
+    variance = squares / (len(off) - 2)
+    return math.sqrt(variance * (1 / len(first) + 1 / len(second)) * (1 + alike) / (1 - alike))
+
+
+def ended(bins: Sequence[float], aside: int, width: int, tick: float) -> bool:
+    """Whether the bins after those set aside begin with a warm-up that has ended; `tick`: what a bin takes."""
+    if len(bins) < aside + 3:
+        return False
+    d = split(bins, aside, width)
+    first, second = bins[aside : aside + d], bins[aside + d :]
+    if not d:
+        return False
+    k, before, after = len(second), fmean(first), fmean(second)
+    gets_longer = after > before
+    if gets_longer and (width > 1 or k < d or k < 8):
+        return False
+    margin = max(0.1 * tick, 0.5 / k * min(before, after))
+    if d == 1 or d + k < 6:
+        margin = max(margin, after)
+    apart = abs(before - after)
+    if not over(apart, margin) or not over(apart, student(d + k - 2) * error(first, second)):
+        return False
+    if gets_longer:
+        return part(first, after - margin) <= 0.25 and part(second, before + margin) >= 0.75
+    was_there = 1 - part(bins[:aside], after + margin) if aside else 0
+    return (
+        part(first, after + margin) >= 0.75
+        and part(second, before - margin / 2) <= 0.25
+        and round(was_there * aside) * 10 <= aside
+    )
+
+
+def singles(bins: Sequence[float], aside: int, width: int, tick: float) -> bool:
+    """Whether there were far longer ticks, the last not yet set aside, and none in the second half.
+
+    Three or more by a tick, or one of the first four by ten.
+    """
+    half = len(bins) // 2
+    rest = bins[half:]
+    if width > 1 or len(rest) < 4:
+        return False
+    bound = fmean(rest) + tick
+    far = [at for at, x in enumerate(bins[:half]) if over(x, bound)]
+    compiled = any(over(bins[at], fmean(rest) + 10 * tick) for at in far if at < 4)
+    return (compiled or len(far) >= 3) and far[-1] >= aside and not any(over(x, bound) for x in rest)
 
 
 def set_aside(durations: Sequence[int], waited: Sequence[int] | None = None) -> int:
-    """How many ticks are set aside: at each look all until then, where more are warm-up than were set aside."""
+    """How many ticks are set aside: at each look all until then, where they are warm-up."""
     aside = 0
     for n in LOOKS:
-        if n <= len(durations):
-            tick = fmean(durations[n // 2 : n])
-            found = warm(durations[:n], tick)
-            if waited and any(waited[:n]):
-                found = max(found, warm([d - w for d, w in zip(durations[:n], waited[:n])], tick))
-            aside = n if found > aside else aside
+        if n > len(durations):
+            break
+        width = 1 if n <= BINS else 2 if n <= 2 * BINS else 4
+        series = [durations[:n]]
+        if waited and any(waited[:n]):
+            series.append([d - w for d, w in zip(durations[:n], waited[:n])])
+        binned = [[sum(ticks[at : at + width]) for at in range(0, n, width)] for ticks in series]
+        tick = fmean(binned[0][len(binned[0]) // 2 :])
+        past = math.ceil(aside / width)
+        if any(rule(bins, past, width, tick) for bins in binned for rule in (ended, singles)):
+            aside = n
     return aside

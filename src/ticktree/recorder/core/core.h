@@ -381,6 +381,7 @@ int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes);
 int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit);
 void tt_arena_close(tt_arena *arena);
 void *tt_allocate(tt_recorder *recorder, uint64_t bytes);
+uint64_t *tt_missed_sum(tt_recorder *recorder, tt_ref *table_ref, tt_ref node);
 tt_ref tt_store_text(tt_recorder *recorder, const char *bytes, uint32_t length);
 tt_ref tt_name_ref(tt_recorder *recorder, uint32_t name_id);
 int64_t tt_name_intern(tt_recorder *recorder, const char *bytes, uint32_t length);

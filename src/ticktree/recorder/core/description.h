@@ -93,7 +93,7 @@ static const tt_field tt_fields[] = {
 #undef R
 #define R loop_sums
     F(flags), F(missed_rows), F(ticks), F(waited), F(missed), F(missed_sum), F(causes), F(missed_causes),
-    F(late_octaves), F(jitter_octaves), F(first_waited),
+    F(late_octaves), F(jitter_octaves), F(bins), F(bins_waited),
 #undef R
 #define R loop
     F(sequence), F(node), F(next), F(sums), F(hz), F(other_hz), F(budget_ticks), F(ticks), F(incomplete), F(busy),

@@ -28,6 +28,8 @@
 #define TT_WINDOWS 64u
 #define TT_WINDOW_NS 10000000ULL /* width before any doubling */
 #define TT_FIRST_TICKS 64u
+#define TT_BINS 64u
+#define TT_WARMUP_MOST 256u /* ticks among which the end of the warm-up is looked for */
 #define TT_WORST_TICKS 8u
 #define TT_WORST_ROWS 30u
 #define TT_MISSED_ROWS 63u
@@ -368,7 +370,7 @@ typedef struct {
     uint64_t missed, missed_sum; /* missed_sum: the durations of missed ticks */
     tt_causes causes, missed_causes;
     tt_ref late_octaves[TT_OCTAVES], jitter_octaves[TT_OCTAVES]; /* histograms of lateness, of jitter */
-    uint64_t first_waited[TT_FIRST_TICKS];                       /* of the loop's first ticks */
+    uint64_t bins[TT_BINS], bins_waited[TT_BINS];                /* of the loop's first TT_WARMUP_MOST ticks */
     uint64_t reserved[7];
 } tt_loop_sums;
 
@@ -429,7 +431,7 @@ _Static_assert(sizeof(tt_footprint) == TT_LINE, "a footprint is one line");
 _Static_assert(sizeof(tt_share) == 32 && sizeof(tt_path) == 49 * TT_LINE, "a path is 49 lines");
 _Static_assert(sizeof(tt_worst_tick) == 544, "a worst tick is 544 bytes");
 _Static_assert(sizeof(tt_missed_rows) == 16 * TT_LINE, "a table of missed rows is 16 lines");
-_Static_assert(sizeof(tt_loop_sums) == 17 * TT_LINE, "a loop's sums are 17 lines");
+_Static_assert(sizeof(tt_loop_sums) == 25 * TT_LINE, "a loop's sums are 25 lines");
 _Static_assert(sizeof(tt_octave) == 256, "an octave is four lines");
 
 #define TT_HEADER_BYTES 1024u

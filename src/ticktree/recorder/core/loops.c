@@ -1,6 +1,37 @@
 /* Where ticks begin and end: a tick is a call of its loop's node. And how old what a tick acts on is. */
 #include "hot.h"
 
+tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
+{
+    tt_node *node = tt_node_at(recorder, node_ref);
+    if (node->ticks) return tt_at(recorder, node->ticks);
+    tt_loop_sums *sums = tt_allocate(recorder, sizeof *sums);
+    tt_loop *loop = sums ? tt_allocate(recorder, sizeof *loop) : NULL;
+    if (!loop) return NULL;
+    loop->node = node_ref;
+    loop->sums = tt_ref_of(recorder, sums);
+    loop->next = recorder->header->loops;
+    tt_link(recorder, &recorder->header->loops, loop);
+    node->flags |= TT_NODE_LOOP;
+    node->ticks = tt_ref_of(recorder, loop);
+    return loop;
+}
+
+void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup)
+{
+    if (hz > 0 && loop->hz == 0) {
+        loop->hz = hz;
+        loop->budget_ticks = tt_ns_to_ticks(recorder, (uint64_t)(1e9 / hz + 0.5));
+    } else if (hz > 0 && loop->hz != hz) {
+        loop->other_hz = hz;
+        loop->budget_ticks = 0;
+    }
+    if (warmup == TT_WARMUP_FOUND) return;
+    tt_loop_sums *sums = tt_at(recorder, loop->sums);
+    sums->flags |= TT_SUMS_BY_HAND;
+    if (warmup > loop->warmup_asked && !(sums->flags & TT_SUMS_WARM)) loop->warmup_asked = warmup;
+}
+
 /* What happened since the last boundary is no cause of a tick that does not begin there, nor is the tick before its
  * neighbour: an episode has ended in between. */
 static void tt_loop_begin_anew(const tt_recorder *recorder, tt_loop *loop)

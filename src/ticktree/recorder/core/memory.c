@@ -363,3 +363,26 @@ void tt_event_put(tt_recorder *recorder, tt_ref lane, tt_ref node, uint64_t star
     if (++recorder->event_at == ring->capacity) recorder->event_at = 0;
     __atomic_store_n(&ring->done, ring->done + 1, __ATOMIC_RELEASE);
 }
+
+#define TT_MISSED_PROBES 8u
+
+/* The sum of a node in missed ticks. The refs of nodes are scattered over a table; what finds no place near its own is
+ * in the next one, so that a tick costs the same however many nodes there are. NULL: no memory. */
+uint64_t *tt_missed_sum(tt_recorder *recorder, tt_ref *table_ref, tt_ref node)
+{
+    unsigned begin = (node * 0x9E3779B1u >> 16) % TT_MISSED_ROWS;
+    for (;;) {
+        if (!*table_ref) {
+            void *made = tt_allocate(recorder, sizeof(tt_missed_rows));
+            if (!made) return NULL;
+            tt_link(recorder, table_ref, made);
+        }
+        tt_missed_rows *table = tt_at(recorder, *table_ref);
+        for (unsigned probe = 0; probe < TT_MISSED_PROBES; probe++) {
+            tt_worst_row *row = &table->rows[(begin + probe) % TT_MISSED_ROWS];
+            if (!row->node) row->node = node;
+            if (row->node == node) return &row->sum;
+        }
+        table_ref = &table->next;
+    }
+}

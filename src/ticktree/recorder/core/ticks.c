@@ -6,8 +6,6 @@
 
 #define TT_CAUSES_FROM_NS 100000u /* shorter ticks are not worth the system call that tells their causes */
 
-#define TT_MISSED_PROBES 8u
-
 static inline tt_loop_sums *tt_sums_of(const tt_recorder *recorder, const tt_loop *loop)
 {
     return tt_at(recorder, loop->sums);
@@ -21,27 +19,6 @@ static inline void tt_count_in(tt_recorder *recorder, tt_ref *octaves, uint64_t 
     uint64_t *counts = tt_octave_counts(recorder, &octaves[octave]);
     if (TT_LIKELY(counts != NULL)) counts[sub]++;
     else tt_lose(recorder, TT_LOSS_MEMORY);
-}
-
-/* The sum of a node in missed ticks. The refs of nodes are scattered over a table; what finds no place near its own is
- * in the next one, so that a tick costs the same however many nodes there are. NULL: no memory. */
-static uint64_t *tt_missed_sum(tt_recorder *recorder, tt_ref *table_ref, tt_ref node)
-{
-    unsigned begin = (node * 0x9E3779B1u >> 16) % TT_MISSED_ROWS;
-    for (;;) {
-        if (!*table_ref) {
-            void *made = tt_allocate(recorder, sizeof(tt_missed_rows));
-            if (!made) return NULL;
-            tt_link(recorder, table_ref, made);
-        }
-        tt_missed_rows *table = tt_at(recorder, *table_ref);
-        for (unsigned probe = 0; probe < TT_MISSED_PROBES; probe++) {
-            tt_worst_row *row = &table->rows[(begin + probe) % TT_MISSED_ROWS];
-            if (!row->node) row->node = node;
-            if (row->node == node) return &row->sum;
-        }
-        table_ref = &table->next;
-    }
 }
 
 static inline void tt_causes_add(tt_causes *sums, const tt_worst_tick *causes)
@@ -73,37 +50,6 @@ static void tt_sums_clear(tt_recorder *recorder, tt_loop_sums *sums)
         for (unsigned at = 0; at < TT_MISSED_ROWS; at++) table->rows[at].sum = 0;
         ref = table->next;
     }
-}
-
-tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref)
-{
-    tt_node *node = tt_node_at(recorder, node_ref);
-    if (node->ticks) return tt_at(recorder, node->ticks);
-    tt_loop_sums *sums = tt_allocate(recorder, sizeof *sums);
-    tt_loop *loop = sums ? tt_allocate(recorder, sizeof *loop) : NULL;
-    if (!loop) return NULL;
-    loop->node = node_ref;
-    loop->sums = tt_ref_of(recorder, sums);
-    loop->next = recorder->header->loops;
-    tt_link(recorder, &recorder->header->loops, loop);
-    node->flags |= TT_NODE_LOOP;
-    node->ticks = tt_ref_of(recorder, loop);
-    return loop;
-}
-
-void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup)
-{
-    if (hz > 0 && loop->hz == 0) {
-        loop->hz = hz;
-        loop->budget_ticks = tt_ns_to_ticks(recorder, (uint64_t)(1e9 / hz + 0.5));
-    } else if (hz > 0 && loop->hz != hz) {
-        loop->other_hz = hz;
-        loop->budget_ticks = 0;
-    }
-    if (warmup == TT_WARMUP_FOUND) return;
-    tt_loop_sums *sums = tt_sums_of(recorder, loop);
-    sums->flags |= TT_SUMS_BY_HAND;
-    if (warmup > loop->warmup_asked && !(sums->flags & TT_SUMS_WARM)) loop->warmup_asked = warmup;
 }
 
 static void tt_breakdown_add(tt_worst_tick *worst, tt_ref node, uint64_t sum)
@@ -251,116 +197,188 @@ static void tt_book_jitter(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *s
     tt_count_in(recorder, sums->jitter_octaves, step);
 }
 
-static void tt_book_first(tt_recorder *recorder, tt_loop *loop, uint64_t duration, uint64_t waited)
+/* -- the first ticks --------------------------------------------------------------------------------------------------
+ *
+ * Each of the first 64, for those who read the run; and the first 256 in at most 64 bins, of 1, 2 or 4 ticks each, in
+ * which the end of the warm-up is looked for. */
+
+static unsigned tt_bin_width(uint64_t tick)
 {
-    if (loop->first_count >= TT_FIRST_TICKS) return;
-    if (!loop->first_count && recorder->clock != TT_CLOCK_VIRTUAL) loop->first_wall_ns = tt_clock_ns(CLOCK_REALTIME);
-    tt_sums_of(recorder, loop)->first_waited[loop->first_count] = waited;
-    loop->first[loop->first_count++] = duration;
+    return tick < TT_BINS ? 1 : tick < 2 * TT_BINS ? 2 : 4;
+}
+
+static void tt_bins_fold(uint64_t *bins)
+{
+    for (unsigned at = 0; at < TT_BINS / 2; at++) bins[at] = bins[2 * at] + bins[2 * at + 1];
+}
+
+static void tt_bin_add(uint64_t *bins, uint64_t tick, unsigned width, uint64_t amount)
+{
+    uint64_t *bin = &bins[tick / width];
+    *bin = tick % width ? *bin + amount : amount;
+}
+
+static void tt_book_first(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *sums, uint64_t duration, uint64_t waited)
+{
+    uint64_t tick = loop->ticks;
+    if (tick >= TT_WARMUP_MOST) return;
+    if (!tick && recorder->clock != TT_CLOCK_VIRTUAL) loop->first_wall_ns = tt_clock_ns(CLOCK_REALTIME);
+    if (loop->first_count < TT_FIRST_TICKS) loop->first[loop->first_count++] = duration;
+    unsigned width = tt_bin_width(tick);
+    if (tick && tt_bin_width(tick - 1) != width) {
+        tt_bins_fold(sums->bins);
+        tt_bins_fold(sums->bins_waited);
+    }
+    tt_bin_add(sums->bins, tick, width, duration);
+    tt_bin_add(sums->bins_waited, tick, width, waited);
 }
 
 /* -- the warm-up, found from a loop's own first ticks ---------------------------------------------------------------
  *
- * Where it ends is told by MSER (White, An effective truncation heuristic for bias reduction in simulation output,
- * Simulation 69(6), 1997): of all ways to leave out the first d of n ticks, the one after which the mean of the rest is
- * known best, which is where sum((x - mean)^2) / (n - d)^2 is least, with d at most n / 2.
+ * A warm-up has ended where the ticks not yet set aside are d slow ones and then k others that are unlike them. All of
+ * them are set aside, for a statistic can be moved as a whole and single ticks cannot be taken out of it; so k is to be
+ * small: from a seventh of all ticks before it on, which leaves out at most a quarter too many. Where the two parts meet
+ * is where their means explain most of the scatter (the least squares of one change point: Hawkins, Fitting multiple
+ * change-point models to data, Computational Statistics & Data Analysis 37(3), 2001).
  *
- * Of ticks that merely scatter MSER leaves out some nearly always. So what it leaves out must also be unlike the rest:
- * outside the interval in which one more tick like those of the second half would lie with 99% (a prediction interval
- * of normal values: Hahn and Meeker, Statistical Intervals, 1991), and by 5% of a tick at least; by a whole tick where
- * two or three others are all there is to compare with. That half of the ticks left out are; or three of them by a whole
- * tick, and none since: compiling and tuning for one shape after another takes single ticks, and so many of them are no
- * accident.
+ * So few ticks decide only if they say so plainly. Their mean must lie below the slow ones', by Student's t at 0.02% (and
+ * more ticks where neighbours are alike: by the first autocorrelation of what is left), and by half of it divided by k, a
+ * tenth at least; three in four of both parts on their own side; and of what was set aside before one in ten at most as
+ * short, for what was there before is no end of anything.
+ *
+ * Ticks that get longer are a warm-up too where there is nothing to learn from yet; but a loop that does more now and then
+ * begins the same way. There k is as many as d, and 8. And single ticks: compiling and tuning for one shape after another
+ * takes three or more by a whole tick, or one of the first four by ten, and none in the second half of the ticks so far.
  */
 
-#define TT_WARMUP_LEAST_SHARE 0.05 /* of a tick: nobody looks for less */
-#define TT_WARMUP_FEW 4u           /* fewer ticks tell hardly how much ticks scatter */
-#define TT_WARMUP_SINGLE 3u        /* single ticks that are no accident */
+#define TT_WARMUP_LEAST_SHARE 0.1 /* of a tick: nobody looks for less */
+#define TT_WARMUP_FEW 6u          /* fewer ticks tell hardly how much ticks scatter */
+#define TT_WARMUP_SINGLE 3u       /* single ticks that are no accident */
+#define TT_WARMUP_FIRST 4u        /* of which one alone is none where it takes ... */
+#define TT_WARMUP_FAR 10          /* ... so many ticks more */
+#define TT_WARMUP_LONGER 8u       /* longer ticks that are no accident */
 
-/* After how many ticks it is looked for, a bit each: 4, 6, 8, 12, 16, 24, 32, 48, 64. */
-#define TT_WARMUP_LOOKS (1ull << 3 | 1ull << 5 | 1ull << 7 | 1ull << 11 | 1ull << 15 | 1ull << 23 | 1ull << 31 | \
-                         1ull << 47 | 1ull << 63)
+typedef struct {
+    const double *x;
+    unsigned from, count, width; /* the first that was not set aside; how many; of so many ticks each */
+    double tick;                 /* what one takes */
+} tt_bins;
 
-/* Student's t, 99% on both sides together, of the second halves of so many ticks. */
-static double tt_student(unsigned half)
+typedef struct {
+    unsigned size;
+    double mean;
+} tt_part;
+
+/* Student's t, 99.95% on one side, within 3% from 3 degrees of freedom on. */
+static double tt_student(double freedom)
 {
-    static const struct {
-        unsigned half;
-        double t;
-    } known[] = {{2, 63.657}, {3, 9.925}, {4, 5.841}, {6, 4.032}, {8, 3.499}, {12, 3.106}, {16, 2.947}, {24, 2.807}};
-    for (unsigned at = 0; at < sizeof known / sizeof *known; at++)
-        if (half <= known[at].half) return known[at].t;
-    return 2.744; /* 32 */
+    return 3.5 * (1 + 2.76 / freedom + 10 / (freedom * freedom));
 }
 
-/* How many of the first ticks to leave out; the fewest of several ways that are as good. Sums of squares are updated
- * (Welford), so that equal ticks have none, whatever their size. */
-static unsigned tt_mser(const double *x, unsigned n)
+/* The best place for a change. The second part's size is 0 where there is no room for one. */
+static void tt_split(const tt_bins *bins, tt_part *first, tt_part *second)
 {
-    double mean = 0, squares = 0, least = INFINITY;
-    unsigned found = 0;
-    for (unsigned kept = 1; kept <= n; kept++) {
-        unsigned d = n - kept;
-        double off = x[d] - mean;
-        mean += off / kept;
-        squares += off * (x[d] - mean);
-        double error = squares / ((double)kept * kept);
-        if (d <= n / 2 && error <= least) {
-            least = error;
-            found = d;
-        }
+    const double *x = bins->x + bins->from;
+    unsigned n = bins->count - bins->from;
+    double total = 0, sum = 0, most = 0;
+    for (unsigned at = 0; at < n; at++) total += x[at];
+    for (unsigned d = 1; d < n; d++) {
+        unsigned k = n - d;
+        sum += x[d - 1];
+        if (k * bins->width < ((bins->from + d) * bins->width + 6) / 7) return;
+        double apart = sum / d - (total - sum) / k, explained = apart * apart * d * k / n;
+        if (explained <= most) continue;
+        most = explained;
+        *first = (tt_part){d, sum / d};
+        *second = (tt_part){k, (total - sum) / k};
     }
-    return found;
 }
 
-/* How many of the first d of n ticks are a warm-up, being unlike the second half; `tick` is how long a tick is. Where it
- * is single ticks that are, it ends with the last of them. */
-static unsigned tt_unlike(const double *x, unsigned n, unsigned d, double tick)
+/* The standard error of the difference of the two parts' means. */
+static double tt_error(const double *x, const tt_part *first, const tt_part *second)
 {
-    const double *half = x + n / 2;
-    unsigned size = n - n / 2, above = 0, below = 0, far = 0, last = 0;
-    double mean = 0, squares = 0;
-    for (unsigned at = 0; at < size; at++) {
-        double off = half[at] - mean;
-        mean += off / (at + 1);
-        squares += off * (half[at] - mean);
-    }
-    double margin = tt_student(size) * sqrt(squares / (size - 1) * (1 + 1.0 / size));
-    margin = fmax(margin, size < TT_WARMUP_FEW ? tick : TT_WARMUP_LEAST_SHARE * tick);
-    double far_margin = fmax(margin, tick);
-    for (unsigned at = 0; at < d; at++) {
-        above += x[at] > mean + margin;
-        below += x[at] < mean - margin;
-        if (x[at] <= mean + far_margin) continue;
-        far++;
-        last = at + 1;
-    }
-    if (2 * (above > below ? above : below) >= d) return d;
-    for (unsigned at = 0; at < size; at++)
-        if (half[at] > mean + far_margin) return 0;
-    return far >= TT_WARMUP_SINGLE ? last : 0;
-}
-
-static unsigned tt_warm_ticks(const double *x, unsigned n, double tick)
-{
-    unsigned d = tt_mser(x, n);
-    return d ? tt_unlike(x, n, d, tick) : 0;
-}
-
-/* How many of the first n ticks are warm-up: by their durations, or by their work. A loop that keeps pace, or waits for
- * a sensor, has ticks of one length however long it takes to work. */
-static unsigned tt_warmup_of(const uint64_t *durations, const uint64_t *waited, unsigned n)
-{
-    double x[TT_FIRST_TICKS], work[TT_FIRST_TICKS], tick = 0;
-    int waits = 0;
+    unsigned n = first->size + second->size;
+    double squares = 0, products = 0, last = 0;
     for (unsigned at = 0; at < n; at++) {
-        x[at] = (double)durations[at];
-        work[at] = (double)(durations[at] - (waited[at] < durations[at] ? waited[at] : durations[at]));
-        waits |= waited[at] != 0;
-        if (at >= n / 2) tick += x[at] / (n - n / 2);
+        double off = x[at] - (at < first->size ? first->mean : second->mean);
+        squares += off * off;
+        products += off * last;
+        last = off;
     }
-    unsigned by_duration = tt_warm_ticks(x, n, tick), by_work = waits ? tt_warm_ticks(work, n, tick) : 0;
-    return by_duration > by_work ? by_duration : by_work;
+    double alike = squares > 0 ? fmin(fmax(products / squares, 0), 0.95) : 0;
+    double parts = 1.0 / first->size + 1.0 / second->size;
+    return sqrt(squares / (n - 2) * parts * (1 + alike) / (1 - alike));
+}
+
+static unsigned tt_above(const double *x, unsigned n, double bound)
+{
+    unsigned above = 0;
+    for (unsigned at = 0; at < n; at++) above += x[at] > bound;
+    return above;
+}
+
+static int tt_warmup_ended(const tt_bins *bins)
+{
+    tt_part first = {0, 0}, second = {0, 0};
+    if (bins->count < bins->from + 3) return 0;
+    tt_split(bins, &first, &second);
+    unsigned d = first.size, k = second.size;
+    if (!k || d + k < 3) return 0;
+    const double *x = bins->x + bins->from;
+    double apart = first.mean - second.mean;
+    if (apart < 0 && (bins->width > 1 || k < d || k < TT_WARMUP_LONGER)) return 0;
+    double shorter = fmin(first.mean, second.mean);
+    double margin = fmax(TT_WARMUP_LEAST_SHARE * bins->tick, 0.5 / k * shorter);
+    if (d == 1 || d + k < TT_WARMUP_FEW) margin = fmax(margin, second.mean);
+    if (fabs(apart) <= margin || fabs(apart) <= tt_student(d + k - 2) * tt_error(x, &first, &second)) return 0;
+    if (apart < 0)
+        return 4 * tt_above(x, d, second.mean - margin) <= d && 4 * tt_above(x + d, k, first.mean + margin) >= 3 * k;
+    unsigned as_short = bins->from - tt_above(bins->x, bins->from, second.mean + margin);
+    return 4 * tt_above(x, d, second.mean + margin) >= 3 * d && 10 * as_short <= bins->from &&
+           4 * tt_above(x + d, k, first.mean - margin / 2) <= k;
+}
+
+static int tt_singles_ended(const tt_bins *bins)
+{
+    unsigned half = bins->count / 2, rest = bins->count - half, far = 0, last = 0, compiled = 0;
+    double mean = 0;
+    if (bins->width > 1 || rest < 4) return 0;
+    for (unsigned at = half; at < bins->count; at++) mean += bins->x[at] / rest;
+    double bound = mean + bins->tick;
+    for (unsigned at = 0; at < half; at++)
+        if (bins->x[at] > bound) {
+            far++;
+            last = at + 1;
+            compiled |= at < TT_WARMUP_FIRST && bins->x[at] > mean + TT_WARMUP_FAR * bins->tick;
+        }
+    return (compiled || far >= TT_WARMUP_SINGLE) && last > bins->from && !tt_above(bins->x + half, rest, bound);
+}
+
+static int tt_is_look(uint64_t n)
+{
+    unsigned step = n < 32 ? 1 : n < 64 ? 2 : n < 128 ? 4 : 8;
+    return n >= 4 && n <= TT_WARMUP_MOST && n % step == 0;
+}
+
+/* Whether all n ticks so far are warm-up: by their durations, or by their work. A loop that keeps pace, or waits for a
+ * sensor, has ticks of one length however long it takes to work. */
+static int tt_is_warmup(const tt_loop_sums *sums, uint64_t ticks, uint64_t aside)
+{
+    if (!tt_is_look(ticks)) return 0;
+    unsigned n = (unsigned)ticks, width = tt_bin_width(ticks - 1), count = n / width;
+    double durations[TT_BINS], work[TT_BINS], tick = 0;
+    int waits = 0;
+    for (unsigned at = 0; at < count; at++) {
+        uint64_t duration = sums->bins[at], waited = sums->bins_waited[at];
+        durations[at] = (double)duration;
+        work[at] = (double)(duration - (waited < duration ? waited : duration));
+        waits |= waited != 0;
+        if (at >= count / 2) tick += durations[at] / (count - count / 2);
+    }
+    tt_bins bins = {durations, ((unsigned)aside + width - 1) / width, count, width, tick};
+    if (tt_warmup_ended(&bins) || tt_singles_ended(&bins)) return 1;
+    bins.x = work;
+    return waits && (tt_warmup_ended(&bins) || tt_singles_ended(&bins));
 }
 
 /* -- the end of a tick ----------------------------------------------------------------------------------------------- */
@@ -426,9 +444,8 @@ static void tt_warmup_look(tt_recorder *recorder, tt_loop *loop)
         if (loop->ticks != loop->warmup_asked) return;
         sums->flags |= TT_SUMS_WARM;
         tt_warmup_end(recorder, loop);
-    } else if (loop->ticks <= TT_FIRST_TICKS && TT_WARMUP_LOOKS >> (loop->ticks - 1) & 1) {
-        if (tt_warmup_of(loop->first, sums->first_waited, (unsigned)loop->ticks) > loop->warmup_ticks)
-            tt_warmup_end(recorder, loop);
+    } else if (loop->ticks <= TT_WARMUP_MOST && tt_is_warmup(sums, loop->ticks, loop->warmup_ticks)) {
+        tt_warmup_end(recorder, loop);
     }
 }
 
@@ -452,7 +469,7 @@ void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t 
         tt_loop_sums *sums = tt_sums_of(recorder, loop);
         uint64_t waited = tt_waited(tick, duration);
         loop->busy += duration;
-        tt_book_first(recorder, loop, duration, waited);
+        tt_book_first(recorder, loop, sums, duration, waited);
         if (tt_book_budget(recorder, loop, sums, duration - waited))
             tt_book_missed(recorder, sums, tick, node, duration, &causes);
         tt_book_jitter(recorder, loop, sums, duration);
