@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import fmean
 
 MOST = 256
@@ -54,7 +55,7 @@ def error(first: Sequence[float], second: Sequence[float]) -> float:
     squares = math.fsum(x * x for x in off)
     if not squares:
         return 0.0
-    alike = min(0.95, max(0.0, math.fsum(a * b for a, b in zip(off, off[1:])) / squares))
+    alike = min(0.95, max(0.0, math.fsum(a * b for a, b in pairwise(off)) / squares))
     variance = squares / (len(off) - 2)
     return math.sqrt(variance * (1 / len(first) + 1 / len(second)) * (1 + alike) / (1 - alike))
 
