@@ -28,10 +28,6 @@ def test_a_program_that_keeps_a_growing_list_drifts():
         "train becomes slower during the run: 8.35 ms per tick at first, 12.2 ms at the end; log "
         "explains 100% of that"
     )
-    assert one.message == (
-        "train becomes slower during the run: 8.35 ms per tick at first, 12.2 ms at the end; log "
-        "explains 100% of that"
-    )
     assert 0.1 < one.saving.share < 0.25
     assert one.severity == "warning"
     assert one.facts["tick_after_ns"] == pytest.approx(12 * MS, rel=0.05)
