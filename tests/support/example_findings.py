@@ -301,6 +301,16 @@ EXAMPLES = {
         _of("throttled", "", slow_share=0.4, best_mhz=3406, slow_mhz=2114),
         _of("too-few-ticks", "control", steady_ticks=20, warmup_ticks=0, percentile=90, needed_ticks=29),
         _of(
+            "transport",
+            "env/envs.step",
+            "env",
+            role="Worker<AsyncVectorEnv>",
+            workers=8,
+            section="env/envs.step",
+            blocked_per_tick_ns=792_000,
+            worked_per_tick_ns=99_000,
+        ),
+        _of(
             "unused-gradients",
             "train/actor/backward/backward with unused gradients",
             "train",

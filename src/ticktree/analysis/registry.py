@@ -28,7 +28,13 @@ from ticktree.analysis.rules.robot import PreprocessingRule, RoundTripRule
 from ticktree.analysis.rules.sections import CriticalRule, SlowRule
 from ticktree.analysis.rules.torch import LateCompilationRule, NoCompilationRule, UnusedGradientsRule
 from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
-from ticktree.analysis.rules.workers import IdleWorkerRule, ImbalanceRule, StarvedRule, StragglerRule
+from ticktree.analysis.rules.workers import (
+    IdleWorkerRule,
+    ImbalanceRule,
+    StarvedRule,
+    StragglerRule,
+    TransportRule,
+)
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, found_by, installed, load
@@ -49,6 +55,7 @@ RULES: Sequence[Rule] = (
     FixedSleepRule(),
     MissedDeadlineRule(),
     SpikesRule(),
+    TransportRule(),
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),

@@ -1,4 +1,4 @@
-"""Rules about workers: a straggler, uneven work, workers that wait, queues that run empty."""
+"""Rules about workers: a straggler, uneven work, workers that wait or cost more than they work, empty queues."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, severity_of
+from ticktree.analysis.loops import LoopView, SectionView
+from ticktree.analysis.machine import Machine, is_contended
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.blame import Blame, blames
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
@@ -26,6 +28,13 @@ IDLE_SHARE = 0.5
 LEAST_RUN_SHARE = 0.1
 # What ended its waits is only named where it ended so much of them.
 NAMED_SHARE = 0.1
+
+# Workers of which the loop waits for less than half of the time that ended its waits do not serve this loop alone.
+SERVES_SHARE = 0.5
+# Their work, one after the other, must take less than half of what the loop waits to send to them and for them.
+TRANSPORT_FACTOR = 2.0
+# Of a worker that is outside all sections for longer it is not known what it does there.
+KNOWN_LIFE_SHARE = 0.8
 
 # One tick in a hundred without anything to act on is as many as a loop's p99 hides.
 EMPTY_SHARE = 0.01
@@ -240,6 +249,72 @@ def _claim(wait: Waiting, context: Survey) -> Claim | None:
 
 def _life_ns(unit: Unit, context: Survey) -> int:
     return max(context.present_ns(unit), unit.span_ns or 0)
+
+
+class TransportRule:
+    """Sending work to workers and waiting for them takes longer than the work itself.
+
+    Finds each main loop whose workers are busy for less than half of what the loop waits for them; see
+    docs/rules/transport.md.
+    """
+
+    name: ClassVar[str] = "transport"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each main loop and role that serves it, unless other processes take the run's cores."""
+        if is_contended(Machine(context.profile)):  # then the loop may wait for cores, not for pipes
+            return
+        for view in context.main_loops:
+            for role in context.threads:
+                section = _served_section(view, role)
+                if section is None or not all(_is_known(unit, context) for unit in role.units):
+                    continue
+                worked_ns = sum(map(context.worked_ns, role.units)) / section.node.count * section.calls
+                inside = [section, *section.all_below()]
+                blocked_ns = sum(each.self_ns for each in inside if each.is_wait and not each.is_parallel)
+                if section.count < LEAST_CALLS or TRANSPORT_FACTOR * worked_ns >= blocked_ns:
+                    continue
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(view.share(blocked_ns - worked_ns), view.path),
+                    path=section.path,
+                    facts={
+                        "role": role.name,
+                        "workers": role.count,
+                        "section": section.path,
+                        "blocked_per_tick_ns": blocked_ns,
+                        "worked_per_tick_ns": worked_ns,
+                        "calls": section.count,
+                    },
+                )
+
+
+def _served_section(view: LoopView, role: Role) -> SectionView | None:
+    """Return the section in which a loop sends work to a role and waits for it; None where it does not.
+
+    That is the innermost one around all the loop's waits that the role ended: sending is next to waiting.
+    """
+    workers, own = set(role.writers), set(view.sections[0].node.by_writer)
+    if view.loop is None or workers & own:
+        return None
+    ends: list[SectionView] = []
+    for section in view.path_sections:
+        waited_ns = sum(
+            wakes.waited_ns for waker, wakes in section.node.wakers.items() if waker.by in workers
+        )
+        if section.node.wait and waited_ns >= SERVES_SHARE * section.node.total_ns > 0:
+            ends.append(section)
+    if not ends:
+        return None
+    common = [ends[0], *ends[0].above()]
+    for section in ends[1:]:
+        around = {section.path, *(above.path for above in section.above())}
+        common = [each for each in common if each.path in around]
+    return next((each for each in common if not each.node.wait), ends[0])
+
+
+def _is_known(unit: Unit, context: Survey) -> bool:
+    return unit.span_ns is not None and context.present_ns(unit) >= KNOWN_LIFE_SHARE * unit.span_ns
 
 
 class StarvedRule:

@@ -68,5 +68,6 @@ _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "straggler": runs.straggler,
     "throttled": runs.throttled,
     "too-few-ticks": runs.too_few_ticks,
+    "transport": runs.transport,
     "unused-gradients": work.unused_gradients,
 }

@@ -133,6 +133,14 @@ def idle_worker(facts: FactText) -> str:
     return text
 
 
+def transport(facts: FactText) -> str:
+    return (
+        f"Do the work of {facts['workers']} × {facts['role']} in the process of {facts.loop} (SyncVectorEnv instead "
+        f"of AsyncVectorEnv), or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} per "
+        f"tick together, and {facts['section']} waits {facts['blocked_per_tick_ns']} to send to them and for them"
+    )
+
+
 def starved(facts: FactText) -> str:
     return f"Fill {facts['gauge']} faster: it is 0 in {facts['empty_share']} of its readings"
 
@@ -152,6 +160,8 @@ def _thread_remedy(facts: FactText) -> str:
         if facts.number("processes") > 1:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
         return "Start fewer threads; numerical libraries run one each already"
+    if facts.number("processes") > max(1, facts.number("busy_threads")):  # no telling whose threads they are
+        return f"Start fewer worker processes than {facts['processes']}, or let each run one thread (OMP_NUM_THREADS=1)"
     torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
     now = f"; {facts['variable']} is {facts['variable_value']} now" if "variable" in facts else ""
     return f"Use one thread fewer ({torch}OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{now})"

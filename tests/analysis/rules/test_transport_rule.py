@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from support.example_trainers import LEARNER, US, node, worker, writer
+from support.findings import findings
+from ticktree.analysis.rules.workers import TransportRule
+from ticktree.profile import Loop, Node, Profile, Waker, Wakes
+
+STEPS = 1000
+WORKERS = [worker(number) for number in range(8)]
+
+
+def vector_env(
+    step_us: int, send_us: int = 400, wait_us: int = 400, policy_us: int = 0, known: float = 1.0
+) -> Profile:
+    """A loop that sends eight workers their actions and waits for them, as AsyncVectorEnv does."""
+    ended = {
+        Waker("result", LEARNER, who, "env.step"): Wakes(STEPS, wait_us * US * STEPS // 8, 0)
+        for who in WORKERS
+    }
+    asked = {
+        Waker("action", who, LEARNER, "env/envs.step/step_async"): Wakes(STEPS, wait_us * US * STEPS, 0)
+        for who in WORKERS
+    }
+    tick_us = send_us + wait_us + policy_us + 10
+    loop = node(
+        "env",
+        {LEARNER: [tick_us * US] * STEPS},
+        node(
+            "envs.step",
+            {LEARNER: [(tick_us - 10) * US] * STEPS},
+            node("step_async", {LEARNER: [send_us * US] * STEPS}, wait=True),
+            node("policy", {LEARNER: [policy_us * US] * STEPS}),
+            node("step_wait", {LEARNER: [wait_us * US] * STEPS}, wait=True, wakers=ended),
+        ),
+    )
+    run_ns = tick_us * US * STEPS
+    idle_us = round((tick_us - step_us) * known)
+    parts = (
+        node("env.step", {who: [step_us * US] * STEPS for who in WORKERS}, beside=True),
+        node("recv", {who: [idle_us * US] * STEPS for who in WORKERS}, beside=True, wait=True, wakers=asked),
+    )
+    root = Node(name="root", children={child.name: child for child in (loop, *parts)})
+    writers = [writer(LEARNER, "learner", last_ns=run_ns), *(writer(who, last_ns=run_ns) for who in WORKERS)]
+    return Profile(
+        root=root,
+        loops={"env": Loop(path="env", ticks=STEPS, stats=loop.steady, busy_ns=loop.stats.sum_ns)},
+        writers={each.id: each for each in writers},
+    )
+
+
+def found(profile: Profile):
+    return findings(profile, rules=[TransportRule()])
+
+
+def test_workers_that_work_less_than_the_loop_waits_for_them_cost_more_than_they_give():
+    (one,) = found(vector_env(step_us=12))
+    assert (one.path, one.loop, one.severity) == ("env/envs.step", "env", "critical")
+    assert one.message == (
+        "Do the work of 8 × env worker in the process of env (SyncVectorEnv instead of AsyncVectorEnv), or give each "
+        "worker more per message: they are busy for 96.0 us per tick together, and envs.step waits 800 us to send to "
+        "them and for them"
+    )
+    assert one.saving.share == pytest.approx((800 - 96) / 810)
+
+
+def test_workers_that_would_take_as_long_one_after_the_other_are_worth_their_transport():
+    assert found(vector_env(step_us=60)) == []
+    assert found(vector_env(step_us=400)) == []
+
+
+def test_what_the_loop_does_while_its_workers_work_is_not_called_transport():
+    (one,) = found(vector_env(step_us=12, policy_us=2000))
+    assert one.saving.ns == pytest.approx((800 - 96) * US)
+
+
+def test_of_workers_that_are_mostly_outside_all_sections_nothing_is_known():
+    assert found(vector_env(step_us=12, known=0.7)) == []
