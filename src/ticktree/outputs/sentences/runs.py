@@ -136,8 +136,8 @@ def idle_worker(facts: FactText) -> str:
 def transport(facts: FactText) -> str:
     return (
         f"Do the work of {facts['workers']} × {facts['role']} in the process of {facts.loop} (SyncVectorEnv instead "
-        f"of AsyncVectorEnv), or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} per "
-        f"tick together, and {facts['section']} waits {facts['blocked_per_tick_ns']} to send to them and for them"
+        f"of AsyncVectorEnv), or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} "
+        f"per tick together, and {facts['section']} waits {facts['blocked_per_tick_ns']} to send to them and for them"
     )
 
 
@@ -161,7 +161,8 @@ def _thread_remedy(facts: FactText) -> str:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
         return "Start fewer threads; numerical libraries run one each already"
     if facts.number("processes") > max(1, facts.number("busy_threads")):  # no telling whose threads they are
-        return f"Start fewer worker processes than {facts['processes']}, or let each run one thread (OMP_NUM_THREADS=1)"
+        one = "let each run one thread (OMP_NUM_THREADS=1)"
+        return f"Start fewer worker processes than {facts['processes']}, or {one}"
     torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
     now = f"; {facts['variable']} is {facts['variable_value']} now" if "variable" in facts else ""
     return f"Use one thread fewer ({torch}OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{now})"
