@@ -36,7 +36,7 @@ def explained(name: str) -> Explained:
 
 def _of_ours(rule: Rule) -> str:
     about, _, finds = (inspect.getdoc(type(rule)) or "").partition("\n\n")
-    first, _, _ = finds.partition(_SEE)
+    first, _, _ = " ".join(finds.split()).partition(_SEE)
     return " ".join(f"{about} It {first[:1].lower()}{first[1:]}.".split()) if first else about
 
 
