@@ -53,7 +53,12 @@ def test_every_line_says_what_the_json_says(noise, open_page):
         between = "too few values" if low is None or high is None else f"{low} to {high}"
         means = [formatting.time(entry[f"{side}_mean_ns"]) for side in ("base", "new")]
         expected.append(
-            [entry["verdict"], shift or formatting.ABSENT, between if shift else formatting.ABSENT, *means]
+            [
+                formatting.verdict(entry["verdict"]),
+                shift or formatting.ABSENT,
+                between if shift else formatting.ABSENT,
+                *means,
+            ]
         )
     lines = page.locator(".forest .line").evaluate_all(
         """(lines) => lines.map((line) => [...line.children].filter((cell) => !cell.matches('.name, .plot-cell'))
@@ -62,7 +67,7 @@ def test_every_line_says_what_the_json_says(noise, open_page):
     assert lines == expected
     loop = next(entry for entry in told["entries"] if entry["kind"] == "loop")
     figure = page.locator(".verdict .figure").first.inner_text()
-    assert figure == f"{loop['verdict']} {signed(loop['shift_percent'] / 100)}"
+    assert figure == f"{formatting.verdict(loop['verdict'])} {signed(loop['shift_percent'] / 100)}"
     assert formatting.time(loop["new"]["max_ns"]) in page.locator(".verdict table").first.inner_text()
 
 
