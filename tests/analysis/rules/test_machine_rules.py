@@ -26,8 +26,10 @@ def test_two_threads_beside_a_busy_process_on_two_cores_are_oversubscribed():
         "Use one thread fewer (OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE): 2.0 busy threads share 2 "
         "cores, of which others use 0.7, and wait for one 33% of the time they could run"
     )
-    assert "OMP_WAIT_POLICY=PASSIVE" in one.message
-    assert one.severity == "critical"
+    assert (one.kind, one.severity) == (
+        "measurement",
+        "critical",
+    )  # on an idle machine nothing would be wrong
     assert one.facts["busy_threads"] == pytest.approx(1.985, abs=0.02)
     assert one.facts["readings"] == 9
     assert found(ContendedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9) == []
@@ -35,6 +37,7 @@ def test_two_threads_beside_a_busy_process_on_two_cores_are_oversubscribed():
 
 def test_a_run_with_more_threads_than_cores_is_oversubscribed_by_itself():
     (one,) = found(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    assert one.kind == "recommendation"
     assert "others" not in one.message
 
 

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of
-from ticktree.analysis.machine import QUANTILE, Machine, busy_threads, is_contended, is_oversubscribed
+from ticktree.analysis.machine import (
+    MARGIN_CORES,
+    QUANTILE,
+    Machine,
+    busy_threads,
+    is_contended,
+    is_oversubscribed,
+)
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Gauge
 from ticktree.profile.histogram import middle_of
@@ -111,8 +118,11 @@ class OversubscribedRule:
         used, waiting = machine.typical("used"), machine.typical("waiting")
         if not machine.is_one or used is None or waiting is None or not is_oversubscribed(machine):
             return
+        # With no more threads than cores it is others that are in the way, and on an idle machine nothing is wrong.
+        is_alone = busy_threads(used, waiting) > (machine.cores or 0) + MARGIN_CORES
         yield Finding(
             rule=self.name,
+            kind="recommendation" if is_alone else "measurement",
             claim=Claim(waiting),
             path="",
             facts={

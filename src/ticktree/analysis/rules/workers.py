@@ -196,8 +196,9 @@ class IdleWorkerRule:
             facts[f"{prefix}woken_by"] = cause.by[0][0] if len(cause.by) == 1 else cause.role
             facts[f"{prefix}woken_in"] = cause.path
             facts[f"{prefix}woken_by_share"] = min(1.0, cause.wakes.waited_ns / wait.waited_ns)
-        # Workers that wait are capacity to spare; a main loop that waits would be faster.
-        kind: Kind = "size" if claim is None else "recommendation"
+        # Workers that wait are capacity to spare; a main loop that waits would be faster, unless it waits for a core.
+        is_loops = claim is not None and not is_contended(Machine(context.profile))
+        kind: Kind = "recommendation" if is_loops else "size"
         return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
 
 
