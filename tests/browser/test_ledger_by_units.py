@@ -9,11 +9,11 @@ import pytest
 from support.example_profiles import training
 from support.example_trainers import Trainer, straggling_trainer
 from support.hostile_profiles import NAMES
-from ticktree.outputs import ViewOptions
-from ticktree.outputs.report.by import tree_by
+from support.ledger_rows import ledger_by
+from ticktree.analysis.workers.roles import roles
+from ticktree.outputs.view.by import title_of
 from ticktree.outputs.writing.visible import visible
 
-ALL = ViewOptions(all=True)
 SHOWN = "(line) => [...line.children].filter((cell) => cell.checkVisibility())"
 
 
@@ -35,17 +35,16 @@ def test_each_has_a_column_and_in_it_what_the_terminal_says(word, open_report):
     profile = straggling_trainer()
     page = open_report(profile).page
     by(page, word)
-    table = tree_by(profile, ALL, word)
-    assert lines(page) == [list(entry.cells) for entry in table.entries]
+    assert lines(page) == ledger_by(profile, word)
     titles = page.locator(".heads .unit button").evaluate_all("(heads) => heads.map((head) => head.title)")
-    assert titles == [head.title for head in table.heads[2:-1]]
+    assert titles == [title_of(unit, word) for role in roles(profile, word) for unit in role.units]
 
 
 def test_where_they_are_many_it_is_how_far_apart_they_are(open_report):
     profile = Trainer(workers=24, steps=12).profile()
     page = open_report(profile).page
     by(page, "process")
-    assert lines(page) == [list(entry.cells) for entry in tree_by(profile, ALL, "process").entries]
+    assert lines(page) == ledger_by(profile, "process", 23)
     assert page.locator(".line .strip svg").count() > 3
 
 

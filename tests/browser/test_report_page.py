@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from support.example_profiles import MS, control, node, robot, training
-from ticktree.outputs import OUTPUTS, ViewOptions
-from ticktree.outputs.report.rows import tree_rows
+from support.ledger_rows import ledger_rows
+from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.columns import TREE
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 
@@ -53,11 +52,7 @@ def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, ope
     else:
         switch.get_by_role("button").nth(["steady", "warmup", "all"].index(phase)).click()
     page.get_by_role("button", name="Unfold all").click()
-    columns = {column.title: column for column in TREE}
-    expected = [
-        [row.name, *(columns[title].text(row) for title in SHOWN)]
-        for row in tree_rows(profile, ViewOptions(all=True, phase=phase))
-    ]
+    expected = [[row.name, *map(row.cell, SHOWN)] for row in ledger_rows(profile, phase)]
     lines = page.locator(".line").evaluate_all(
         """(lines) => lines.map((line) => [...line.children].map(
             (cell, at) => (at ? cell.innerText : cell.querySelector("bdi, .own").innerText).trim()))"""

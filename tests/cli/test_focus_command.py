@@ -111,7 +111,7 @@ def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None
     )
     inner = r"  - `self\._env\.step\(action\)` \| `Env\.step` : `sub/env\.py` @ L3 \(.+ calls, .+%\)"
     assert [line for line in lines if re.fullmatch(inner, line)]
-    assert [line for line in lines if line.startswith("  - unaccounted (")]
+    assert [line for line in lines if line.startswith("  - [self] (")]
 
 
 def test_children_look_too_whatever_their_environment(here: CommandLine) -> None:

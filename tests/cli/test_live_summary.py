@@ -37,7 +37,7 @@ def test_a_summary_says_when_and_of_which_run_it_is_on_a_line_of_its_own(monkeyp
     lines = printed_of(Profile(Node(name="root", children={"step": step})), monkeypatch)
     assert lines[0] == ""
     assert lines[1].endswith("after 90.0 s: 20261121-104312-train ---")
-    assert any(line.startswith("step") for line in lines)
+    assert any(line.startswith("└─ step") for line in lines)
     assert lines[-1] == ""
 
 

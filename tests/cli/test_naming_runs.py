@@ -179,7 +179,7 @@ def test_a_run_with_nothing_in_it_has_no_findings_and_says_what_to_do(here: Comm
     assert "record the calls of a function with `ticktree run --focus main`" in done.stderr
     report = here.ticktree("report", "--format", "json")
     assert json.loads(report.stdout)["findings"] == []
-    assert "Worth doing" not in here.ticktree("report").stdout
+    assert "Recommendations" not in here.ticktree("report").stdout
 
 
 def test_a_program_that_enables_says_at_its_end_where_its_run_is(here: CommandLine) -> None:

@@ -27,8 +27,10 @@ def test_the_newest_run_is_shown(recorded: CommandLine) -> None:
 
 def test_a_run_is_named_by_its_directory_its_folder_or_its_profile(recorded: CommandLine) -> None:
     (run,) = recorded.runs()
+    # The last lines name the run as it was named.
     reports = {
-        recorded.ticktree("report", str(way)).stdout for way in (run, run.parent, run / "profile.json")
+        recorded.ticktree("report", str(way)).stdout.partition("\nAll rows:")[0]
+        for way in (run, run.parent, run / "profile.json")
     }
     assert len(reports) == 1
     assert "sample" in reports.pop()
@@ -162,13 +164,13 @@ def test_an_empty_run_says_why_on_standard_error(here: CommandLine) -> None:
 @pytest.mark.parametrize("by", ["process", "thread", "role"])
 def test_each_process_thread_or_role_has_a_column_on_demand(trainer: CommandLine, by: str) -> None:
     text = trainer.ticktree("report", "trainer.json", "--by", by, "--width", "150").stdout
-    heading = next(line for line in text.splitlines() if line.lstrip().startswith("share"))
+    heading = next(line for line in text.splitlines() if line.startswith(f"The run by {by}"))
     assert ("4 x env worker" if by == "role" else "env worker 3") in heading
 
 
 def test_a_run_of_one_process_has_one_column(recorded: CommandLine) -> None:
     text = recorded.ticktree("report", "--by", "process").stdout
-    assert "1 process: " in text.splitlines()[0]
+    assert "1 process: " in text.partition("\n\n")[0]
 
 
 def test_a_profile_without_writers_cannot_be_shown_by_process(recorded: CommandLine) -> None:

@@ -55,13 +55,14 @@ def test_the_report_of_a_robot_has_its_rate_its_sleep_its_ages_and_its_empty_que
     cli.write("robot.py", ROBOT)
     done = cli.ticktree("run", "robot.py")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    report = cli.ticktree("report").stdout
-    assert re.search(r"^control +40 +100 Hz ", report, re.MULTILINE), report
-    assert re.search(r"^camera +40 +100 Hz ", report, re.MULTILINE), report
-    assert "sleep (wait)" in report
+    report = cli.ticktree("report", "--all").stdout
+    # On a busy machine it is "97.1 of 100 Hz".
+    assert re.search(r"^control +(\S+ of )?100 Hz ", report, re.MULTILINE), report
+    assert re.search(r"^camera +(\S+ of )?100 Hz ", report, re.MULTILINE), report
+    assert "sleep (slack)" in report
     assert "  sensor to action: scene " in report
     assert re.search(r"^action queue depth +0 +0 .* 30% +40$", report, re.MULTILINE), report
-    assert "action queue depth is 0 in 30% of its readings" in report
+    assert "Fill action queue depth faster: it is 0 in 30% of its readings" in " ".join(report.split())
     assert "1 cut short" in report
 
 
@@ -89,7 +90,7 @@ def test_ctrl_c_ends_a_loop_that_sleeps_for_long_and_its_run_is_kept(cli):
     _, said = running.communicate(timeout=500)
     assert time.monotonic() - began < 60
     assert "KeyboardInterrupt" in said
-    assert "1 cut short" in cli.ticktree("report").stdout
+    assert "1 cut short" in cli.ticktree("report", "--all").stdout
 
 
 def _children(pid: int) -> list[int]:

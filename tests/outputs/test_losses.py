@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.outputs.report.headline import losses
+from ticktree.outputs.view.headline import losses
 from ticktree.profile import Profile
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.example_profiles import MS, control, node, robot
-from ticktree.outputs.report.pace import pace
+from ticktree.outputs.view.pace import pace
 from ticktree.profile import Histogram, Lateness, Loop, Node, Profile
 
 

@@ -27,8 +27,8 @@ def test_every_output_is_found_by_its_name_and_by_its_suffix():
 def test_every_output_draws_every_profile_with_every_option(name, make):
     if name in ("png", "svg"):
         pytest.importorskip("matplotlib", reason="charts were not drawn: there is no matplotlib")
-    for phase in ("steady", "warmup", "all"):
-        options = ViewOptions(width=80, color=True, all=True, call_sites=True, phase=phase)
+    for everything in (True, False):
+        options = ViewOptions(width=80, color=True, all=everything, call_sites=True)
         document = OUTPUTS[name].render(make(), options)
         assert document.startswith(b"\x89PNG") if OUTPUTS[name].binary else document.endswith(b"\n")
 

@@ -18,7 +18,7 @@ from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note
 from ticktree.outputs import EXPORTS, Output, ViewOptions
 from ticktree.outputs.options import Only, TableName
-from ticktree.outputs.report.headline import losses
+from ticktree.outputs.view.headline import losses
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 

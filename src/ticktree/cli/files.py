@@ -16,6 +16,8 @@ from ticktree.loading import find_run, load, load_timeline
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.naming import as_typed
 
 if TYPE_CHECKING:
     from ticktree.outputs import Output, ViewOptions
@@ -46,6 +48,11 @@ def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     if unread:
         note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
     return profile
+
+
+def named(path: Path) -> str:
+    """What the user types to name a run again: its name alone, where commands look for it."""
+    return path.name if path.parent.resolve() == DEFAULT_OUT.resolve() else as_typed(path)
 
 
 def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:

@@ -38,7 +38,7 @@ def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
     """The names of functions that no process of the run called; none where one may have called them unseen."""
     if FOCUS_UNSEEN in profile.gauges:
         return []
-    from ticktree.outputs.report.call_tree import focus_roots
+    from ticktree.outputs.view.call_tree import focus_roots
 
     called = {root.function for root, _ in focus_roots(profile)}
     return [name for name in names if not any(name == one or name.endswith(f".{one}") for one in called)]

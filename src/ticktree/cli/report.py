@@ -11,7 +11,7 @@ import click
 from ticktree.analysis.workers.roles import By
 from ticktree.cli import options
 from ticktree.cli.diagnosis import why_empty
-from ticktree.cli.files import deliver, format_of, read, timeline_for, view_for
+from ticktree.cli.files import deliver, format_of, named, read, timeline_for, view_for
 from ticktree.cli.judging import settings_here
 from ticktree.cli.progress import progress
 from ticktree.cli.runs import RUN, CommandOfRuns
@@ -66,7 +66,8 @@ def command(
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
     view = view_for(output, width)
-    view = replace(view, all=everything, by=by, call_sites=call_sites, settings=settings)
+    typed = "" if run is None else named(run)
+    view = replace(view, all=everything, by=by, call_sites=call_sites, run=typed, settings=settings)
     form = OUTPUTS[format_name or format_of(output)]
     timeline = timeline_for(form, run, categories)
     with progress("drawing"):

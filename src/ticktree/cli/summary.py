@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ticktree.cli.diagnosis import why_empty
+from ticktree.cli.files import named
 from ticktree.cli.judging import settings_or_defaults
 from ticktree.cli.screen import note, show, view_options
 from ticktree.outputs import OUTPUTS
@@ -18,7 +19,7 @@ def print_summary(profile: Profile, path: Path) -> None:
     """Print a finished run's profile on standard error, and where the run is."""
     reason = why_empty(profile)
     if reason is None:
-        view = replace(view_options(sys.stderr), settings=settings_or_defaults())
+        view = replace(view_options(sys.stderr), run=named(path), settings=settings_or_defaults())
         show(OUTPUTS["terminal"].render(profile, view), sys.stderr)
     else:
         note(f"Nothing was recorded: {reason}.")

@@ -13,7 +13,7 @@ from ticktree.live.keys import KEYS
 from ticktree.live.reading import Reading, ending
 from ticktree.live.recent import Span
 from ticktree.live.view import View
-from ticktree.outputs.report.headline import losses
+from ticktree.outputs.view.headline import losses
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
 from ticktree.outputs.writing.visible import visible

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ticktree.live.recent import Span
 from ticktree.live.view import Order, Place, View
-from ticktree.outputs.report.notes import outlived
-from ticktree.outputs.report.rows import Kind, mark_of, share_of
+from ticktree.outputs.view.notes import mark_of, outlived, share_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
+
+Kind: TypeAlias = Literal["section", "wait", "unaccounted", "folded", "itself"]
 
 NOTHING = Node(name="")
 

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from ticktree.live import columns
 from ticktree.live.frame import Now, fitted, footer, header, help_page, over, waiting
-from ticktree.live.rows import Row, place_in, rows_of
+from ticktree.live.rows import Kind, Row, place_in, rows_of
 from ticktree.live.table import Column, Table
 from ticktree.live.view import View
 from ticktree.live.writers import parties_of
-from ticktree.outputs.report.rows import Kind
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.visible import visible

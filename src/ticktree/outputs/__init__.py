@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ticktree.outputs.options import Phase, ViewOptions
+from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.registry import EXPORTS, OUTPUTS, Output
 from ticktree.outputs.summary import print_summary
 
-__all__ = ["EXPORTS", "OUTPUTS", "Output", "Phase", "ViewOptions", "print_summary"]
+__all__ = ["EXPORTS", "OUTPUTS", "Output", "ViewOptions", "print_summary"]

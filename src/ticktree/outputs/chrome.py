@@ -10,8 +10,8 @@ import numpy as np
 
 from ticktree.analysis.categories import WAITING, Categories
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.losses import lost
 from ticktree.outputs.shapes.tracks import Track, tracks_of
+from ticktree.outputs.view.losses import lost
 from ticktree.profile import Gauge, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Timeline

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ticktree.analysis import Finding
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.judged import judged
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.sentences.facts import finding_fields
+from ticktree.outputs.view.judged import judged
 from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.advice import evidence, more, said
-from ticktree.outputs.report.call_tree import call_trees
-from ticktree.outputs.report.parts import parts
+from ticktree.outputs.view.build import report_view
+from ticktree.outputs.view.call_tree import call_trees
 from ticktree.outputs.writing.document import (
-    Dismissed,
     Entry,
     Heading,
+    Lines,
+    Listing,
     Losses,
     Nothing,
     Part,
@@ -20,6 +22,7 @@ from ticktree.outputs.writing.document import (
     Table,
     Tone,
 )
+from ticktree.outputs.writing.parts import parts_of
 from ticktree.profile import Profile
 
 # Wider tables are cut off, or scrolled, where markdown is read.
@@ -37,8 +40,10 @@ _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a markdown document in UTF-8."""
+    # Where it is read, there is no command line to see the rest with.
+    view = report_view(Survey(profile, options.settings), replace(options, run=None))
     trees = "\n".join(call_trees(profile, options))
-    return draw(parts(profile, options)) + (f"{trees}\n".encode() if trees else b"")
+    return draw(parts_of(view)) + (f"{trees}\n".encode() if trees else b"")
 
 
 def draw(shown: Iterable[Part]) -> bytes:
@@ -75,16 +80,28 @@ def _drawn(part: Part) -> Iterator[str]:
         yield f"**{escaped(', '.join(part.pieces))}**"
     elif isinstance(part, Picture):
         yield from _picture(part)
-    elif isinstance(part, Dismissed):
-        yield from ("## Not worth doing", "")
-        yield from (f"- {escaped(sentence)}" for sentence in part.sentences)
+    elif isinstance(part, Lines):
+        yield from _lines(part)
     else:
-        yield from ("## Worth doing", "")
-        for number, finding in enumerate(part.findings, start=1):
-            yield f"{number}. {escaped(said(finding))}  "  # two spaces end the line, not the item
-            yield f"   *{escaped(' · '.join(evidence(finding)))}*"
-        if part.more:
-            yield from ("", f"*{escaped(more(part))}*")
+        yield from _listing(part)
+
+
+def _lines(part: Lines) -> Iterator[str]:
+    strong = "**" if part.tone in ("strong", "alarm", "warning") else ""
+    for at, pieces in enumerate(part.lines):
+        ends = "  " if at < len(part.lines) - 1 else ""  # two spaces end the line, not the paragraph
+        first, *rest = map(escaped, pieces)
+        yield " · ".join([f"{strong}{first}{strong}", *rest]) + ends
+
+
+def _listing(part: Listing) -> Iterator[str]:
+    yield from (f"## {part.title}", "")
+    for number, item in enumerate(part.items, start=1):
+        lead = f"**{escaped(item.lead)}** " if item.lead else ""
+        yield f"{number}. {lead}{escaped(item.text)}  "  # two spaces end the line, not the item
+        yield f"   *{escaped(' · '.join(item.about))}*"
+    if part.more:
+        yield from ("", f"*{escaped(part.more)}*")
 
 
 def _picture(part: Picture) -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 from ticktree.analysis.settings import Settings
 from ticktree.analysis.workers.roles import By
 
-Phase: TypeAlias = Literal["steady", "warmup", "all"]
 Only: TypeAlias = Literal["totals", "calls"]
 TableName: TypeAlias = Literal[
     "nodes", "loops", "gauges", "processes", "threads", "shares", "losses", "metadata"
@@ -24,8 +23,8 @@ class ViewOptions:
         color: whether to use terminal colours.
         all: show every row and every tick kept, however small.
         call_sites: show where each section was called from.
-        phase: whose calls the means, percentiles and counts are of. Shares are always of the whole run,
-            because only there the accounts add up.
+        run: what the user types to name the run, "" where nothing needs to be typed; None where it has no name, and
+            the view cannot say how to see the rest.
         by: whether the tree has a column for each process, thread or role; None for the tree of all together.
         table: which table of the profile, where a file holds one.
         only: which half, where a file can hold totals and single calls; None for both, as far as they are there.
@@ -36,7 +35,7 @@ class ViewOptions:
     color: bool = False
     all: bool = False
     call_sites: bool = False
-    phase: Phase = "steady"
+    run: str | None = None
     by: By | None = None
     table: TableName = "nodes"
     only: Only | None = None

@@ -14,8 +14,8 @@ import numpy as np
 
 from ticktree.analysis.categories import WAITING, Categories
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.losses import lost
 from ticktree.outputs.shapes.tracks import Track, tracks_of
+from ticktree.outputs.view.losses import lost
 from ticktree.outputs.wire.protobuf import BYTES, VARINT, double, integer, message, tag, text
 from ticktree.outputs.wire.protobuf_rows import Rows, chunks
 from ticktree.profile import Gauge, Profile

@@ -7,12 +7,11 @@ beside what is around it. Readers add up one kind of value at a time, so nothing
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
 
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import headline, losses, title
 from ticktree.outputs.shapes.stacks import Frame, Stack, stacks
+from ticktree.outputs.view.headline import headline, losses, title
 from ticktree.outputs.wire import protobuf as pb
 from ticktree.profile import Profile
 
@@ -27,8 +26,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     tables = _Tables()
     types = [_value_type(tables, *pair) for pair in _SAMPLE_TYPES]
     samples = [_sample(tables, stack) for stack in stacks(profile) if _has_any(stack)]
-    whole = replace(options, phase="all")  # no phase is left out of the values
-    comments = [title(profile), *headline(Survey(profile), whole), *losses(profile)]
+    comments = [title(profile), *headline(Survey(profile), options), *losses(profile)]
     tail = [
         pb.integer(_DURATION_NANOS, profile.root.total_ns),
         pb.integers(_COMMENT, [tables.string(comment) for comment in comments]),

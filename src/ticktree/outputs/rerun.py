@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from ticktree.outputs import markdown
 from ticktree.outputs.extras import wanted
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import losses, title
 from ticktree.outputs.shapes.series import Series, end_of, series_of
+from ticktree.outputs.view.headline import losses, title
 from ticktree.outputs.writing.literal import encodable
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import losses, title
 from ticktree.outputs.shapes.stacks import Stack, stacks
 from ticktree.outputs.shapes.tracks import Track, tracks_of
+from ticktree.outputs.view.headline import losses, title
 from ticktree.profile import Node, Profile
 from ticktree.profile.timeline import Timeline
 

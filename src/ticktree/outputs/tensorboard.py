@@ -6,12 +6,11 @@ The library that usually writes such files is not needed: an event is a small me
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import headline, losses, title
 from ticktree.outputs.shapes.series import series_of
+from ticktree.outputs.view.headline import headline, losses, title
 from ticktree.outputs.wire import protobuf as pb
 from ticktree.outputs.wire.tfrecord import record
 from ticktree.outputs.writing.visible import visible
@@ -76,7 +75,7 @@ def _histogram(stats: Stats) -> bytes:
 
 def _words(profile: Profile, options: ViewOptions) -> bytes:
     """Return what was run and what was lost, as TensorBoard's text plugin shows it."""
-    about = headline(Survey(profile), replace(options, phase="all"))
+    about = headline(Survey(profile), options)
     said = "  \n".join([title(profile), *about, *losses(profile)])
     strings = 7  # DT_STRING
     tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, said)

@@ -9,16 +9,17 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.advice import evidence, more, said
-from ticktree.outputs.report.parts import parts
+from ticktree.outputs.view.build import report_view
+from ticktree.outputs.view.room import TEXT_LINES
 from ticktree.outputs.writing import grid
 from ticktree.outputs.writing.bars import bar
 from ticktree.outputs.writing.document import (
-    Advice,
-    Dismissed,
     Entry,
     Heading,
+    Lines,
+    Listing,
     Losses,
     Nothing,
     Part,
@@ -27,6 +28,7 @@ from ticktree.outputs.writing.document import (
     Tone,
 )
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
+from ticktree.outputs.writing.parts import parts_of
 from ticktree.profile import Profile
 
 LEAST_WIDTH = 40
@@ -34,7 +36,7 @@ WORDS_CELLS = (
     18  # of a name among numbers: with a share and the least of a row's own name, it fits the least width
 )
 
-_LEAD = " " * 4  # as wide as a number before a finding
+_BETWEEN = "   "  # pieces of one line
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -44,12 +46,14 @@ _STYLES: dict[Tone, str] = {
     "faint": "dim",
     "alarm": "red",
     "good": "green",
+    "warning": "yellow",
 }
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return what `ticktree report` and the end of `ticktree run` print, in UTF-8."""
-    return draw(parts(profile, options), options)
+    view = report_view(Survey(profile, options.settings), options)
+    return draw(parts_of(view), options)
 
 
 def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
@@ -57,11 +61,12 @@ def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
     width = max(LEAST_WIDTH, options.width)
     lines: list[Text] = []
     for part in shown:
-        lines += [*([Text()] if lines else []), *_drawn(part, width)]
+        is_apart = bool(lines) and (not isinstance(part, Lines) or part.is_apart)
+        lines += [*([Text()] if is_apart else []), *_drawn(part, width, options)]
     return _encoded(lines, options.color)
 
 
-def _drawn(part: Part, width: int) -> Iterator[Text]:
+def _drawn(part: Part, width: int, options: ViewOptions) -> Iterator[Text]:
     if isinstance(part, Heading):
         yield from _heading(part, width)
     elif isinstance(part, Table):
@@ -70,12 +75,12 @@ def _drawn(part: Part, width: int) -> Iterator[Text]:
         yield from _wrapped(part.text.split(" "), " ", width)
     elif isinstance(part, Losses):
         yield from _wrapped(part.pieces, ", ", width, "yellow")
-    elif isinstance(part, Dismissed):
-        yield from _dismissed(part, width)
     elif isinstance(part, Picture):
         yield from map(_pieces, part.lines)
+    elif isinstance(part, Lines):
+        yield from _lines(part, width, options)
     else:
-        yield from _advice(part, width)
+        yield from _listing(part, width, options)
 
 
 def _pieces(line: Sequence[tuple[str, Tone]]) -> Text:
@@ -85,7 +90,7 @@ def _pieces(line: Sequence[tuple[str, Tone]]) -> Text:
 
 
 def _heading(part: Heading, width: int) -> Iterator[Text]:
-    first, *rest = _wrapped([part.title, *part.pieces], GAP + " ", width)
+    first, *rest = _wrapped([part.title, *part.pieces], _BETWEEN, width)
     first.stylize("bold", 0, len(cut(part.title, width)))
     yield first
     yield from rest
@@ -145,27 +150,39 @@ def _bar(part: Table, entry: Entry) -> list[str]:
     return [] if part.bar_rank is None else [bar(entry.share)]
 
 
-def _advice(part: Advice, width: int) -> Iterator[Text]:
-    """Yield each piece of advice behind its number, and below it, dim, what it rests on."""
-    yield Text("Worth doing", "bold")
-    for number, finding in enumerate(part.findings, start=1):
-        lead = f"{number:>2}  "
-        room = width - len(lead)
-        lines = [
-            *_wrapped(said(finding).split(" "), " ", room, hang=""),
-            *_wrapped(evidence(finding), SEPARATOR, room, "dim", hang=""),
-        ]
-        for at, line in enumerate(lines):
-            yield Text.assemble((" " * len(lead) if at else lead, "bold"), line)
+def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
+    """Yield each line behind its mark; a sentence may take several, and all of it is shown where all is asked for."""
+    for pieces in part.lines:
+        room = width - cell_len(part.mark)
+        words = (pieces, _BETWEEN) if len(pieces) > 1 else (pieces[0].split(" "), " ")
+        drawn = list(_wrapped(*words, room, _STYLES[part.tone], hang="" if part.mark else GAP))
+        for at, line in enumerate(drawn if options.all or len(pieces) > 1 else _shortened(drawn, room)):
+            yield Text.assemble((" " * cell_len(part.mark) if at else part.mark, _STYLES[part.tone]), line)
+
+
+def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:
+    """Yield each sentence behind its number and what it saves, and below it, dim, what it rests on."""
+    yield Text(part.title, "bold")
+    for number, item in enumerate(part.items, start=1):
+        mark = f"{number:>2}  "
+        room = width - len(mark)
+        words = [*([item.lead, ""] if item.lead else []), *item.text.split(" ")]
+        lines = list(_wrapped(words, " ", room, hang=""))
+        lines[0].stylize("bold", 0, len(item.lead))
+        about = list(_wrapped(item.about, SEPARATOR, room, "dim", hang="")) if item.about else []
+        shown = [*lines, *about] if options.all else [*_shortened(lines, room), *about[:1]]
+        for at, line in enumerate(shown):
+            yield Text.assemble((" " * len(mark) if at else mark, "bold"), line)
     if part.more:
-        yield Text(_LEAD + more(part), "dim")
+        yield Text(" " * 4 + part.more, "dim")
 
 
-def _dismissed(part: Dismissed, width: int) -> Iterator[Text]:
-    yield Text("Not worth doing", "bold")
-    for sentence in part.sentences:
-        for line in _wrapped(sentence.split(" "), " ", width - len(_LEAD), hang=""):
-            yield Text.assemble(_LEAD, line)
+def _shortened(lines: list[Text], room: int) -> list[Text]:
+    """Return as many lines as a sentence may take on a screen, the last of them with a mark if there are more."""
+    if len(lines) <= TEXT_LINES:
+        return lines
+    last = lines[TEXT_LINES - 1]
+    return [*lines[: TEXT_LINES - 1], Text(cut(f"{last.plain} …", room), last.style)]
 
 
 def _encoded(lines: Sequence[Text], color: bool) -> bytes:

@@ -96,9 +96,10 @@ class RunFiles:
     def _begin(cls, name: str, path: Path, argv: tuple[str, ...], supervised: bool) -> Self:
         run_id = f"{path.name}-{os.urandom(4).hex()}"
         memory = create_memory(run_id)
+        started_ns = time.time_ns()
         manifest = Manifest(
             id=run_id,
-            started_ns=time.time_ns(),
+            started_ns=started_ns,
             began_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC),
             argv=argv,
             cwd=_working_directory(),
@@ -106,7 +107,7 @@ class RunFiles:
             owner=Owner.current(),
             supervised=supervised,
             memory=str(memory),
-            metadata={"name": clean_name(name)},
+            metadata={"name": clean_name(name), "started_ns": started_ns},
         )
         run = cls(path, manifest)
         try:

@@ -16,7 +16,7 @@ from support.recorder.queries import counts, losses, node, times
 from support.recorder.simulated_torch import Cuda, torch_with
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import headline
+from ticktree.outputs.view.headline import headline
 from ticktree.recorder.device_time import cuda as cuda_clock
 from ticktree.recorder.device_time import pending
 from ticktree.recorder.later import settle

@@ -25,7 +25,7 @@ _GROUNDS = (
 _THREADS = "threads."
 _GROUND_PREFIXES = ("version.", "env.", _THREADS)
 # What is of the run itself, or of ticktree: different in any two runs.
-_OF_THE_RUN = ("name", "unfinished", "times_enabled", "section_cost_ns")
+_OF_THE_RUN = ("name", "started_ns", "unfinished", "times_enabled", "section_cost_ns")
 # What ticktree knows of the machine's ceilings changes when it measures them; the machine does not.
 _OF_TICKTREE_PREFIX = "ceiling."
 

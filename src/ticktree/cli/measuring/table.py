@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ticktree.cli.checks.ceilings import NAMES, amount
 from ticktree.machine.ceilings.kept import Kept
-from ticktree.outputs.writing.columns import Head
-from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.document import Entry, Head, Table
 
 _HEADS = (Head("this time", 1), Head("kept", 0))
 

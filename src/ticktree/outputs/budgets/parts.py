@@ -10,8 +10,7 @@ from ticktree.outputs.budgets import wording
 from ticktree.outputs.comparison.parts import UNITS, different
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.columns import Head
-from ticktree.outputs.writing.document import Entry, Heading, Part, Table, Tone
+from ticktree.outputs.writing.document import Entry, Head, Heading, Part, Table, Tone
 
 _HEADS = (
     Head("verdict", 0, words=True),

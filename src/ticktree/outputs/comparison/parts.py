@@ -10,8 +10,7 @@ from ticktree.analysis.comparison.power import SHIFT
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.shapes.recursion import deeper_levels
 from ticktree.outputs.writing import document, formatting
-from ticktree.outputs.writing.columns import Head
-from ticktree.outputs.writing.document import Part, Table, Tone
+from ticktree.outputs.writing.document import Head, Part, Table, Tone
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Stats
 from ticktree.profile import path as paths

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -13,8 +12,8 @@ from ticktree.analysis.survey import Survey
 from ticktree.outputs.drawing.figures import GREY, INK, Format, drawn
 from ticktree.outputs.drawing.palette import color_of
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.bottlenecks import of
-from ticktree.outputs.report.headline import NOTHING, headline, losses, title
+from ticktree.outputs.view.currency import called as of
+from ticktree.outputs.view.headline import NOTHING, headline, losses, title
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.visible import visible
@@ -44,7 +43,7 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
     seen = Survey(profile, options.settings)
     view = next(iter(seen.main_loops), None)
     figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    about = [*headline(seen, replace(options, phase="all")), *losses(profile)]
+    about = [*headline(seen, options), *losses(profile)]
     figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
     if view is None:
         figure.text(0.5, 0.5, NOTHING, ha="center")

@@ -10,8 +10,7 @@ from ticktree.outputs.history import wording
 from ticktree.outputs.history.plot import plot, spark
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.columns import Head
-from ticktree.outputs.writing.document import Entry, Heading, Nothing, Part, Table, Tone
+from ticktree.outputs.writing.document import Entry, Head, Heading, Nothing, Part, Table, Tone
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from ticktree.analysis.workers.roles import By, Unit, roles
-from ticktree.outputs.report.by import short_titles, title_of
+from ticktree.outputs.view.by import short_titles, title_of
 from ticktree.profile import Profile
 
 

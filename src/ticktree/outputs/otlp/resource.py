@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ticktree.outputs.report.headline import title
+from ticktree.outputs.view.headline import title
 from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.metadata import Value, one_or_list

@@ -14,8 +14,8 @@ from hashlib import blake2b
 import numpy as np
 
 from ticktree.outputs.otlp.resource import SCOPE, Fields, attribute, counts, facts
-from ticktree.outputs.report.losses import lost
 from ticktree.outputs.shapes.callers import NOBODY, callers_of
+from ticktree.outputs.view.losses import lost
 from ticktree.outputs.writing.literal import encodable
 from ticktree.profile import Profile
 from ticktree.profile.clock import HOST

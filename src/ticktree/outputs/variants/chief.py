@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.report.judged import kind_of
+from ticktree.outputs.view.judged import kind_of
 
 # What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
 _CAN_BE_FREED = ("work", "wait")

@@ -8,11 +8,11 @@ from typing import Any
 
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import headline, losses
 from ticktree.outputs.variants.chief import chief_of_all
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
 from ticktree.outputs.variants.variant import Variant
+from ticktree.outputs.view.headline import headline, losses
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import losses
 from ticktree.outputs.shapes.recursion import deeper_levels
 from ticktree.outputs.variants.chief import chief_of_all
 from ticktree.outputs.variants.facts import apart
 from ticktree.outputs.variants.rows import Row, rows
 from ticktree.outputs.variants.variant import Variant
-from ticktree.outputs.writing import columns, formatting
-from ticktree.outputs.writing.columns import Head
-from ticktree.outputs.writing.document import Entry, Heading, Losses, Part, Table, Tone
+from ticktree.outputs.view import currency
+from ticktree.outputs.view.columns import filled
+from ticktree.outputs.view.headline import losses
+from ticktree.outputs.view.loops import LOOPS, LoopRow
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Entry, Head, Heading, Losses, Part, Table, Tone
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
@@ -83,7 +85,7 @@ def _run(run: Variant) -> Entry:
         [
             visible(paths.plain(loop.path)) if loop else "the run",
             formatting.time(round(found.view.tick_ns)),
-            formatting.hertz(loop.achieved_hz) if loop else formatting.ABSENT,
+            currency.pace(found.view) if loop else formatting.ABSENT,
             visible(found.name or "") or formatting.ABSENT,
             free,
         ],
@@ -95,10 +97,14 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
     entries = []
     for run in runs:
         loop = run.profile.loops.get(path)
-        cells = [formatting.ABSENT if loop is None else column.text(loop) for column in columns.LOOPS]
-        entries.append(Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain"))
+        if loop is None:
+            entries.append(Entry(run.label, [formatting.ABSENT] * len(LOOPS)))
+            continue
+        row = LoopRow(loop, run.seen.view_of(path), run.seen.run_ns)
+        entry = Entry(run.label, (), "alarm" if loop.missed else "plain")
+        entries.append(filled(entry, LOOPS, row))
     title = f"loop {visible(paths.plain(path))}"
-    return Table(title, title, [column.head for column in columns.LOOPS], entries)
+    return Table(title, title, [column.head for column in LOOPS], entries)
 
 
 def _section(row: Row, levels: int) -> Entry:

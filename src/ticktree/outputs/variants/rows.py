@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ticktree.outputs.report.rows import share_of
+from ticktree.outputs.view.notes import share_of
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.stats import rounded_ratio

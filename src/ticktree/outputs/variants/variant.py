@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.report.headline import title
+from ticktree.outputs.view.headline import title
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 

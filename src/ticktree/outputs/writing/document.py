@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
-
-from ticktree.analysis import Finding
-from ticktree.outputs.writing.columns import Head
+from typing import Any, Literal, TypeAlias
 
 # How an entry speaks: as any other, as one to begin with, of waiting, of what is no section, of what was left
 # out, of something wrong, of something better.
-Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm", "good"]
+Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm", "good", "warning"]
+
+
+# What a program reads where a person reads a cell: nanoseconds, a part of 1, a count, a word; None for an empty cell.
+Value: TypeAlias = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands above a column.
+
+    Attributes:
+        title: safe to show.
+        rank: how soon the column is given up where there is no room: the highest first; 0 is never.
+        words: whether words stand in it, not numbers.
+        key: what programs call it.
+        unit: of its values: a key of `formatting.UNITS`, or "" of words.
+        help: what it says, in a sentence.
+    """
+
+    title: str
+    rank: int
+    words: bool = False
+    key: str = ""
+    unit: str = ""
+    help: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as pages get it."""
+        return {"key": self.key, "title": self.title, "unit": self.unit, "help": self.help}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +63,8 @@ class Entry:
         share: how long its bar is, where the table has bars.
         about: what there is to say below it, line by line, each piece by piece.
         short: the name where there is no room for it; "" for the name itself, of which then a part is left out.
+        values: what programs read in the cells, one for each; none where there is nothing but the cells.
+        path: of the node that it is of; "" where it is of none, or of the root.
     """
 
     name: str
@@ -49,6 +77,24 @@ class Entry:
     share: float | None = None
     about: Sequence[Sequence[str]] = ()
     short: str = ""
+    values: Sequence[Value] = ()
+    path: str = ""
+
+    def to_dict(self, heads: Sequence[Head]) -> dict[str, Any]:
+        """Return it as pages get it: of each column, by its key, what it says and what it is."""
+        keys = [head.key or head.title for head in heads]
+        return {
+            "name": self.name,
+            "path": self.path,
+            "mark": self.mark,
+            "tone": self.tone,
+            "depth": len(self.guide) // 3,
+            "share": self.share,
+            "cells": dict(zip(keys, self.cells, strict=True)),
+            "values": dict(zip(keys, self.values, strict=True)) if self.values else {},
+            "notes": list(self.notes),
+            "about": [list(pieces) for pieces in self.about],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +121,16 @@ class Table:
     narrower: Table | None = None
     folded: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as pages get it."""
+        return {
+            "title": self.title,
+            "noun": self.noun,
+            "columns": [head.to_dict() for head in self.heads],
+            "rows": [entry.to_dict(self.heads) for entry in self.entries],
+            "remark": self.remark,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
@@ -84,23 +140,50 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What follows from the numbers, the most important first.
+class Item:
+    """One of a list.
 
     Attributes:
-        findings: those that are shown.
-        more: how many there are beside them.
+        text: what it says, safe to show.
+        lead: what stands before it and is no part of its sentence: what it saves.
+        about: what it rests on, piece by piece.
     """
 
-    findings: Sequence[Finding]
-    more: int = 0
+    text: str
+    lead: str = ""
+    about: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Dismissed:
-    """What is not worth doing, each in a sentence that is safe to show."""
+class Listing:
+    """Sentences below a title.
 
-    sentences: Sequence[str]
+    Attributes:
+        title: what they are.
+        items: the sentences, which are numbered.
+        more: a last line; "" for none.
+    """
+
+    title: str
+    items: Sequence[Item]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines without a title, the pieces of which stay whole.
+
+    Attributes:
+        lines: each piece by piece.
+        tone: how they are drawn.
+        mark: what stands before each; as "!" of warnings.
+        is_apart: whether an empty line separates them from what is above.
+    """
+
+    lines: Sequence[Sequence[str]]
+    tone: Tone = "plain"
+    mark: str = ""
+    is_apart: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +204,4 @@ class Picture:
     lines: Sequence[Sequence[tuple[str, Tone]]]
 
 
-Part: TypeAlias = Heading | Table | Nothing | Advice | Dismissed | Losses | Picture
+Part: TypeAlias = Heading | Table | Nothing | Listing | Lines | Losses | Picture

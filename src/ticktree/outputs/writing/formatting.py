@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 ABSENT = "-"
 
 _SECOND = 10**9
@@ -57,6 +59,24 @@ def hertz(hz: float | None) -> str:
     return ABSENT if hz is None else scaled(hz, "Hz")
 
 
+def pace(tick_ns: float | None, noun: str = "step") -> str:
+    """Return how fast a loop is whose ticks take so long: "251 steps/s", below one per second "1.27 s/step"."""
+    if not tick_ns or tick_ns < 0:
+        return ABSENT
+    hz = _SECOND / tick_ns
+    if hz < 1:
+        return f"{time(tick_ns)}/{noun}"
+    return f"{round(hz):,} {noun}s/s" if 999.5 <= hz < 1e7 else f"{scaled(hz, '').rstrip()} {noun}s/s"
+
+
+def shorter(old_ns: float, new_ns: float) -> str:
+    """Return a duration and what it would become, both in the unit of the first: "1.18 → 0.71 s"."""
+    if old_ns <= 0:
+        return change(time(old_ns), time(new_ns))
+    unit_ns, unit = next((unit_ns, unit) for limit, unit_ns, unit in _TIMES if old_ns < limit * 0.9995)
+    return f"{significant(old_ns / unit_ns)} → {significant(max(0.0, new_ns) / unit_ns)} {unit}"
+
+
 def change(old: str, new: str) -> str:
     """Return one number with its unit and what it would become: "22.0 → 39.0 Hz", "950 Hz → 1.20 kHz"."""
     number, _, unit = old.partition(" ")
@@ -105,3 +125,18 @@ def significant(value: float) -> str:
         if value < limit:
             return f"{value:.{digits}f}"
     return f"{value:.0f}"
+
+
+# How a value is written, by the unit it is in.
+UNITS: Mapping[str, Callable[[float], str]] = {
+    "ns": time,
+    "share": share,
+    "count": lambda number: count(round(number)),
+    "bytes": size,
+    "hz": hertz,
+    "factor": lambda factor: f"{significant(factor)} x",
+    "bytes_per_s": lambda speed: scaled(speed, "B/s"),
+    "flops_per_s": lambda speed: scaled(speed, "FLOP/s"),
+    "score": lambda score: f"{score:.1f}",
+    "reading": reading,
+}

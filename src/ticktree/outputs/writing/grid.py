@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -92,7 +92,9 @@ class _Grid:
         self.columns = [_Column(head, [line.cells[at] for line in lines]) for at, head in enumerate(heads)]
         guides = max((cell_len(self._cut_guide(line.guide)) for line in lines), default=0)
         named = (cell_len(self._cut_guide(line.guide) + line.name + _mark(line)) for line in lines)
-        names = max([cell_len(title), *named])
+        # A title may go on above the columns behind it that have none.
+        first = next((at for at, head in enumerate(heads) if head.title), len(heads))
+        names = max([cell_len(title) - self._cells(range(first)), *named])
         notes = max((cell_len(SEPARATOR.join(line.notes)) for line in lines), default=0)
         self.shown = list(range(len(heads)))
         self._drop_until(names + bool(notes) * len(GAP) + min(notes, NOTE_CELLS), SPARE)
@@ -110,7 +112,10 @@ class _Grid:
         return guide if len(guide) <= most else "…" + guide[len(guide) - most + 1 :]
 
     def _numbers(self) -> int:
-        return sum(len(GAP) + self.columns[at].cells for at in self.shown)
+        return self._cells(self.shown)
+
+    def _cells(self, columns: Iterable[int]) -> int:
+        return sum(len(GAP) + self.columns[at].cells for at in columns)
 
     def _drop_until(self, beside: int, least_rank: int) -> None:
         """Give up columns of `least_rank` and more until what stands beside them fits as well."""
@@ -121,8 +126,12 @@ class _Grid:
             self.shown.remove(at)
 
     def heading(self) -> Text:
-        text = Text.assemble((padded(cut(self.title, self.name_cells), self.name_cells), "bold"))
-        for at in self.shown:
+        first = next(
+            (at for at, number in enumerate(self.shown) if self.heads[number].title), len(self.shown)
+        )
+        room = self.name_cells + self._cells(self.shown[:first])
+        text = Text.assemble((padded(cut(self.title, room), room), "bold"))
+        for at in self.shown[first:]:
             text.append(GAP + self.columns[at].title(), "dim")
         text.rstrip()
         return text

@@ -9,7 +9,7 @@ from typing import Any
 from ticktree import __version__
 from ticktree.outputs.otlp.metrics import metrics, points, request_of, total, value
 from ticktree.outputs.otlp.resource import Fields, attribute
-from ticktree.outputs.report.headline import title
+from ticktree.outputs.view.headline import title
 from ticktree.publishing.about import numbers
 from ticktree.publishing.looks import Look
 from ticktree.publishing.ratchet import Ratchet

@@ -13,7 +13,7 @@ from ticktree.outputs.prometheus.protobuf import CONTENT_TYPE as PROTOBUF_TYPE
 from ticktree.outputs.prometheus.protobuf import protobuf
 from ticktree.outputs.prometheus.seconds import seconds
 from ticktree.outputs.prometheus.text import text
-from ticktree.outputs.report.headline import title
+from ticktree.outputs.view.headline import title
 from ticktree.outputs.writing.literal import literal
 from ticktree.publishing.about import numbers
 from ticktree.publishing.looks import Look, Looks

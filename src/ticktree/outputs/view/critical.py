@@ -5,7 +5,8 @@ from __future__ import annotations
 from ticktree.analysis.wording import last_name
 from ticktree.analysis.workers.critical_path import Stretch, critical_path
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.view.columns import CRITICAL, filled
+from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
@@ -32,7 +33,7 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
     if rest:
         share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
         entries.append(_folded(len(rest), share, ns))
-    heads = [column.head for column in columns.CRITICAL]
+    heads = [column.head for column in CRITICAL]
     return Table("critical path", "critical path", heads, entries, bar_rank=_BAR_RANK, remark=BOUND)
 
 
@@ -42,19 +43,15 @@ def _entry(one: Stretch, names: ShortNames) -> Entry:
     notes = []
     if not is_alone and most_ns >= NAMED_SHARE * one.ns:
         notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
-    return Entry(
-        name=visible(f"{name if is_alone else one.role} in {last_name(one.path, names)}"),
-        cells=[column.text(one) for column in columns.CRITICAL],
-        notes=notes,
-        share=one.share,
-    )
+    shown = visible(f"{name if is_alone else one.role} in {last_name(one.path, names)}")
+    return filled(Entry(shown, (), notes=notes, share=one.share, path=one.path), CRITICAL, one)
 
 
 def _folded(count: int, share: float, ns: int) -> Entry:
     cells = {"share": formatting.share(share), "time": formatting.time(ns)}
     return Entry(
         name=f"{count} shorter",
-        cells=[cells.get(column.title, "") for column in columns.CRITICAL],
+        cells=[cells.get(column.key, "") for column in CRITICAL],
         tone="faint",
         share=share,
     )

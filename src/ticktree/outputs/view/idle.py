@@ -8,7 +8,8 @@ from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import last_name, who
 from ticktree.analysis.workers.waits import Cause, Waiting, waitings
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.view.columns import WAITS, filled
+from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible
 
@@ -28,7 +29,7 @@ def why_idle(seen: Survey, options: ViewOptions) -> Table | None:
     known = [wait for wait in waitings(seen) if wait.causes]
     if not options.all:
         known = [wait for wait in known if (wait.share or 0.0) >= LEAST_SHARE][:WAITS_SHOWN]
-    heads = [column.head for column in columns.WAITS]
+    heads = [column.head for column in WAITS]
     return (
         Table("why idle", "who waits", heads, [_entry(wait, seen, options) for wait in known])
         if known
@@ -38,8 +39,8 @@ def why_idle(seen: Survey, options: ViewOptions) -> Table | None:
 
 def _entry(wait: Waiting, seen: Survey, options: ViewOptions) -> Entry:
     name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path, seen.short_names)}")
-    cells = [column.text(wait) for column in columns.WAITS]
-    return Entry(name, cells, tone="wait", notes=tuple(_notes(wait, seen, options)))
+    entry = Entry(name, (), tone="wait", notes=tuple(_notes(wait, seen, options)), path=wait.path)
+    return filled(entry, WAITS, wait)
 
 
 def _notes(wait: Waiting, seen: Survey, options: ViewOptions) -> Iterator[str]:

@@ -8,7 +8,8 @@ from ticktree.analysis.survey import Survey
 from ticktree.analysis.wording import who
 from ticktree.analysis.workers.presence import Presence, presence
 from ticktree.analysis.workers.roles import By, Role, roles
-from ticktree.outputs.writing import columns, formatting
+from ticktree.outputs.view.columns import ROLES, filled
+from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
@@ -21,7 +22,7 @@ def processes(profile: Profile, seen: Survey, by: By | None) -> Table:
     noun = "thread" if by == "thread" else "process"
     entries = [_entry(presence(role, seen)) for role in _roles(profile, by)]
     title = "threads" if by == "thread" else "processes"
-    return Table(title, noun, [column.head for column in columns.ROLES], entries)
+    return Table(title, noun, [column.head for column in ROLES], entries)
 
 
 def census(profile: Profile, by: By | None) -> str:
@@ -44,4 +45,4 @@ def _named(found: Sequence[Role]) -> list[str]:
 
 
 def _entry(one: Presence) -> Entry:
-    return Entry(visible(one.role.name), [column.text(one) for column in columns.ROLES])
+    return filled(Entry(visible(one.role.name), ()), ROLES, one)

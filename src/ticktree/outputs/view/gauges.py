@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.outputs.writing import columns
+from ticktree.outputs.view.columns import GAUGES, filled
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
@@ -13,7 +13,5 @@ def gauges(profile: Profile) -> Table:
     """Return the gauges that the program of `profile` reported; those of the machine stand in the headline."""
     own = programs_own(profile.gauges)
     ordered = [own[name] for name in sorted(own)]
-    entries = [
-        Entry(visible(gauge.name), [column.text(gauge) for column in columns.GAUGES]) for gauge in ordered
-    ]
-    return Table("gauges", "gauge", [column.head for column in columns.GAUGES], entries)
+    entries = [filled(Entry(visible(gauge.name), ()), GAUGES, gauge) for gauge in ordered]
+    return Table("gauges", "gauge", [column.head for column in GAUGES], entries)

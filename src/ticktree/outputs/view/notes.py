@@ -14,27 +14,37 @@ from ticktree.profile.clock import HOST
 from ticktree.profile.measures import rates
 
 
-def notes_of(node: Node, options: ViewOptions, here: Ceilings | None = None) -> tuple[str, ...]:
+def notes_of(
+    node: Node, options: ViewOptions, here: Ceilings | None = None, *, details: bool = False
+) -> tuple[str, ...]:
     """Return the notes on `node`, what changes how its numbers are read before what adds to them.
 
     Args:
         node: what they are on.
         options: which notes are wanted.
         here: what the run's machine can do; None where that is not known.
+        details: whether all is told that was measured, or only what must be known to read its numbers.
     """
-    return tuple(_notes(node, options, here))
+    return tuple(_notes(node, options, here, details=details or options.all))
 
 
-def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[str]:
+def _notes(node: Node, options: ViewOptions, here: Ceilings | None, *, details: bool) -> Iterator[str]:
     if node.open is not None:
         yield _open(node.open)
-    yield from notes_on_calls(node, options)
+    yield from notes_on_calls(node)
+    if details:
+        yield from _details(node, here or Ceilings())
+    if options.call_sites:
+        yield from _call_sites(node)
+
+
+def _details(node: Node, here: Ceilings) -> Iterator[str]:
     if node.raised:
         yield f"{formatting.count(node.raised)} of {formatting.counted(node.count, 'call')} raised an exception"
     if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:
-        yield from _work(node.work, node, here or Ceilings())
+        yield from _work(node.work, node, here)
     if node.cpu is not None:
         yield from _cpu(node.cpu)
     if node.memory is not None:
@@ -43,13 +53,11 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None) -> Iterator[
         yield from _memory(node.device_memory, node)
     if node.device is not None:
         yield f"device time unsupported: {visible(node.device)}"
-    if options.call_sites:
-        yield from _call_sites(node)
 
 
-def notes_on_calls(node: Node, options: ViewOptions) -> Iterator[str]:
+def notes_on_calls(node: Node) -> Iterator[str]:
     """Yield what must be known of the calls that a row is of, where they are not what its time is of."""
-    if options.phase == "steady" and node.warmup is not None and node.warmup.count and not node.steady.count:
+    if node.warmup is not None and node.warmup.count and not node.steady.count:
         each = " each" if node.warmup.count > 1 else ""
         calls = formatting.counted(node.warmup.count, "call")
         yield f"{calls} in the warm-up, {formatting.time(node.warmup.mean_ns)}{each}"
@@ -63,6 +71,20 @@ def notes_on_calls(node: Node, options: ViewOptions) -> Iterator[str]:
 def _on_the_host(node: Node) -> list[Node]:
     """Return the children that ran here: what devices and other programs did beside it is said by their clock."""
     return [child for child in node.children.values() if child.clock == HOST]
+
+
+def mark_of(node: Node) -> str:
+    """Return what sort of section `node` is, where that changes what its numbers mean; "" where it does not."""
+    if node.wait:
+        return "wait"
+    return f"{node.clock} clock" if node.clock != HOST else "parallel" if node.concurrent_ns else ""
+
+
+def share_of(node: Node, parent: Node) -> float | None:
+    """Return what part of the parent's time `node` is; None where that has no meaning."""
+    # What a device or another program did may go on long after the call that asked for it.
+    is_within = node.clock == HOST or node.total_ns <= parent.total_ns
+    return node.total_ns / parent.total_ns if is_within and parent.total_ns > 0 else None
 
 
 def outlived(node: Node) -> bool:

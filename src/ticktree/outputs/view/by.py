@@ -1,0 +1,117 @@
+"""The tree with a column for each process, thread or role; or, where they are many, how far they are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ticktree.analysis.loops import LoopView
+from ticktree.analysis.machine import fastest_machine
+from ticktree.analysis.wording import who
+from ticktree.analysis.workers.by_writer import Spread, amounts, spread
+from ticktree.analysis.workers.roles import By, Unit, roles
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.view.columns import Column
+from ticktree.outputs.view.tree import Notes, TreeRow, tree_of, tree_rows
+from ticktree.outputs.writing.document import Table
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile
+from ticktree.profile.short_names import ShortNames
+
+# No terminal is so wide that more would fit.
+UNITS_AT_MOST = 24
+# Rows of less than this part of the run are shown only where all is asked for.
+LEAST_SHARE = 0.001
+
+_BEFORE: tuple[Column[TreeRow], ...] = (
+    Column("share", "share", "share", 0, lambda row: row.share, "Time as a part of the run."),
+    Column("ns", "total", "ns", 5, lambda row: round(row.ns), "All of its time."),
+)
+_AFTER: tuple[Column[TreeRow], ...] = (
+    Column("calls", "calls", "count", 4, lambda row: row.stats.count or None, "Completed calls."),
+)
+
+
+def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Table:
+    """Return the tree of the run, with what each process, thread or role had of every row.
+
+    Where not all of them fit next to one another, the least, the middle and the most that anyone had, and who that
+    was.
+    """
+    rows = tree_rows(run, least_share=0.0 if options.all else LEAST_SHARE)
+    units = [unit for role in roles(profile, by) for unit in role.units]
+    names, notes = ShortNames(profile.root), Notes(options, fastest_machine(profile))
+    title = f"The run by {by}"
+
+    def table(columns: Sequence[Column[TreeRow]], narrower: Table | None = None) -> Table:
+        return tree_of(rows, [*_BEFORE, *columns, *_AFTER], title, names, notes, narrower)
+
+    narrow = table(_spreads(rows, units))
+    if len(units) > UNITS_AT_MOST:
+        return narrow
+    for titles in (short_titles(units), [title_of(unit, by) for unit in units]):
+        narrow = table([_of_unit(unit, head) for unit, head in zip(units, titles, strict=True)], narrow)
+    return narrow
+
+
+def title_of(unit: Unit, by: By) -> str:
+    """Return what stands above the column of `unit`."""
+    return visible(who(unit.name, unit.members) if by == "role" else unit.name)
+
+
+def short_titles(units: Sequence[Unit]) -> list[str]:
+    """Return the names of `units`, of those that follow one of their role only the number."""
+    first, *rest = [visible(unit.name) for unit in units]
+    follows = [before.role == unit.role for before, unit in pairwise(units)]
+    names = zip(rest, units[1:], follows, strict=True)
+    return [first, *(visible(u.name[len(u.role) + 1 :]) if short else name for name, u, short in names)]
+
+
+def _of_unit(unit: Unit, title: str) -> Column[TreeRow]:
+    def value(row: TreeRow) -> int | None:
+        return _had(row, [unit]).get(unit)
+
+    return Column(
+        f"of_{unit.name}", title, "ns", 0, value, f"What {visible(unit.name)} had of it in the run."
+    )
+
+
+def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[TreeRow]]:
+    """Return the columns for many units; of a row that only one has, that and who it is says it all."""
+    known = {id(row): spread(_had(row, units)) for row in rows}  # once, for they may be a thousand
+
+    def several(row: TreeRow) -> Spread | None:
+        found = known[id(row)]
+        return found if found and found.units > 1 else None
+
+    def low(row: TreeRow) -> int | None:
+        found = several(row)
+        return found.min_ns if found else None
+
+    def middle(row: TreeRow) -> float | None:
+        found = several(row)
+        return found.median_ns if found else None
+
+    def high(row: TreeRow) -> int | None:
+        found = known[id(row)]
+        return found.max_ns if found else None
+
+    def slowest(row: TreeRow) -> str | None:
+        found = known[id(row)]
+        return found.slowest.name if found else None
+
+    return [
+        Column("min_ns", "min", "ns", 3, low, "The least that anyone had who had any."),
+        Column("median_ns", "median", "ns", 2, middle, "The middle."),
+        Column("max_ns", "max", "ns", 1, high, "The most that anyone had."),
+        Column("slowest", "slowest", "", 0, slowest, "Who had the most."),
+    ]
+
+
+def _had(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
+    """Return what each of `units` had of `row`, in nanoseconds."""
+    together = {
+        writer: share.self_ns if row.kind == "self" else share.total_ns
+        for writer, share in row.node.by_writer.items()
+    }
+    return amounts(together, units)

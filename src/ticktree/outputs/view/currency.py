@@ -1,0 +1,101 @@
+"""The currency of a loop: what it is fast or slow in, and what a saving is to it.
+
+A loop with a rate holds it or misses ticks: milliseconds of headroom. A loop without one has a rate of its own: steps
+per second, or seconds per step. What is called a few times, and the run, take seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from ticktree.analysis.finding import LEAST_SHARE
+from ticktree.analysis.loops import LoopView, Saving
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.visible import visible
+
+Currency: TypeAlias = Literal["headroom", "rate", "seconds"]
+
+# What is called less often than that is no loop: a rate of it says nothing.
+LEAST_TICKS = 10
+# A loop whose rate differs by less from the one it is to hold, holds it.
+HELD_SHARE = 0.02
+
+
+def currency(view: LoopView) -> Currency:
+    """Return what `view` is counted in."""
+    if view.loop is None:
+        return "seconds"
+    if view.loop.hz or view.slack_ns > 0:
+        return "headroom"
+    return "rate" if view.loop.ticks >= LEAST_TICKS else "seconds"
+
+
+def called(view: LoopView) -> str:
+    """Return what a loop is called for short, safe to show, or "the run"."""
+    return visible(view.name) if view.loop else "the run"
+
+
+def noun(view: LoopView) -> str:
+    """Return what one of a loop's ticks is called: of a loop that holds a rate a tick, of another a step."""
+    return {"headroom": "tick", "rate": "step", "seconds": "call" if view.loop else "run"}[currency(view)]
+
+
+def pace(view: LoopView) -> str:
+    """Return how fast a loop is, in its currency: the one rate that every output gives it."""
+    kind = currency(view)
+    if kind == "seconds":
+        return formatting.time(round(view.tick_ns))
+    if kind == "rate":
+        return formatting.pace(round(view.tick_ns))
+    target_hz, actual_hz = _target_hz(view), 1e9 / view.tick_ns
+    if target_hz is None:
+        return formatting.hertz(actual_hz)
+    if abs(actual_hz - target_hz) <= HELD_SHARE * target_hz:
+        return formatting.hertz(target_hz)
+    return f"{formatting.significant(actual_hz)} of {formatting.hertz(target_hz)}"
+
+
+def headroom_ns(view: LoopView) -> int | None:
+    """Return how much longer a tick could work at the rate that the loop is to hold; None where it has none."""
+    if currency(view) != "headroom":
+        return None
+    budget_ns = view.loop.budget_ns if view.loop else None
+    return max(0, round(view.slack_ns if budget_ns is None else budget_ns - view.busy_ns))
+
+
+def gain(saving: Saving | None, view: LoopView | None) -> str:
+    """Return what a loop, or the run, gains, as "39%  1.27 → 0.78 s/step" less; "" where it is not known, or nothing.
+
+    Args:
+        saving: what takes no time any more.
+        view: the loop; None for the run.
+    """
+    if saving is None:
+        return ""
+    if view is not None and currency(view) == "headroom":
+        if not view.misses and saving.limited_by_rate and saving.share < LEAST_SHARE:
+            return f"+{formatting.time(round(saving.headroom_ns))} headroom per tick"
+        change = _change(saving, "/tick")
+    elif view is not None and currency(view) == "rate":
+        change = _rate_change(saving)
+    else:
+        change = _change(saving, "")
+    return f"\N{MINUS SIGN}{formatting.share(saving.share)}  {change}" if saving.share >= LEAST_SHARE else ""
+
+
+def _change(saving: Saving, per: str) -> str:
+    return formatting.shorter(saving.tick_ns, saving.tick_ns - saving.ns) + per
+
+
+def _rate_change(saving: Saving) -> str:
+    """Return the rate and what it would become, both in the unit of the first."""
+    new_ns = saving.tick_ns - saving.ns
+    if saving.tick_ns > 1e9:
+        return _change(saving, "/step")
+    old, new = (formatting.pace(round(ns)) if ns >= 1 else "any rate" for ns in (saving.tick_ns, new_ns))
+    return formatting.change(old, new)
+
+
+def _target_hz(view: LoopView) -> float | None:
+    rates = view.loop.hz if view.loop else ()
+    return next(iter(rates)) if len(rates) == 1 else None

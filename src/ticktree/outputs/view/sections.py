@@ -1,0 +1,306 @@
+"""Where the time of a mean tick goes: self time by section, with a total where a name is in several places."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ticktree.analysis.bottlenecks import MOST, Bottleneck, CategoryShare, category_shares, not_worth_doing
+from ticktree.analysis.loops import LoopView, SectionView
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.view import currency
+from ticktree.outputs.view.columns import CATEGORIES, Column, filled, shown
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import path as paths
+
+SHOWN = 5
+# What takes less of a tick is shown only where all is asked for.
+LEAST_SHARE = 0.01
+# So many of the places of a name are told apart.
+PLACES_SHOWN = 3
+PLACE_CELLS = 24
+# A place with less of a name's time is not told.
+LEAST_PLACE_SHARE = 0.02
+# Calls per tick that differ by less from a whole number are shown as that.
+EVERY_TICK = 0.02
+NAME_CELLS = 60
+_BAR_RANK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """All sections of one name in a tick.
+
+    Attributes:
+        name: safe to show; "NAME [self]" of what has sections in it.
+        sections: those with self time on the loop's path, the largest first.
+        tick_ns: the mean tick.
+    """
+
+    name: str
+    sections: Sequence[SectionView]
+    tick_ns: float
+
+    @property
+    def self_ns(self) -> float:
+        """Self time per tick, of all of them."""
+        return sum(section.self_ns for section in self.sections)
+
+    @property
+    def share(self) -> float:
+        """The same as a part of the tick."""
+        return self.self_ns / self.tick_ns if self.tick_ns > 0 else 0.0
+
+    @property
+    def calls(self) -> float:
+        """Calls per tick."""
+        return sum(section.calls for section in self.sections)
+
+
+def _calls(row: Named) -> str:
+    return _few(row.calls)
+
+
+def _few(calls: float) -> str:
+    if not calls:
+        return ""
+    if abs(calls - round(calls)) < EVERY_TICK:
+        return formatting.count(round(calls))
+    return formatting.count(round(calls)) if calls >= 9.5 else formatting.significant(calls)
+
+
+def by_name_columns(view: LoopView) -> tuple[Column[Named], ...]:
+    """Return the columns of `self_times`."""
+    per = f"per {currency.noun(view)}" if view.loop else "time"
+    return (
+        Column("share", "share", "share", 0, lambda row: row.share, "Self time as a part of the tick."),
+        Column("self_ns", per, "ns", 0, lambda row: round(row.self_ns), "Self time per tick."),
+        Column("calls", "calls", "count", 1, lambda row: row.calls, "Calls per tick.", text=_calls),
+    )
+
+
+def self_times(view: LoopView, options: ViewOptions) -> Table | None:
+    """Return the self time of a mean tick by the sections' names; None where all of it is one section's."""
+    named = sorted(_named(view), key=lambda row: (-row.self_ns, row.name))
+    if len(named) < 2:
+        return None
+    kept = named if options.all else [row for row in named[:SHOWN] if row.share >= LEAST_SHARE]
+    if len(kept) == len(named) - 1:
+        kept = named
+    columns = shown(by_name_columns(view), kept)
+    entries = [filled(_entry(row, view), columns, row) for row in kept]
+    rest = named[len(kept) :]
+    if rest:
+        together = Named(f"{len(rest)} more", [each for row in rest for each in row.sections], view.tick_ns)
+        entries.append(
+            filled(Entry(together.name, (), tone="faint", share=together.share), columns, together)
+        )
+    what = f"a {currency.noun(view)} of {visible(view.name)}" if view.loop else "the run"
+    title = f"Where {what} goes (self time)"
+    return Table(title, "section", [column.head for column in columns], entries, bar_rank=_BAR_RANK)
+
+
+def _named(view: LoopView) -> Iterator[Named]:
+    together: defaultdict[str, list[SectionView]] = defaultdict(list)
+    for section in view.sections:
+        if section.self_ns > 0 and not section.is_parallel:
+            together[_name(view, section)].append(section)
+    for name, sections in together.items():
+        yield Named(name, sorted(sections, key=lambda section: -section.self_ns), view.tick_ns)
+
+
+def _name(view: LoopView, section: SectionView) -> str:
+    if section.path == paths.ROOT:
+        return "outside all sections"
+    name = visible(view.names.of(section.node.name)) or '""'
+    return f"{name} [self]" if section.has_sections and not section.is_loop else name
+
+
+def _entry(row: Named, view: LoopView) -> Entry:
+    largest = row.sections[0]
+    tone: Tone = "wait" if largest.is_wait else "plain"
+    mark = "slack" if largest.is_slack else "wait" if largest.is_wait else "loop" if largest.is_loop else ""
+    return Entry(
+        name=cut(row.name, NAME_CELLS),
+        cells=(),
+        tone=tone,
+        mark=mark,
+        notes=_where(row, view),
+        share=row.share,
+        path=largest.path if len(row.sections) == 1 else "",
+    )
+
+
+def _where(row: Named, view: LoopView) -> list[str]:
+    """Return where the sections of a name are: by what tells them apart, or of one by what it is in."""
+    depth = len(paths.split(view.path))
+    sections = [each for each in row.sections if each.self_ns >= LEAST_PLACE_SHARE * row.self_ns]
+    names = [paths.split(section.path)[depth:-1] for section in sections]
+    if not names:
+        return [f"in {len(row.sections)} places"]
+    if len(names) == 1:
+        above = cut(visible(view.names.joined(names[0])), PLACE_CELLS)
+        return [f"in {above}"] if above else []
+    apart = len(_common(names))
+    parts: defaultdict[str, float] = defaultdict(float)
+    for place, section in zip(names, sections, strict=True):
+        key = view.names.of(place[apart]) if len(place) > apart else view.name
+        parts[cut(visible(key), PLACE_CELLS)] += section.self_ns / row.tick_ns
+    if len(parts) > PLACES_SHOWN:
+        return [f"in {len(row.sections)} places"]
+    ranked = sorted(parts.items(), key=lambda entry: -entry[1])
+    return [", ".join(f"{place} {formatting.share(share)}" for place, share in ranked)]
+
+
+def _common(names: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    first, last = min(names), max(names)
+    at = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), None)
+    return first[: min(len(first), len(last)) if at is None else at]
+
+
+def dismissed(views: Sequence[LoopView]) -> list[str]:
+    """Return the sections of these loops that people suspect and that are not worth it, and what they could bring."""
+    found = [one for view in views for one in not_worth_doing(view)]
+    return [f"{_short(one.view, one.section)} ({_most(one.view, one.section)})" for one in found[:MOST]]
+
+
+def _short(view: LoopView, section: SectionView) -> str:
+    names = paths.split(section.path)[len(paths.split(view.path)) :]
+    whole = view.names.joined(names if len(names) < 3 else (names[0], "…", names[-1]))
+    return cut(visible(whole), NAME_CELLS)
+
+
+def _most(view: LoopView, section: SectionView) -> str:
+    saving = view.saving(section.total_ns)
+    if currency.currency(view) == "headroom" or saving.speedup is None:
+        return f"at most {formatting.time(round(section.total_ns))} per {currency.noun(view)}"
+    return f"at most {saving.speedup:.3f}x"
+
+
+def section_table(seen: Survey, view: LoopView) -> Table | None:
+    """Return what each section costs a loop, and what the loop would be without it: where all is asked for."""
+    rows = [one for one in seen.bottlenecks if one.view is view]
+    if len(rows) < 2:
+        return None
+    columns = shown(SECTIONS, rows)
+    name = currency.called(view)
+    entries = [filled(_section_entry(one), columns, one) for one in rows]
+    title = f"sections of {name}"
+    return Table(title, title, [column.head for column in columns], entries, bar_rank=6)
+
+
+def _section_entry(one: Bottleneck) -> Entry:
+    tone: Tone = "wait" if one.section.is_wait else "faint" if one.section.is_parallel else "plain"
+    name = visible(one.view.name_of(one.section)) if one.section.path else "outside all sections"
+    return Entry(
+        name=name,
+        cells=(),
+        tone=tone,
+        mark=mark_of(one.section),
+        share=None if one.section.is_parallel else one.share,
+        path=one.section.path,
+    )
+
+
+def mark_of(section: SectionView) -> str:
+    """Return what sort of section it is, where that changes what its numbers mean; "" where it does not."""
+    if section.is_slack:
+        return "slack"
+    if section.is_parallel:
+        return "concurrent"
+    if section.is_wait:
+        return "wait"
+    if section.is_loop:
+        return "loop"
+    return "self" if section.has_sections and section.path else ""
+
+
+def _without(one: Bottleneck) -> str:
+    """Return how fast the loop is and would be without a section, in the loop's currency."""
+    return currency.gain(one.saving, one.view if one.view.loop else None).partition("  ")[2] or (
+        currency.gain(one.saving, one.view if one.view.loop else None)
+    )
+
+
+def _call_ns(one: Bottleneck) -> int | None:
+    return None if one.call_ns is None else round(one.call_ns)
+
+
+def _all_calls(one: Bottleneck) -> int | None:
+    return round(one.section.calls * one.view.ticks) or None
+
+
+SECTIONS: tuple[Column[Bottleneck], ...] = (
+    Column(
+        "share",
+        "share",
+        "share",
+        0,
+        lambda one: None if one.section.is_parallel else one.share,
+        "Self time as a part of the tick.",
+    ),
+    Column("self_ns", "self", "ns", 2, lambda one: round(one.section.self_ns) or None, "Self time per tick."),
+    Column("call_ns", "self per call", "ns", 1, _call_ns, "Self time of one call."),
+    Column(
+        "calls",
+        "calls",
+        "count",
+        5,
+        lambda one: round(one.section.calls * one.view.ticks) or None,
+        "In all steady ticks.",
+    ),
+    Column(
+        "without",
+        "without it",
+        "",
+        0,
+        lambda one: None if one.saving is None else one.saving.share,
+        "What the loop would be if the section took no time.",
+        text=_without,
+    ),
+    Column(
+        "score",
+        "score",
+        "score",
+        4,
+        lambda one: one.score,
+        "0 to 100: share, time per call and memory, weighed.",
+    ),
+    Column(
+        "memory_bytes",
+        "memory",
+        "bytes",
+        3,
+        lambda one: one.memory_bytes,
+        "What a call needs at most.",
+        optional=True,
+    ),
+    Column(
+        "device_memory_bytes",
+        "device",
+        "bytes",
+        2,
+        lambda one: one.device_memory_bytes,
+        "The same of a device's memory.",
+        optional=True,
+    ),
+)
+
+
+def categories(view: LoopView) -> Table | None:
+    """Return the time of a loop, or of the run, by category; None where it is all of one."""
+    found = category_shares(view)
+    if len(found) < 2:
+        return None
+    title = f"{visible(view.name) if view.loop else 'the run'} by category"
+    entries = [filled(_category(one), CATEGORIES, one) for one in found]
+    return Table(title, title, [column.head for column in CATEGORIES], entries, bar_rank=2)
+
+
+def _category(one: CategoryShare) -> Entry:
+    return Entry(visible(one.name), (), tone="wait" if one.name == "waiting" else "plain", share=one.share)

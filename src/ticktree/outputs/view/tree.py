@@ -1,0 +1,343 @@
+"""The tree of a mean tick, and of the run: rows with shares of the loop's tick, not of their parent's time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from ticktree.analysis.loops import LoopView, SectionView
+from ticktree.analysis.machine import Ceilings
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.view import currency
+from ticktree.outputs.view.columns import Column, filled, shown
+from ticktree.outputs.view.notes import mark_of, notes_of
+from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Node, Stats
+from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
+
+Kind: TypeAlias = Literal["section", "wait", "self", "itself"]
+
+# Rows of less than this part of the tick are shown only where all is asked for.
+LEAST_SHARE = 0.01
+# Self time of less than this part of a section's own time is not worth a row.
+LEAST_SELF_SHARE = 0.05
+# A section of which less is on the loop's path runs concurrently, and all of its time is shown.
+ON_PATH_SHARE = 0.5
+_BAR_RANK = 4
+_TONES: dict[Kind, Tone] = {"section": "plain", "wait": "wait", "self": "quiet", "itself": "quiet"}
+CHAIN = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A node of a mean tick, or the self time of one.
+
+    Attributes:
+        kind: a section, one that waits, the self time of one, or what ticktree itself cost.
+        path: of the node.
+        names: of the node; of a chain of only children of all of them.
+        node: the node; of a chain the first.
+        ns: per tick, or in the run.
+        share: of the tick, or of the run.
+        calls: per tick, or in the run.
+        stats: of the calls that ticks consist of.
+        mark: what sort of section it is.
+        depth: how many rows are above it.
+    """
+
+    kind: Kind
+    path: str
+    names: tuple[str, ...]
+    node: Node
+    ns: float
+    share: float
+    calls: float = 0.0
+    stats: Stats = field(default_factory=Stats)
+    mark: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Which notes the rows of a tree have.
+
+    Attributes:
+        options: whether all is asked for, and call sites.
+        here: what the run's machine can do; None where that is not known.
+        details: whether they have all notes.
+    """
+
+    options: ViewOptions
+    here: Ceilings | None
+    details: bool = False
+
+    def of(self, node: Node) -> tuple[str, ...]:
+        """Return those on `node`."""
+        return notes_of(node, self.options, self.here, details=self.details)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A section of a tick, how long it takes, and those below it."""
+
+    section: SectionView
+    ns: float
+    below: list[_Branch] = field(default_factory=list)
+
+
+def tree_rows(
+    view: LoopView, *, least_share: float = 0.0, fold: bool = False, most: int | None = None
+) -> list[TreeRow]:
+    """Return the rows of a loop's mean tick, or of the run, top to bottom, the largest of each parent's first.
+
+    Args:
+        view: the loop, or the run.
+        least_share: rows of less are left out.
+        fold: whether only children are folded into their parents' rows.
+        most: so many rows at most: the largest. None for all.
+    """
+    if not view.sections:
+        return []
+    top = _branches(view)
+    least_ns = least_share * view.tick_ns
+    rows: list[TreeRow] = []
+    waiting: list[tuple[_Branch, int]] = [(top, 0)]
+    while waiting:
+        branch, depth = waiting.pop()
+        chain = _chain(branch, least_ns) if fold and depth else [branch]
+        last = chain[-1]
+        rows.append(_row(view, chain, depth))
+        below = [each for each in last.below if each.ns >= least_ns]
+        below.sort(key=lambda each: (each.ns, each.section.path))
+        own = last.section
+        least_self_ns = max(least_ns, LEAST_SELF_SHARE * last.ns if fold else 0.0)
+        if below and own.self_ns > 0 and own.self_ns >= least_self_ns:
+            rows.append(_self(view, last, depth + 1))
+        waiting += [(each, depth + 1) for each in below]
+    return _largest(_self_last(rows), most)
+
+
+def _branches(view: LoopView) -> _Branch:
+    """Return the sections as a tree."""
+    by_path: dict[str, _Branch] = {}
+    for section in view.sections:  # parents before their children
+        by_path[section.path] = branch = _Branch(section, _took_ns(view, section))
+        if section.parent is not None:
+            by_path[section.parent.path].below.append(branch)
+    return by_path[view.sections[0].path]
+
+
+def _took_ns(view: LoopView, section: SectionView) -> float:
+    """Return how long a section takes per tick: what of it is on the loop's path, or all of what runs concurrently."""
+    if section is view.sections[0]:
+        return view.tick_ns
+    took_ns = (section.node.steady.sum_ns if view.loop else section.node.total_ns) / view.ticks
+    return took_ns if section.total_ns < ON_PATH_SHARE * took_ns else section.total_ns
+
+
+def _chain(branch: _Branch, least_ns: float) -> list[_Branch]:
+    """Return a section and those below it that are all there is to see of it."""
+    chain = [branch]
+    while True:
+        last = chain[-1]
+        below = [each for each in last.below if each.ns >= least_ns]
+        if len(below) != 1 or last.ns - below[0].ns >= least_ns:
+            return chain
+        inner = below[0].section
+        if inner.is_loop or inner.node.concurrent_ns or _kind(inner) != _kind(branch.section):
+            return chain
+        chain.append(below[0])
+
+
+def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
+    first = chain[0].section
+    stats = first.node.steady if view.loop else first.node.stats
+    return TreeRow(
+        kind=_kind(first),
+        path=first.path,
+        names=tuple(each.section.node.name for each in chain),
+        node=first.node,
+        ns=chain[0].ns,
+        share=_share(chain[0].ns, view),
+        calls=first.calls,
+        stats=stats,
+        mark="slack" if first.is_slack else "loop" if first.is_loop else mark_of(first.node),
+        depth=depth,
+    )
+
+
+def _self(view: LoopView, branch: _Branch, depth: int) -> TreeRow:
+    section = branch.section
+    return TreeRow(
+        kind="self",
+        path=section.path,
+        names=("[self]",),
+        node=section.node,
+        ns=section.self_ns,
+        share=_share(section.self_ns, view),
+        depth=depth,
+    )
+
+
+def _share(ns: float, view: LoopView) -> float:
+    return ns / view.tick_ns if view.tick_ns > 0 else 0.0
+
+
+def _kind(section: SectionView) -> Kind:
+    return "wait" if section.is_wait else "section"
+
+
+def _self_last(rows: list[TreeRow]) -> list[TreeRow]:
+    """Return the rows with the self time of each section below its children."""
+    done: list[TreeRow] = []
+    held: list[TreeRow] = []
+    for row in rows:
+        while held and held[-1].depth > row.depth:
+            done.append(held.pop())
+        (held if row.kind == "self" else done).append(row)
+    return done + held[::-1]
+
+
+def _largest(rows: list[TreeRow], most: int | None) -> list[TreeRow]:
+    if most is None or len(rows) <= most:
+        return rows
+    # What runs concurrently may take longer than what it is in, and has no row without that.
+    weights: list[float] = []
+    above: list[int] = []  # the rows around the next one
+    for at, row in enumerate(rows):
+        above = above[: row.depth]
+        weights.append(min(row.share, weights[above[-1]]) if above else row.share)
+        above.append(at)
+    ranked = sorted(range(len(rows)), key=lambda at: (-weights[at], rows[at].depth, at))
+    kept = set(ranked[:most])
+    return [row for at, row in enumerate(rows) if at in kept]
+
+
+def tree_columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
+    """Return the columns of a tree of `view`."""
+    per = f"per {currency.noun(view)}" if view.loop else "time"
+    of = "tick" if view.loop else "run"
+    return (
+        Column("share", "share", "share", 0, lambda row: row.share, f"Time as a part of the {of}."),
+        Column("ns", per, "ns", 0, lambda row: round(row.ns), f"Time per {of}."),
+        Column("mean_ns", "mean", "ns", 2, _of("mean_ns"), "Of one call.", detail=True),
+        Column("min_ns", "min", "ns", 7, _of("min_ns"), "The shortest call.", detail=True),
+        Column("p50_ns", "p50", "ns", 3, _of("p50_ns"), "Half of the calls took no longer.", detail=True),
+        Column("p90_ns", "p90", "ns", 6, _of("p90_ns"), "Nine in ten took no longer.", detail=True),
+        Column("p99_ns", "p99", "ns", 2, _of("p99_ns"), "99 in 100 took no longer.", detail=True),
+        Column("max_ns", "max", "ns", 6, _of("max_ns"), "The longest call.", detail=True),
+        Column(
+            "calls", "calls", "count", 1, lambda row: row.stats.count or None, "Completed calls.", detail=True
+        ),
+        Column(
+            "raised",
+            "exceptions",
+            "count",
+            5,
+            lambda row: row.node.raised or None if row.kind != "self" else None,
+            "Calls that an exception ended, in the whole run.",
+            optional=True,
+        ),
+    )
+
+
+def _of(name: str) -> Callable[[TreeRow], int | None]:
+    return lambda row: getattr(row.stats, name) if row.stats.count else None
+
+
+def tree(
+    view: LoopView,
+    options: ViewOptions,
+    names: ShortNames,
+    here: Ceilings | None,
+    most: int | None = None,
+    details: bool = False,
+) -> Table | None:
+    """Return the mean tick of a loop as a tree, or the run; None where there is nothing in it.
+
+    Args:
+        view: the loop, or the run.
+        options: whether all is asked for.
+        names: what nodes are called for short.
+        here: what the run's machine can do; None where that is not known.
+        most: so many rows at most; None for all.
+        details: whether rows have all notes.
+    """
+    least_share = 0.0 if options.all else LEAST_SHARE
+    rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most)
+    if len(rows) < 2:
+        return None
+    columns = shown(tree_columns(view), rows, details=options.all)
+    notes = Notes(options, here, details)
+    return tree_of(rows, columns, _title(view, options), names, notes)
+
+
+def tree_of(
+    rows: Sequence[TreeRow],
+    columns: Sequence[Column[TreeRow]],
+    title: str,
+    names: ShortNames,
+    notes: Notes,
+    narrower: Table | None = None,
+) -> Table:
+    """Return rows as a table with these columns."""
+    entries = [
+        filled(_entry(row, guide, trunk, names, notes), columns, row)
+        for row, (guide, trunk) in zip(rows, _guides(rows), strict=True)
+    ]
+    heads = [column.head for column in columns]
+    return Table(title, "section", heads, entries, bar_rank=_BAR_RANK, narrower=narrower)
+
+
+def _title(view: LoopView, options: ViewOptions) -> str:
+    what = f"A {currency.noun(view)} of {currency.called(view)}" if view.loop else "The run"
+    return what if options.all else f"{what} (from 1%)"
+
+
+def _entry(row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Notes) -> Entry:
+    is_node = row.kind in ("section", "wait")
+    whole = CHAIN.join(visible(name) or '""' for name in row.names)
+    short = CHAIN.join(visible(names.of(name)) or '""' for name in row.names)
+    return Entry(
+        name=(whole if row.path else "the run") if is_node else row.names[0],
+        cells=(),
+        tone="strong" if is_node and not row.depth else _TONES[row.kind],
+        mark=row.mark,
+        notes=notes.of(row.node) if is_node and row.path else (),
+        guide=guide,
+        trunk=trunk,
+        share=row.share,
+        short=short if is_node and short != whole else "",
+        path=row.path,
+    )
+
+
+def _guides(rows: Sequence[TreeRow]) -> list[tuple[str, str]]:
+    """Return the lines that lead to each row, and past it to what is below it."""
+    found: list[tuple[str, str]] = []
+    # Whether another row of the same parent follows, by depth: told from the last row up.
+    follows: defaultdict[int, bool] = defaultdict(bool)
+    for row in reversed(rows):
+        lines = "".join("│  " if follows[depth] else "   " for depth in range(1, row.depth))
+        branch = ("├─ " if follows[row.depth] else "└─ ") if row.depth else ""
+        trunk = lines + (("│  " if follows[row.depth] else "   ") if row.depth else "")
+        found.append((lines + branch, trunk))
+        follows[row.depth] = row.depth > 0
+        for depth in [depth for depth in follows if depth > row.depth]:
+            del follows[depth]
+    return found[::-1]
+
+
+def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:
+    """Return the run without what is below its loops, which have trees of their own."""
+    inside = [path for path in loops if path]
+    sections = [
+        replace(section, is_loop=True) if section.path in loops and section.path else section
+        for section in run.sections
+        if not any(paths.is_below(section.path, path) for path in inside)
+    ]
+    return replace(run, sections=sections)

@@ -1,0 +1,311 @@
+"""The report view: what it holds, in which order, and that all outputs say the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from rich.cells import cell_len
+
+from support.example_profiles import control, robot, training
+from support.example_trainers import straggling_trainer
+from support.profile_strategies import profiles
+from support.virtual_programs import Program, with_node
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.view.build import report_view
+from ticktree.outputs.view.model import ReportView
+from ticktree.outputs.view.room import COLUMNS, LINES
+from ticktree.outputs.writing import formatting
+from ticktree.profile import FirstTicks, Memory, Profile
+
+PLAIN, ALL = ViewOptions(), ViewOptions(all=True)
+
+
+def view_of(profile: Profile | Program, options: ViewOptions = PLAIN) -> ReportView:
+    return report_view(Survey(profile.profile() if isinstance(profile, Program) else profile), options)
+
+
+def shown(profile: Profile, form: str = "terminal", **options) -> str:
+    return OUTPUTS[form].render(profile, ViewOptions(**options)).decode()
+
+
+def rows(table) -> dict[str, dict[str, str]]:
+    titles = [head.title for head in table.heads]
+    return {entry.name: dict(zip(titles, entry.cells, strict=True)) for entry in table.entries}
+
+
+def steps(*sections, ticks: int = 20, **options) -> Program:
+    program = Program()
+    for _ in program.loop("loop", range(ticks), **options):
+        for name, ms, *rest in sections:
+            program.work(name, ms, **(rest[0] if rest else {}))
+    return program
+
+
+def four_loops(order: str = "abcd") -> Program:
+    """A robot: a loop that misses its rate, and three that hold theirs."""
+    program = Program()
+    for name in order:
+        for tick in program.loop({"d": "control"}.get(name, f"camera {name}"), range(30), hz=30):
+            work = 40 if name == "d" and tick % 3 == 0 else 5
+            program.work("work", work)
+            program.work("sleep", max(0, 1000 / 30 - work), wait=True)
+    return program
+
+
+# What a loop is counted in.
+
+
+def test_a_loop_without_a_rate_has_one_rate_below_one_per_second_in_seconds():
+    assert view_of(steps(("env", 4))).headlines[0].pieces[0] == "250 steps/s"
+    assert view_of(steps(("env", 1270))).headlines[0].pieces[0] == "1.27 s/step"
+
+
+def test_a_loop_with_a_rate_says_whether_it_holds_it_and_its_headroom():
+    held = view_of(steps(("work", 4), ("sleep", 6, {"wait": True}), hz=100))
+    assert held.headlines[0].pieces[:2] == (
+        ["holds 100 Hz, 0 of 20 ticks missed", "busy 4.00 ms per tick, 6.00 ms headroom"]
+    )
+    missed = view_of(steps(("work", 12), hz=100))
+    assert missed.headlines[0].pieces[0] == "misses 20 (100%) of 20 ticks at 83.3 of 100 Hz"
+    assert missed.headlines[0].is_missed
+
+
+def test_what_is_called_a_few_times_has_seconds_and_no_rate():
+    view = view_of(steps(("work", 500), ticks=3))
+    assert view.headlines[0].pieces[0] == "500 ms each"
+    assert "steps/s" not in shown(steps(("work", 500), ticks=3).profile())
+
+
+def test_a_saving_is_in_the_loops_currency():
+    from ticktree.analysis.loops import Saving
+    from ticktree.outputs.view.currency import gain
+
+    slow = Survey(steps(("update", 1270)).profile()).loops[0]
+    assert gain(slow.saving(490e6), slow) == "\N{MINUS SIGN}39%  1.27 → 0.780 s/step"
+    fast = Survey(steps(("update", 4)).profile()).loops[0]
+    assert gain(fast.saving(2e6), fast) == "\N{MINUS SIGN}50%  250 → 500 steps/s"
+    paced = Survey(steps(("work", 4), ("sleep", 6, {"wait": True}), hz=100).profile()).loops[0]
+    assert gain(paced.saving(3e6), paced) == "+3.00 ms headroom per tick"
+    late = Survey(steps(("work", 20), hz=100).profile()).loops[0]
+    assert gain(late.saving(5e6), late) == "\N{MINUS SIGN}25%  20.0 → 15.0 ms/tick"
+    assert gain(Saving(4e9, 4e9, 1e9), None) == "\N{MINUS SIGN}25%  4.00 → 3.00 s"
+    assert gain(Saving(4e9, 4e9, 1), None) == gain(None, None) == ""
+
+
+# The loops.
+
+
+def test_every_loop_has_a_row_and_one_that_misses_is_never_hidden():
+    program = Program()
+    for at in range(12):
+        for _ in program.loop(f"loop {at}", range(10), hz=100):
+            program.work("work", 12 if at == 11 else 4)
+            program.work("sleep", 0 if at == 11 else 6, wait=True)
+    table = view_of(program).loops
+    assert table is not None
+    assert table.entries[0].name == "loop 11"
+    assert table.entries[0].tone == "alarm"
+    assert len(table.entries) == 6
+    assert table.remark == "6 more loops that miss nothing"
+    assert len(rows(view_of(program, ALL).loops)) == 12
+
+
+@pytest.mark.parametrize("order", ["abcd", "dcba", "bdac"])
+def test_all_outputs_show_the_loops_in_the_models_order(order):
+    profile = four_loops(order).profile()
+    names = [loop.path for loop in Survey(profile).all_loops]
+    assert names[0] == "control"
+    for form in ("terminal", "markdown", "text"):
+        text = shown(profile, form, width=100)
+        table = text[text.casefold().index("pace") :]
+        assert sorted(names, key=table.index) == names, form
+
+
+def test_start_up_is_a_remark_on_the_loops_and_no_saving():
+    profile = steps(("env", 4)).profile()
+    began = 1_783_160_000_000_000_000
+    loop = replace(profile.loops["loop"], first_ticks=FirstTicks(began + 2_000_000_000, "1/1", (4_000_000,)))
+    profile = replace(profile, loops={"loop": loop}, metadata={"started_ns": frozenset({began})})
+    table = view_of(profile).loops
+    assert table is not None
+    assert table.remark.startswith("start-up 2.00 s until the first tick of loop")
+    assert "4 Jul 2026 10:13 UTC" in shown(profile)
+
+
+# Where the time goes.
+
+
+def test_self_time_is_by_name_with_a_total_of_all_places():
+    program = Program()
+    for _ in program.loop("loop", range(20)):
+        for part, ms in (("actor", 20), ("critic", 10)):
+            with program.section(part):
+                program.work("backward", ms)
+                program.take(1)
+        program.work("env", 8)
+    (part,) = view_of(program).parts
+    table = rows(part.self_times)
+    assert table["backward"] == {"share": "75%", "per step": "30.0 ms", "calls": "2"}
+    assert part.self_times.entries[0].notes == ["actor 50%, critic 25%"]
+    assert table["env"]["share"] == "20%"
+    assert table["actor [self]"]["per step"] == "1.00 ms"
+
+
+def test_five_names_are_shown_and_the_rest_together_unless_it_is_one():
+    names = [(f"part {number}", 10) for number in range(7)]
+    table = rows(view_of(steps(*names)).parts[0].self_times)
+    assert list(table)[-1] == "2 more"
+    assert table["2 more"]["share"] == "29%"
+    assert len(rows(view_of(steps(*names), ALL).parts[0].self_times)) == 7
+    assert "1 more" not in rows(view_of(steps(*names[:-1])).parts[0].self_times)
+
+
+def test_waits_slack_and_loops_are_marked():
+    program = Program()
+    for _ in program.loop("loop", range(20), hz=10):
+        with program.section("plan"):
+            program.take(5)
+            program.work("solve", 5)
+        program.work("receive", 7, wait=True)
+        program.work("sleep", 20, wait=True)
+        for _ in program.loop("denoise", range(2)):
+            program.work("step", 3)
+    view = view_of(program, ALL)
+    part = next(part for part in view.parts if part.path == "loop")
+    marks = {entry.name: entry.mark for entry in part.self_times.entries}
+    assert marks == {"sleep": "slack", "receive": "wait", "denoise": "loop", "plan [self]": "", "solve": ""}
+
+
+def test_what_the_loop_would_be_without_a_section_is_shown_where_all_is_asked_for():
+    tables = {table.title: rows(table) for table in view_of(steps(("env", 30), ("model", 10)), ALL).tables}
+    assert tables["sections of loop"]["env"] == {
+        "share": "75%",
+        "self": "30.0 ms",
+        "self per call": "30.0 ms",
+        "calls": "20",
+        "without it": "25 → 100 steps/s",
+        "score": "85.7",
+    }
+    assert tables["loop by category"]["environment"]["share"] == "75%"
+
+
+def test_memory_has_a_column_where_it_was_measured():
+    def sections(profile: Profile) -> dict[str, dict[str, str]]:
+        return next(rows(table) for table in view_of(profile, ALL).tables if "sections" in table.title)
+
+    profile = steps(("env", 30), ("model", 10)).profile()
+    assert "memory" not in sections(profile)["env"]
+    profile = with_node(profile, "loop/env", memory=Memory(20, 0, 900, growth_bytes=151_000_000))
+    assert {name: row["memory"] for name, row in sections(profile).items()} == {"env": "151 MB", "model": ""}
+
+
+def test_what_is_not_worth_optimizing_says_what_it_could_bring_at_most():
+    long = "preprocess(" + ", ".join(f"argument_{at}" for at in range(30)) + ")"
+    (part,) = view_of(steps(("update", 1), (long, 0.01), ticks=30)).parts
+    (only,) = part.dismissed
+    assert only.endswith("(at most 1.010x)")
+    assert "…" in only
+    paced = view_of(steps(("work", 4), ("log", 0.1), ("sleep", 5.9, {"wait": True}), hz=100))
+    assert paced.parts[0].dismissed == ["log (at most 100 us per tick)"]
+
+
+def test_a_run_without_a_loop_is_seconds_and_its_own_tree():
+    program = Program()
+    program.work("load", 4000)
+    program.work("solve", 1000)
+    program.take(5000)
+    view = view_of(program)
+    assert view.headlines == []
+    assert view.parts[0].self_times.title == "Where the run goes (self time)"
+    assert rows(view.parts[0].self_times)["outside all sections"]["time"] == "5.00 s"
+    assert [entry.name for entry in view.parts[0].tree.entries] == ["the run", "load", "solve", "[self]"]
+
+
+# What to do, and what is doubtful.
+
+
+def test_facts_about_the_measurement_are_warnings_and_no_recommendations():
+    view = view_of(steps(("env", 4), ticks=12), ALL)
+    assert "too-few-ticks" in {each.rule for each in view.warnings}
+    assert "too-few-ticks" not in {each.rule for each in view.recommendations}
+    lost = view_of(control())
+    assert lost.warnings[-1].text == "Not recorded: 2 unwound"
+
+
+def test_at_most_three_recommendations_are_made_unless_all_are_asked_for():
+    for make in (training, control, robot, straggling_trainer):
+        some, every = view_of(make()), view_of(make(), ALL)
+        assert len(some.recommendations) <= 3
+        assert [each.rule for each in some.recommendations] == [
+            each.rule for each in every.recommendations[: len(some.recommendations)]
+        ]
+
+
+def test_the_view_is_json_whatever_was_recorded():
+    for make in (training, control, robot, straggling_trainer, Profile.empty):
+        for options in (PLAIN, ALL, ViewOptions(by="process")):
+            view = view_of(make(), options)
+            assert json.loads(json.dumps(view.to_dict()))["title"] == view.title
+
+
+@settings(max_examples=40)
+@given(profiles())
+def test_any_profile_has_a_view_with_a_value_for_each_cell(profile):
+    for options in (PLAIN, ALL):
+        for part in (view := view_of(profile, options)).parts:
+            for table in filter(None, (part.self_times, part.tree, view.loops, *view.tables)):
+                assert {len(entry.cells) for entry in table.entries} <= {len(table.heads)}
+
+
+# The first screen.
+
+
+@pytest.mark.parametrize(
+    "make", [training, control, robot, straggling_trainer, lambda: four_loops().profile()]
+)
+def test_a_report_is_at_most_45_lines_of_80_columns(make):
+    lines = shown(make(), width=COLUMNS, run="20260704-101500-train").splitlines()
+    assert len(lines) <= LINES
+    assert max(map(cell_len, lines)) <= COLUMNS
+
+
+@settings(max_examples=60)
+@given(profiles())
+def test_a_report_of_any_profile_fits_a_screen(profile):
+    """Loops that miss ticks are never left out: each of them beyond those that there is room for is a line more."""
+    missing = sum(1 for loop in profile.loops.values() if loop.missed)
+    assert len(shown(profile, width=COLUMNS, run="").splitlines()) <= LINES + missing
+
+
+@pytest.mark.parametrize("make", [training, control, robot])
+def test_numbers_of_the_same_thing_agree_wherever_they_stand(make):
+    view = view_of(make())
+    (lead, *_), (part, *_) = view.headlines, view.parts
+    loop = rows(view.loops)[lead.path]
+    pace = loop["pace"]
+    assert any(pace in piece for piece in lead.pieces)
+    mean_ns = Survey(make()).loops[0].tick_ns
+    root = part.tree.entries[0]
+    assert root.cells == ["100%", formatting.time(round(mean_ns))]
+    for each in view.recommendations:
+        if each.loop == lead.path and "steps/s" in each.gain:
+            assert each.gain.split("  ")[1].startswith(pace.split(" ")[0])
+    by_name = {entry.path: entry.values[0] for entry in part.self_times.entries if entry.path}
+    for entry in part.tree.entries:
+        leaf = not any(other.path.startswith(f"{entry.path}/") for other in part.tree.entries)
+        if entry.path in by_name and leaf and entry.name != "[self]":
+            assert entry.values[0] >= by_name[entry.path] - 1e-9
+
+
+def test_the_last_lines_name_the_rest_and_the_page():
+    lines = shown(control(), run="20260704-control").splitlines()[-2:]
+    assert lines == [
+        "All rows: ticktree report --all 20260704-control",
+        "Page: ticktree report -o report.html 20260704-control",
+    ]
+    assert "ticktree report --all\n" in shown(control(), run="")
+    assert "ticktree report" not in shown(control())
