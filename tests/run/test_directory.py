@@ -24,7 +24,10 @@ from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import memory_files
 
-NAMED = {"name": {"x"}}
+
+def named(run: RunDirectory) -> dict[str, set[str | int]]:
+    """What every run knows of itself."""
+    return {"name": {"x"}, "started_ns": {run.manifest.started_ns}}
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +104,8 @@ def test_what_is_written_is_read_back(out: Path) -> None:
     assert found.manifest == made.manifest
     assert found.manifest.argv == ("x.py", "-v", "\udcff")
     assert found.manifest.owner == Owner.current()
-    assert found.manifest.metadata == {"name": "x", "host": "here", "cores": 2, "git.dirty": True}
+    known = {"name": "x", "started_ns": found.manifest.started_ns}
+    assert found.manifest.metadata == {**known, "host": "here", "cores": 2, "git.dirty": True}
 
 
 def test_a_new_directory_of_runs_is_not_versioned(out: Path) -> None:
@@ -215,7 +219,7 @@ def test_a_live_run_is_read_from_memory_and_carries_what_is_known_of_the_machine
     run = RunDirectory.create("x", out)
     run.describe({"host": "here"})
     write_memory(run)
-    assert load(run.path).metadata == {**NAMED, "files": {1}, "host": {"here"}}
+    assert load(run.path).metadata == {**named(run), "files": {1}, "host": {"here"}}
 
 
 def test_finishing_saves_the_profile_and_gives_the_memory_back(out: Path, memory_root: Path) -> None:
@@ -226,7 +230,7 @@ def test_finishing_saves_the_profile_and_gives_the_memory_back(out: Path, memory
     assert not run.is_live()
     assert list(memory_root.iterdir()) == []
     assert RunDirectory.open(run.path).profile() == whole
-    assert whole.metadata == {**NAMED, "files": {1}}
+    assert whole.metadata == {**named(run), "files": {1}}
 
 
 def test_finishing_twice_changes_nothing(out: Path) -> None:
@@ -240,8 +244,8 @@ def test_a_fold_says_that_more_may_follow_and_leaves_the_memory(out: Path) -> No
     write_memory(run)
     run.fold()
     folded = Profile.from_json((run.path / "profile.json").read_text())
-    assert folded.metadata == {**NAMED, "files": {1}, "unfinished": {True}}
-    assert run.finish().metadata == {**NAMED, "files": {1}}
+    assert folded.metadata == {**named(run), "files": {1}, "unfinished": {True}}
+    assert run.finish().metadata == {**named(run), "files": {1}}
 
 
 def test_after_the_machine_stopped_the_last_fold_is_what_is_left(out: Path) -> None:
@@ -249,7 +253,11 @@ def test_after_the_machine_stopped_the_last_fold_is_what_is_left(out: Path) -> N
     write_memory(run)
     run.fold()
     lose_memory(run)
-    assert RunDirectory.open(run.path).profile().metadata == {**NAMED, "files": {1}, "unfinished": {True}}
+    assert RunDirectory.open(run.path).profile().metadata == {
+        **named(run),
+        "files": {1},
+        "unfinished": {True},
+    }
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -258,7 +266,7 @@ def test_of_somebody_elses_running_program_the_last_fold_is_shown(out: Path, mem
     write_memory(run)
     run.fold()
     memory_root.chmod(0)
-    assert run.profile().metadata == {**NAMED, "files": {1}, "unfinished": {True}}
+    assert run.profile().metadata == {**named(run), "files": {1}, "unfinished": {True}}
     assert [found.path for found in RunDirectory.list(out)] == [run.path]
     memory_root.chmod(0o700)
 
@@ -283,7 +291,7 @@ def test_a_run_finished_while_it_is_being_read_is_read_whole(
         return read_run(same)
 
     counting_reader.read_run = slow_reader
-    assert run.profile().metadata == {**NAMED, "files": {1}}
+    assert run.profile().metadata == {**named(run), "files": {1}}
 
 
 def test_processes_that_go_on_after_the_end_are_a_counted_loss(out: Path) -> None:

@@ -38,7 +38,8 @@ def unfolded(run, names=NAMES):
     errors = []
     whole = read_images([Image(FILES[name]) for name in names], run.id, errors)
     assert errors == []
-    return whole.merge(Profile(metadata={"name": frozenset({"x"})}))
+    known = {"name": frozenset({"x"}), "started_ns": frozenset({run.manifest.started_ns})}
+    return whole.merge(Profile(metadata=known))
 
 
 def put(run, *names):
