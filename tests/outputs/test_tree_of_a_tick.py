@@ -123,6 +123,19 @@ def test_what_ran_concurrently_has_the_time_it_took_and_is_no_part_of_what_start
     assert rows["start"].share == 0.2
 
 
+def test_what_takes_long_next_to_a_small_section_shows_that_section():
+    learner = node("learner", [8_000 * MS], concurrent_ns=8_000 * MS)
+    start = node("start thread", [MS], learner, self_ns=MS)
+    profile = profile_of(node("train", [10_000 * MS], start, node("small", [MS])))
+    assert drawn(profile, ViewOptions()) == [
+        "the run",
+        "└─ train",
+        "   ├─ start thread",
+        "   │  └─ learner",
+        "   └─ [self]",
+    ]
+
+
 def test_a_section_that_waits_is_marked_and_so_is_slack():
     program = Program()
     for _ in program.loop("loop", range(20), hz=10):

@@ -43,6 +43,7 @@ class TreeRow:
         node: the node; of a chain the first.
         ns: per tick, or in the run.
         share: of the tick, or of the run.
+        weight: the same of the longest of it and all that is in it: how much it is worth a row.
         calls: per tick, or in the run.
         stats: of the calls that ticks consist of.
         mark: what sort of section it is.
@@ -55,6 +56,7 @@ class TreeRow:
     node: Node
     ns: float
     share: float
+    weight: float
     calls: float = 0.0
     stats: Stats = field(default_factory=Stats)
     mark: str = ""
@@ -82,10 +84,11 @@ class Notes:
 
 @dataclass(slots=True)
 class _Branch:
-    """A section of a tick, how long it takes, and those below it."""
+    """A section of a tick, those below it, how long it takes, and how long the longest of all these takes."""
 
     section: SectionView
     ns: float
+    most_ns: float
     below: list[_Branch] = field(default_factory=list)
 
 
@@ -111,7 +114,7 @@ def tree_rows(
         chain = _chain(branch, least_ns) if fold and depth else [branch]
         last = chain[-1]
         rows.append(_row(view, chain, depth))
-        below = [each for each in last.below if each.ns >= least_ns]
+        below = [each for each in last.below if each.most_ns >= least_ns]
         below.sort(key=lambda each: (each.ns, each.section.path))
         own = last.section
         least_self_ns = max(least_ns, LEAST_SELF_SHARE * last.ns if fold else 0.0)
@@ -125,9 +128,14 @@ def _branches(view: LoopView) -> _Branch:
     """Return the sections as a tree."""
     by_path: dict[str, _Branch] = {}
     for section in view.sections:  # parents before their children
-        by_path[section.path] = branch = _Branch(section, _took_ns(view, section))
+        took_ns = _took_ns(view, section)
+        by_path[section.path] = branch = _Branch(section, took_ns, took_ns)
         if section.parent is not None:
             by_path[section.parent.path].below.append(branch)
+    # What runs concurrently may take longer than what started it, which is then as much worth a row.
+    for section in reversed(view.sections):
+        branch = by_path[section.path]
+        branch.most_ns = max([branch.ns, *(below.most_ns for below in branch.below)])
     return by_path[view.sections[0].path]
 
 
@@ -144,7 +152,7 @@ def _chain(branch: _Branch, least_ns: float) -> list[_Branch]:
     chain = [branch]
     while True:
         last = chain[-1]
-        below = [each for each in last.below if each.ns >= least_ns]
+        below = [each for each in last.below if each.most_ns >= least_ns]
         if len(below) != 1 or last.ns - below[0].ns >= least_ns:
             return chain
         inner = below[0].section
@@ -163,6 +171,7 @@ def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
         node=first.node,
         ns=chain[0].ns,
         share=_share(chain[0].ns, view),
+        weight=_share(chain[0].most_ns, view),
         calls=first.calls,
         stats=stats,
         mark="slack" if first.is_slack else "loop" if first.is_loop else mark_of(first.node),
@@ -179,6 +188,7 @@ def _self(view: LoopView, branch: _Branch, depth: int) -> TreeRow:
         node=section.node,
         ns=section.self_ns,
         share=_share(section.self_ns, view),
+        weight=_share(section.self_ns, view),
         depth=depth,
     )
 
@@ -205,14 +215,8 @@ def _self_last(rows: list[TreeRow]) -> list[TreeRow]:
 def _largest(rows: list[TreeRow], most: int | None) -> list[TreeRow]:
     if most is None or len(rows) <= most:
         return rows
-    # What runs concurrently may take longer than what it is in, and has no row without that.
-    weights: list[float] = []
-    above: list[int] = []  # the rows around the next one
-    for at, row in enumerate(rows):
-        above = above[: row.depth]
-        weights.append(min(row.share, weights[above[-1]]) if above else row.share)
-        above.append(at)
-    ranked = sorted(range(len(rows)), key=lambda at: (-weights[at], rows[at].depth, at))
+    # A parent weighs as much as what is in it, and is less deep: it comes first.
+    ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].weight, rows[at].depth, at))
     kept = set(ranked[:most])
     return [row for at, row in enumerate(rows) if at in kept]
 
