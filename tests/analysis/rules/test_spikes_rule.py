@@ -5,6 +5,7 @@ import pytest
 from support.findings import findings
 from support.steady_loops import watched
 from ticktree.analysis.rules.deadlines import SpikesRule
+from ticktree.analysis.rules.memory import GarbageCollectionRule
 
 RULE = SpikesRule()
 
@@ -51,3 +52,15 @@ def test_while_others_take_the_cores_nothing_is_said(program):
     assert findings(busy, rules=[RULE]) == []
     quiet = watched(program.profile(), used=[0.7] * 9, others=[0.0] * 9, waiting=[0.0] * 9)
     assert len(findings(quiet, rules=[RULE])) == 1
+
+
+def test_pauses_of_the_garbage_collector_are_not_called_rare_work_of_the_section_they_were_in(program):
+    for tick in program.ticks(600, warmup=0):
+        with program.inside("decide"):
+            program.spend("look", 1)
+            if tick % 100 == 99:
+                program.recorder.gc_pause(True)
+                program.recorder.advance(50_000_000)
+                program.recorder.gc_pause(False)
+    assert program.found(RULE) == []
+    assert [found.facts["of_worst_ticks"] for found in program.found(GarbageCollectionRule())] == [6]

@@ -38,6 +38,9 @@ LEAST_LOST_SHARE = 0.05
 # The section is called in the other ticks too: an update every hundredth tick is the loop's plan, and no spike.
 USUAL_CALLS = 0.5
 
+# Where pauses of the garbage collector are so much of what long ticks take beyond the median, they are the reason.
+GC_SHARE = 0.5
+
 # How sure one wants to be that the longest of n ticks lies above a percentile; see `ticks_for`.
 CONFIDENCE = 0.95
 PERCENTILES = (0.5, 0.9, 0.99)
@@ -252,6 +255,8 @@ def _blamed(view: LoopView, spikes: _Spikes, context: Survey) -> str | None:
     nodes = {path: node for path in paths_in_ticks if (node := context.profile.root.find(path)) is not None}
     median_ns = view.loop.stats.p50_ns or 0 if view.loop else 0
     excess_ns = sum(tick.duration_ns - median_ns for tick in spikes.kept)
+    if sum(tick.causes.get("gc_ns", 0) for tick in spikes.kept) >= GC_SHARE * excess_ns:
+        return None  # the rule garbage-collection says so, with what to do
     explaining = [
         path
         for path, node in nodes.items()
