@@ -28,7 +28,7 @@ def test_a_run_is_written_as_a_timers_file(recorded: CommandLine) -> None:
 
 def test_a_timers_file_is_reported_as_a_run_is(recorded: CommandLine) -> None:
     recorded.ticktree("export", "--to", "mlagents", "-o", "some_timers.json")
-    done = recorded.ticktree("report", "some_timers.json")
+    done = recorded.ticktree("report", "--all", "some_timers.json")
     assert (done.returncode, done.stderr) == (0, "")
     assert "sample" in done.stdout
     profile = ticktree.load(recorded.directory / "some_timers.json")

@@ -8,7 +8,8 @@ from types import ModuleType
 import pytest
 
 import ticktree
-from ticktree.analysis.rules import no_compilation, unused_gradients
+from ticktree.analysis.rules.machine import COMPILED_GAUGE
+from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION
 from ticktree.instruments import torch
 from ticktree.instruments.torch import flops, gradients
 from ticktree.instruments.torch.gradients import FIRST_CALLS, Gradients
@@ -332,5 +333,5 @@ def test_an_optimizer_that_is_gone_is_forgotten(training):
 
 
 def test_the_rules_look_for_what_is_recorded():
-    assert (unused_gradients.SECTION, unused_gradients.GAUGE) == (gradients.SECTION, gradients.GAUGE)
-    assert no_compilation.COMPILED_GAUGE == torch.COMPILED_GAUGE
+    assert (UNUSED_SECTION, UNUSED_GAUGE) == (gradients.SECTION, gradients.GAUGE)
+    assert COMPILED_GAUGE == torch.COMPILED_GAUGE
