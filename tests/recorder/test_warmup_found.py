@@ -254,3 +254,87 @@ def test_ticks_cut_short_are_none_of_the_first_ticks(recorder):
                 break
     loop = recorder.snapshot().loops["step"]
     assert (loop.ticks, loop.incomplete, loop.warmup_ticks) == (8, 4, 4)
+
+
+# -- a loop that ends where its warm-up does -------------------------------------------------------------------------
+
+COMPILED = [3000 * MS, 10 * MS, 10 * MS, 10 * MS]
+
+
+def test_of_a_loop_that_ends_with_its_warm_up_all_ticks_are_steady():
+    profile = record(COMPILED, hz=50)
+    loop, work = profile.loops["loop"], profile.root.at("loop/work")
+    assert (loop.ticks, loop.warmup_ticks, loop.missed) == (4, 0, 1)
+    assert loop.lateness is not None
+    assert loop.lateness.sum_ns == 2980 * MS
+    assert [tick.duration_ns for tick in loop.worst] == sorted(COMPILED, reverse=True)
+    for stats in (loop.stats, work.steady):
+        assert (stats.count, stats.sum_ns, stats.min_ns, stats.max_ns) == (
+            4,
+            sum(COMPILED),
+            10 * MS,
+            3000 * MS,
+        )
+        assert stats.histogram.count == 4
+    assert work.warmup is None
+
+
+def test_the_next_tick_is_the_first_steady_one():
+    profile = record([*COMPILED, 11 * MS], hz=50)
+    loop, work = profile.loops["loop"], profile.root.at("loop/work")
+    assert (loop.ticks, loop.warmup_ticks, loop.missed) == (5, 4, 0)
+    assert [tick.duration_ns for tick in loop.worst] == [11 * MS]
+    assert (work.steady.count, work.steady.sum_ns, work.warmup.count) == (1, 11 * MS, 4)
+
+
+def test_a_tick_that_does_not_complete_confirms_nothing():
+    recorder = ticktree.Recorder(virtual_clock=True)
+
+    def fails_in_the_fifth():
+        for duration in recorder.loop("loop", [*COMPILED, 0]):
+            with recorder.section("work"):
+                recorder.advance(duration)
+            if not duration:
+                raise ValueError
+
+    with pytest.raises(ValueError):
+        fails_in_the_fifth()
+    recorder.disable()
+    profile = recorder.snapshot()
+    profile.check()
+    assert (profile.loops["loop"].warmup_ticks, profile.loops["loop"].stats.count) == (
+        0,
+        profile.loops["loop"].ticks,
+    )
+    assert profile.root.at("loop/work").steady.count == 5
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.lists(st.integers(0, 10**6), max_size=12), min_size=1, max_size=24),
+    st.integers(1, 24),
+    st.sampled_from([0, 10**7, 10**9]),
+)
+def test_loops_in_loops_are_steady_or_warm_up_as_a_whole(episodes, slow, longer):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for episode, steps in enumerate(recorder.loop("train", episodes)):
+        for duration in recorder.loop("step", steps):
+            with recorder.section("act"):
+                recorder.advance(duration)
+        with recorder.section("learn"):
+            recorder.advance(100 + longer * (episode < slow))
+    recorder.disable()
+    profile = recorder.snapshot()
+    profile.check()
+    train = profile.loops["train"]
+    assert train.stats.count > 0
+    learn = profile.root.at("train/learn")
+    assert learn.steady.count == train.stats.count
+    assert learn.count == train.ticks == len(episodes)
+    step = profile.loops.get("train/step")
+    if step is None:
+        return
+    act = profile.root.at("train/step/act")
+    assert act.count == step.ticks == sum(map(len, episodes))
+    if not step.warmup_ticks or not train.warmup_ticks:
+        assert act.steady.count == step.stats.count

@@ -201,7 +201,7 @@ def _check_printed(report: Path) -> str | None:
     done = _analyze(report)
     if done.returncode:
         return done.stderr.strip()
-    missing = [head for head in ("SUMMARY", "BOTTLENECKS", "CATEGORIES") if head not in done.stdout]
+    missing = [head for head in ("SUMMARY", "WHERE THE RUN GOES", "BY CATEGORY") if head not in done.stdout]
     return f"no {', '.join(missing)}" if missing else None
 
 

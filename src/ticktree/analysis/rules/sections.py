@@ -57,8 +57,9 @@ def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
 
 
 def _is_work(bottleneck: Bottleneck) -> bool:
-    """Tell whether a section works on the loop's path, and is no loop of its own."""
-    return bottleneck.saving is not None and not bottleneck.section.is_wait and not bottleneck.section.is_loop
+    """Tell whether a section works on the loop's path, and is no loop of its own, nor what is outside all sections."""
+    section = bottleneck.section
+    return bottleneck.saving is not None and bool(section.path) and not (section.is_wait or section.is_loop)
 
 
 def _is_trifle(bottleneck: Bottleneck, call_ns: float) -> bool:

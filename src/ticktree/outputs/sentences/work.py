@@ -201,8 +201,6 @@ def slow(facts: FactText) -> str:
 
 
 def _self_time(facts: FactText) -> str:
-    if not facts.path("section"):
-        return "time outside all sections"
     return f"{facts['section']} [self]" if facts.number("is_self_time") else facts["section"]
 
 

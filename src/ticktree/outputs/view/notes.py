@@ -39,8 +39,6 @@ def _notes(node: Node, options: ViewOptions, here: Ceilings | None, *, details: 
 
 
 def _details(node: Node, here: Ceilings) -> Iterator[str]:
-    if node.raised:
-        yield f"{formatting.count(node.raised)} of {formatting.counted(node.count, 'call')} raised an exception"
     if node.total_ns > 0 and any(child.concurrent_ns for child in _on_the_host(node)):
         yield _parallel(node)
     if node.work is not None:

@@ -42,5 +42,4 @@ def startup(seen: Survey) -> str:
     if len(starts) != 1 or first is None or first.started_wall_ns <= starts[0]:
         return ""
     took_ns = first.started_wall_ns - starts[0]
-    share = f" ({formatting.share(took_ns / seen.run_ns)} of the run)" if seen.run_ns >= took_ns else ""
-    return f"start-up {formatting.time(took_ns)} until the first tick of {visible(views[0].name)}{share}"
+    return f"start-up {formatting.time(took_ns)} until the first tick of {visible(views[0].name)}"

@@ -249,6 +249,8 @@ static void tt_book_first(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *su
  * Ticks that get longer are a warm-up too where there is nothing to learn from yet; but a loop that does more now and then
  * begins the same way. There k is as many as d, and 8. And single ticks: compiling and tuning for one shape after another
  * takes three or more by a whole tick, or one of the first four by ten, and none in the second half of the ticks so far.
+ *
+ * More is set aside only where at least as many ticks have followed as were set aside before.
  */
 
 #define TT_WARMUP_LEAST_SHARE 0.1 /* of a tick: nobody looks for less */
@@ -364,7 +366,7 @@ static int tt_is_look(uint64_t n)
  * sensor, has ticks of one length however long it takes to work. */
 static int tt_is_warmup(const tt_loop_sums *sums, uint64_t ticks, uint64_t aside)
 {
-    if (!tt_is_look(ticks)) return 0;
+    if (!tt_is_look(ticks) || ticks < 2 * aside) return 0;
     unsigned n = (unsigned)ticks, width = tt_bin_width(ticks - 1), count = n / width;
     double durations[TT_BINS], work[TT_BINS], tick = 0;
     int waits = 0;
@@ -410,7 +412,7 @@ static void tt_node_set_aside(tt_recorder *recorder, tt_node *node)
     tt_write_end(&node->sequence);
 }
 
-/* What a loop's record holds of the steady phase begins anew. */
+/* What a loop's record holds of the steady phase starts from nothing. */
 static void tt_loop_set_aside(tt_recorder *recorder, tt_loop *loop)
 {
     loop->warmup_ticks = loop->ticks;
@@ -421,20 +423,40 @@ static void tt_loop_set_aside(tt_recorder *recorder, tt_loop *loop)
     tt_sums_clear(recorder, tt_sums_of(recorder, loop));
 }
 
-/* At a tick boundary: what was counted so far was warm-up; the steady phase starts from nothing, that of the loops
- * inside too. The caller holds the loop's sequence odd. */
+/* What was counted so far, in the loops inside too, was warm-up, once a tick follows it: of a loop that ends here all
+ * ticks count, and its sums are still those of all of them. A later look that finds more finds steady ticks before it, and
+ * clears at once. The caller holds the loop's sequence odd. */
 static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
 {
     tt_node *top = tt_node_at(recorder, loop->node);
     for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node)) {
         tt_node_set_aside(recorder, node);
-        if (!node->ticks || node == top) continue;
+        if (!node->ticks) continue;
         tt_loop *inner = tt_at(recorder, node->ticks);
-        tt_write_begin(&inner->sequence);
-        tt_loop_set_aside(recorder, inner);
-        tt_write_end(&inner->sequence);
+        if (node != top) tt_write_begin(&inner->sequence);
+        if (inner->warmup_ticks)
+            tt_loop_set_aside(recorder, inner);
+        else
+            tt_sums_of(recorder, inner)->flags |= TT_SUMS_UNCONFIRMED;
+        if (node != top) tt_write_end(&inner->sequence);
     }
-    tt_loop_set_aside(recorder, loop);
+}
+
+/* A tick follows the warm-up of its loop: the steady phase starts from nothing. The caller holds the loop's sequence
+ * odd. */
+static void tt_warmup_confirm(tt_recorder *recorder, tt_loop *loop)
+{
+    tt_node *top = tt_node_at(recorder, loop->node);
+    for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node)) {
+        if (!node->ticks) continue;
+        tt_loop *inner = tt_at(recorder, node->ticks);
+        tt_loop_sums *sums = tt_sums_of(recorder, inner);
+        if (!(sums->flags & TT_SUMS_UNCONFIRMED)) continue;
+        if (node != top) tt_write_begin(&inner->sequence);
+        sums->flags &= ~(uint32_t)TT_SUMS_UNCONFIRMED;
+        tt_loop_set_aside(recorder, inner);
+        if (node != top) tt_write_end(&inner->sequence);
+    }
 }
 
 static void tt_warmup_look(tt_recorder *recorder, tt_loop *loop)
@@ -468,6 +490,7 @@ void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t 
     } else {
         tt_loop_sums *sums = tt_sums_of(recorder, loop);
         uint64_t waited = tt_waited(tick, duration);
+        if (sums->flags & TT_SUMS_UNCONFIRMED) tt_warmup_confirm(recorder, loop);
         loop->busy += duration;
         tt_book_first(recorder, loop, sums, duration, waited);
         if (tt_book_budget(recorder, loop, sums, duration - waited))
@@ -491,6 +514,6 @@ void tt_loop_reset(tt_recorder *recorder, tt_loop *loop)
     loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
     loop->first_count = loop->boundary_known = 0;
     loop->boundary_gc_ticks = 0;
-    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)TT_SUMS_WARM;
+    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)(TT_SUMS_WARM | TT_SUMS_UNCONFIRMED);
     tt_write_end(&loop->sequence);
 }
