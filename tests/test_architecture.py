@@ -21,8 +21,9 @@ A_SCREEN = 50
 MAY_IMPORT = {
     "errors": set(),
     "entry_points": set(),
+    "display": set(),
     "recorder": set(),
-    "profile": set(),
+    "profile": {"display"},
     "files": set(),
     "machine": {"files", "profile"},
     "run": {"files", "machine", "recorder", "profile"},
@@ -37,7 +38,10 @@ MAY_IMPORT = {
     "live": {"run", "loading", "profile", "analysis", "outputs"},
     "remote": {"recorder"},
     "instruments": {"entry_points", "recorder", "remote", "run", "fleet"},
-    "session": {"files", "recorder", "run", "fleet", "profile", "outputs", "instruments", "supervisor"},
+    "session": {
+        *("files", "recorder", "run", "fleet", "profile", "outputs", "instruments", "supervisor"),
+        *("display", "live"),
+    },
     "compat": {"", "files", "session", "recorder", "run", "loading", "profile", "outputs"},
     "demo": {""},
     "publishing": {"", "machine", "run", "profile", "analysis", "outputs"},

@@ -69,7 +69,7 @@ role = current.recorder.role
 
 
 def __getattr__(name: str) -> Any:
-    """`Profile` and `load` need what a profiled program does not: they are imported when asked for."""
+    """`Profile`, `load` and IPython's extension need what a profiled program does not: they are imported when used."""
     if name == "Profile":
         from ticktree.profile import Profile
 
@@ -78,4 +78,8 @@ def __getattr__(name: str) -> Any:
         from ticktree.loading import load
 
         return load
+    if name in ("load_ipython_extension", "unload_ipython_extension"):  # `%load_ext ticktree`
+        from ticktree.session import notebook
+
+        return getattr(notebook, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

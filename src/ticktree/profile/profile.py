@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ticktree.display import DRAWN_BY
 from ticktree.profile import codec
 from ticktree.profile import metadata as meta
 from ticktree.profile import profile_json as json
@@ -63,6 +64,14 @@ class Profile(Mergeable):
     def merge(self, *others: Profile) -> Profile:
         """Return this profile and `others` as one, whatever their order."""
         return merge((self, *others))
+
+    def _repr_html_(self) -> str:
+        """Return the first screen of the report, which notebooks show."""
+        return DRAWN_BY["html"](self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - a profile does not hold itself
+        """Give IPython the first screen of the report as plain text."""
+        printer.text(DRAWN_BY["text"](self))
 
     def check(self) -> None:
         """Assert what holds for every profile.

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ticktree.display import DRAWN_BY
 from ticktree.errors import one_line
 from ticktree.recorder.later import poll
 
@@ -48,6 +49,22 @@ def print_profile(profile: Profile) -> None:
     from ticktree.outputs import print_summary
 
     print_summary(profile, sys.stderr)
+
+
+def _html(profile: Profile) -> str:
+    from ticktree.outputs.notebook import html
+
+    return html(profile)
+
+
+def _text(profile: Profile) -> str:
+    from ticktree.outputs.notebook import text
+
+    return text(profile)
+
+
+# A notebook shows a profile wherever it comes from; what draws it is imported when there is something to draw.
+DRAWN_BY.update({"html": _html, "text": _text})
 
 
 def say(text: str) -> None:

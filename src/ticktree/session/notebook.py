@@ -1,0 +1,147 @@
+"""`%load_ext ticktree`: what IPython needs to record a cell that begins with `%%ticktree`, and to show its report.
+
+The line is taken out of the cell before IPython compiles it, and recording begins and ends where IPython says that the
+cell does. So the cell is run by IPython as every other, with its result, its output, its exceptions and `await`: a
+magic that ran it would have to imitate all that. IPython itself is never imported: it is who calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ticktree.errors import TicktreeError, reason
+from ticktree.session.functions import instrument
+from ticktree.session.session import current
+from ticktree.session.showing import say
+
+if TYPE_CHECKING:
+    from ticktree.profile import Profile
+
+MAGIC = "%%ticktree"
+NOTHING = (
+    "nothing was recorded in this cell: it entered no section and called no library that ticktree knows; mark its "
+    'loop with ticktree.loop("name", iterable) or a part of it with `with ticktree.section("name"):`'
+)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Record cells that begin with `%%ticktree`; what they do with known libraries is recorded without an edit."""
+    if _extension(shell) is None:
+        instrument("default", "-waits")  # the kernel waits for its own threads, within every cell
+        Extension(shell).load()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Record no cell any more."""
+    extension = _extension(shell)
+    if extension is not None:
+        extension.unload()
+
+
+def _extension(shell: Any) -> Extension | None:
+    return next((each for each in shell.input_transformers_cleanup if isinstance(each, Extension)), None)
+
+
+class Extension:
+    """What is registered with IPython.
+
+    Args:
+        shell: IPython's.
+    """
+
+    # A terminal asks it not whether a cell is complete: to IPython a magic is, once an empty line follows.
+    has_side_effects = True
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._depth = 0  # a cell may run others
+        self._is_recording = False
+        self._was_recording = False
+        self._before: Profile | None = None
+
+    def load(self) -> None:
+        """Register all of it."""
+        self._shell.input_transformers_cleanup.insert(0, self)
+        self._shell.events.register("pre_run_cell", self.begin)
+        self._shell.events.register("post_run_cell", self.end)
+        self._shell.register_magic_function(self.misplaced, "cell", MAGIC.removeprefix("%%"))
+
+    def unload(self) -> None:
+        """Take all of it away."""
+        self._shell.input_transformers_cleanup.remove(self)
+        self._shell.events.unregister("pre_run_cell", self.begin)
+        self._shell.events.unregister("post_run_cell", self.end)
+        self._shell.magics_manager.magics["cell"].pop(MAGIC.removeprefix("%%"), None)
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Return a cell's lines as IPython is to compile them: without the magic in the first."""
+        if self._depth or not _is_marked("".join(lines)):
+            return lines
+        return lines[next(at for at, line in enumerate(lines) if line.strip()) + 1 :]
+
+    def misplaced(self, line: str, cell: str) -> None:  # noqa: ARG002 - what IPython gives a magic
+        """Record this cell and show its report below it. It is the cell's first line, without anything behind it."""
+        raise TicktreeError(f"{MAGIC} must be the cell's first line, and nothing may follow it there")
+
+    def begin(self, info: Any) -> None:
+        """Record, if the cell asks for it."""
+        self._depth += 1
+        if self._depth == 1 and _is_marked(info.raw_cell):
+            try:
+                self._begin()
+            except Exception as error:  # whatever it is, the cell runs
+                say(f"cannot record this cell: {reason(error)}")
+
+    def end(self, result: Any) -> None:
+        """Show what the cell did, if it was recorded."""
+        if not result.info.raw_cell.strip():  # of these IPython tells the end only
+            return
+        self._depth = max(0, self._depth - 1)
+        if self._depth == 0 and self._is_recording:
+            try:
+                self._end(result)
+            except Exception as error:  # whatever it is, the cell did nothing wrong
+                say(f"cannot show this cell: {reason(error)}")
+
+    def _begin(self) -> None:
+        self._was_recording = current.recorder.recording
+        # A run that is being recorded goes on, and the cell is what it has more afterwards.
+        self._before = current.snapshot() if current.run else None
+        self._is_recording = True
+        if current.run:
+            current.resume()
+        else:
+            current.begin_afresh()
+
+    def _end(self, result: Any) -> None:
+        self._is_recording = False
+        profile, before, self._before = current.snapshot(), self._before, None
+        if not self._was_recording:
+            current.disable()
+        if before is not None:
+            profile = _since(before, profile)
+        from ticktree.profile.machine import is_empty
+
+        if is_empty(profile):
+            if result.error_before_exec is None:
+                say(NOTHING)
+            return
+        name = f"In [{result.execution_count}]" if result.execution_count else "cell"
+        named = replace(profile, metadata={**profile.metadata, "name": frozenset({name})})
+        data, metadata = self._shell.display_formatter.format(named)
+        self._shell.display_pub.publish(data=data, metadata=metadata)
+
+
+def _is_marked(cell: str) -> bool:
+    return next((line.strip() for line in cell.splitlines() if line.strip()), "") == MAGIC
+
+
+def _since(before: Profile, profile: Profile) -> Profile:
+    from ticktree.live.difference import difference
+    from ticktree.live.subtraction import NotLaterError
+
+    try:
+        return difference(before, profile)
+    except NotLaterError:  # the cell reset the recording: what is there is of the cell
+        return profile
