@@ -27,7 +27,7 @@ from ticktree.outputs.variants import VARIANTS, variants
     "--format",
     "format_name",
     type=options.WordChoice(list(OUTPUTS)),
-    help="By default what FILE's name says, else terminal.",
+    help="By default what FILE's name says, else terminal. agent is JSON of at most 2,000 tokens for coding agents.",
 )
 @options.output
 @options.categories

@@ -71,6 +71,7 @@ _REPORTS = (
     Output("markdown", ".md"),
     Output("text", ".txt"),
     _JSON,
+    Output("agent", ".json"),
     Output("html", ".html", uses_events=True),
     Output("png", ".png", binary=True),
     Output("svg", ".svg"),

@@ -1,0 +1,173 @@
+"""The agent's view: the first screen of the report as JSON, small enough for a coding agent's context window.
+
+At most 2,000 tokens, counted at three characters per token, where English has about four: 6,000 characters. Where a
+run has more to say, rows are left out from the end of each list, and then texts are cut; what is left out is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.view.build import report_view
+from ticktree.outputs.view.model import Headline, Recommendation, ReportView, Warned
+from ticktree.outputs.view.tree import CHAIN
+from ticktree.outputs.writing.document import Entry, Table, Value
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile
+from ticktree.profile import path as paths
+
+SCHEMA = "ticktree-agent/1"
+MAX_TOKENS = 2_000
+CHARACTERS_PER_TOKEN = 3
+MAX_CHARACTERS = MAX_TOKENS * CHARACTERS_PER_TOKEN
+
+# How to see more of the same run: what a command adds, and the command.
+_MORE = (
+    ("every row, loop and finding", "ticktree report --all{run}"),
+    ("every number, in whole nanoseconds", "ticktree report --format json{run}"),
+    ("a column per role of the processes", "ticktree report --by role{run}"),
+    ("where each section is in the code", "ticktree report --all --call-sites{run}"),
+    ("whether a change made it faster", "ticktree compare BASE NEW"),
+)
+_RUN_CHARACTERS = 200  # of a longer path the reader fills in what it has
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is in it: rows of a list at most, and characters of a text at most."""
+
+    rows: int
+    characters: int
+
+
+# The last of them is below the limit whatever a program does.
+_SIZES = (Size(40, 600), Size(24, 500), Size(16, 400), Size(10, 300), Size(6, 200), Size(3, 100), Size(1, 40))
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the first screen as JSON in UTF-8, a line for each of its parts."""
+    screen = replace(options, all=False, by=None)
+    view = report_view(Survey(profile, options.settings), screen)
+    text = ""
+    for size in _SIZES:
+        text = _text(_Agent(view, options.run, size).fields())
+        if len(text) <= MAX_CHARACTERS:
+            break
+    return text.encode()
+
+
+def _text(fields: dict[str, Any]) -> str:
+    lines = (f"{_json(key)}: {_json(value)}" for key, value in fields.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+class _Agent:
+    """A report view as fields, no larger than `size`."""
+
+    def __init__(self, view: ReportView, run: str | None, size: Size) -> None:
+        self._view, self._run, self._size = view, run, size
+        self._left_out: dict[str, int] = {"recommendations": view.more} if view.more else {}
+
+    def fields(self) -> dict[str, Any]:
+        """Return what is there, how much is left out, and how to see it."""
+        view = self._view
+        part = view.parts[0] if view.parts else None
+        facts = {each.key: self._cut(each.text) for each in view.provenance}
+        return {
+            "schema": SCHEMA,
+            "run": {"title": self._cut(view.title), **facts},
+            "nothing": view.nothing,
+            "headlines": self._list("headlines", view.headlines, self._headline),
+            "warnings": self._list("warnings", view.warnings, self._warning),
+            "recommendations": self._list("recommendations", view.recommendations, self._recommendation),
+            "loops": self._table("loops", view.loops),
+            "self_time": self._table("self_time", part.self_times if part else None),
+            "not_worth_optimizing": self._list(
+                "not_worth_optimizing", part.dismissed if part else (), self._cut
+            ),
+            "tree": self._table("tree", part.tree if part else None),
+            "left_out": self._left_out,
+            "more": self._more(),
+        }
+
+    def _headline(self, each: Headline) -> dict[str, object]:
+        pieces = self._cut(", ".join(each.pieces))
+        return {"loop": self._path(each.path), "misses": each.is_missed, "text": pieces}
+
+    def _warning(self, each: Warned) -> dict[str, object]:
+        return {"rule": each.rule, "text": self._cut(each.text)}
+
+    def _recommendation(self, each: Recommendation) -> dict[str, object]:
+        return {
+            "rule": each.rule,
+            "severity": each.severity,
+            "path": self._path(each.path),
+            "loop": self._path(each.loop),
+            "gain": " ".join(each.gain.split()),
+            "share": _number(each.share),
+            "text": self._cut(each.text),
+            "evidence": self._cut(", ".join(each.evidence)),
+        }
+
+    def _table(self, name: str, table: Table | None) -> dict[str, object] | None:
+        """Return a table as the keys of its columns and a list per row."""
+        if table is None:
+            return None
+        has_notes = any(entry.notes for entry in table.entries)
+        columns = [table.noun, *(head.key or head.title for head in table.heads), *(["notes"] * has_notes)]
+
+        def row(entry: Entry) -> list[Value]:
+            notes = [self._cut(", ".join(entry.notes))] if has_notes else []
+            return [self._cut(_name(entry)), *map(_number, entry.values), *notes]
+
+        rows = self._list(name, table.entries, row)
+        return {
+            "title": self._cut(table.title),
+            "columns": columns,
+            "rows": rows,
+            "remark": self._cut(table.remark),
+        }
+
+    def _list(self, name: str, items: Sequence[Item], of: Callable[[Item], object]) -> list[object]:
+        left_out = len(items) - self._size.rows
+        if left_out > 0:
+            self._left_out[name] = self._left_out.get(name, 0) + left_out
+        return [of(item) for item in items[: self._size.rows]]
+
+    def _more(self) -> dict[str, str]:
+        run = self._run or ""
+        typed = f" {run if len(run) <= _RUN_CHARACTERS else 'RUN'}" if run else ""
+        return {what: command.format(run=typed) for what, command in _MORE}
+
+    def _path(self, path: str) -> str:
+        return self._cut(visible(paths.plain(path)))
+
+    def _cut(self, text: str) -> str:
+        most = self._size.characters
+        return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _name(entry: Entry) -> str:
+    """Return what a row is of: in a tree its path from the loop's on, with the sections that are folded into it."""
+    mark = f" ({entry.mark})" if entry.mark else ""
+    if not entry.guide:
+        return f"{entry.name}{mark}"
+    path = visible(paths.plain(entry.path))
+    names = [path, entry.name] if entry.name == "[self]" else [path, *entry.name.split(CHAIN)[1:]]
+    return f"{'/'.join(names)}{mark}"
+
+
+def _number(value: Value) -> Value:
+    """Return a number with four significant digits; whole ones, as nanoseconds and counts, as they are."""
+    return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -1,0 +1,111 @@
+"""The agent's format: small whatever was recorded, with stable keys, and of one voice with the terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+
+from support.example_profiles import control, robot, training
+from support.example_trainers import crowded_trainer, straggling_trainer
+from support.hostile_profiles import hostile, side_by_side
+from support.profile_strategies import profiles
+from support.virtual_programs import Program
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.agent import CHARACTERS_PER_TOKEN, MAX_CHARACTERS, MAX_TOKENS
+from ticktree.outputs.view.build import report_view
+from ticktree.profile import Profile
+
+KEYS = [
+    *("schema", "run", "nothing", "headlines", "warnings", "recommendations", "loops", "self_time"),
+    *("not_worth_optimizing", "tree", "left_out", "more"),
+]
+
+
+def huge() -> Profile:
+    """Two hundred loops that all miss, of sections with long names."""
+    program = Program()
+    for number in range(200):
+        for _ in program.loop(f"{'loop of ' * 30}{number}", range(12), hz=100):
+            for section in range(5):
+                program.work(f"{'section ' * 40}{number}.{section}", 5)
+    return program.profile()
+
+
+def written(profile: Profile, **options) -> str:
+    return OUTPUTS["agent"].render(profile, ViewOptions(**options)).decode()
+
+
+def fields(profile: Profile, **options) -> dict:
+    return json.loads(written(profile, **options))
+
+
+def test_the_limit_is_2000_tokens():
+    assert (MAX_TOKENS, MAX_CHARACTERS) == (2_000, 2_000 * CHARACTERS_PER_TOKEN)
+    assert CHARACTERS_PER_TOKEN <= 4
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        training,
+        control,
+        robot,
+        straggling_trainer,
+        crowded_trainer,
+        hostile,
+        side_by_side,
+        huge,
+        Profile.empty,
+    ],
+)
+def test_a_run_takes_at_most_2000_tokens_and_has_the_same_keys(make):
+    for options in ({"run": "last"}, {"run": "x/" * 2000, "all": True, "by": "process"}):
+        text = written(make(), **options)
+        assert len(text) <= MAX_CHARACTERS
+        assert list(json.loads(text)) == KEYS
+        assert len(text.splitlines()) == len(KEYS) + 2  # a line per key: for those who read a part of it
+
+
+@settings(max_examples=30)
+@given(profiles())
+def test_any_profile_takes_at_most_2000_tokens(profile):
+    assert len(written(profile, run="")) <= MAX_CHARACTERS
+
+
+@pytest.mark.parametrize("make", [training, control, robot, straggling_trainer])
+def test_it_says_what_the_terminal_says(make):
+    view, found = report_view(Survey(make()), ViewOptions()), fields(make())
+    assert [each["text"] for each in found["recommendations"]] == [each.text for each in view.recommendations]
+    assert [each["text"] for each in found["warnings"]] == [each.text for each in view.warnings]
+    assert [each["text"].split(", ")[0] for each in found["headlines"]] == [
+        each.pieces[0] for each in view.headlines
+    ]
+    assert [row[0] for row in found["loops"]["rows"]] == [entry.name for entry in view.loops.entries]
+    assert len(found["tree"]["rows"]) == len(view.parts[0].tree.entries)
+    assert found["left_out"] == ({"recommendations": view.more} if view.more else {})
+
+
+def test_what_is_left_out_is_counted_and_a_loop_that_misses_comes_first():
+    found = fields(huge())
+    assert found["headlines"][0]["misses"]
+    assert found["left_out"]["loops"] + len(found["loops"]["rows"]) == 200
+
+
+def test_rows_name_their_section_and_their_values_have_units_in_the_keys():
+    found = fields(control())
+    assert found["tree"]["columns"][:3] == ["section", "share", "ns"]
+    assert [row[0] for row in found["tree"]["rows"]] == [
+        *("control", "control/sleep (slack)", "control/plan/solve", "control/observe", "control/act")
+    ]
+    loop = dict(zip(found["loops"]["columns"], found["loops"]["rows"][0], strict=True))
+    assert (loop["loop"], loop["missed"], loop["ticks"]) == ("control", 9, 1190)
+    assert isinstance(loop["busy_ns"], int)
+
+
+def test_it_says_how_to_see_more_with_the_name_of_the_run():
+    more = list(fields(training(), run="last")["more"].values())
+    assert more[:2] == ["ticktree report --all last", "ticktree report --format json last"]
+    assert next(iter(fields(training())["more"].values())) == "ticktree report --all"
