@@ -1,4 +1,5 @@
 import { childrenOf, type Tree } from "./tree";
+import type { MeanTick } from "./types";
 
 /**
  * Where each node's box lies, by place: from `start` on, `size` wide, in nanoseconds of all threads together.
@@ -9,25 +10,48 @@ import { childrenOf, type Tree } from "./tree";
 export interface Boxes {
   start: Float64Array;
   size: Float64Array;
+  /** What of a box is in none below it: its right end. */
+  self: Float64Array;
 }
 
+/** The whole run. */
 export function boxesOf(tree: Tree): Boxes {
   const count = tree.places.length;
   const size = new Float64Array(count);
-  const start = new Float64Array(count);
+  const self = new Float64Array(count);
   for (let index = count - 1; index >= 0; index -= 1) {
     const place = tree.places[index]!;
-    size[index]! += Math.max(0, place.node.self_ns);
+    self[index] = Math.max(0, place.node.self_ns);
+    size[index]! += self[index]!;
     if (place.parent >= 0) size[place.parent]! += size[index]!;
   }
-  for (let index = 0; index < count; index += 1) {
+  return placed(tree, size, self);
+}
+
+/** A mean tick: what is not on the loop's path has no width. */
+export function boxesOfTick(tree: Tree, tick: MeanTick): Boxes {
+  const size = new Float64Array(tree.places.length);
+  const self = new Float64Array(tree.places.length);
+  tick.places.forEach((place, at) => {
+    size[place] = tick.total_ns[at]!;
+    self[place] = tick.self_ns[at]!;
+  });
+  const home = tick.places[0]!;
+  // What leads to the loop is as wide as its tick: a box is in all those above it.
+  for (let at = tree.places[home]!.parent; at >= 0; at = tree.places[at]!.parent) size[at] = size[home]!;
+  return placed(tree, size, self);
+}
+
+function placed(tree: Tree, size: Float64Array, self: Float64Array): Boxes {
+  const start = new Float64Array(size.length);
+  for (let index = 0; index < size.length; index += 1) {
     let at = start[index]!;
     for (const child of childrenOf(tree, index)) {
       start[child] = at;
       at += size[child]!;
     }
   }
-  return { start, size };
+  return { start, size, self };
 }
 
 export interface Span {

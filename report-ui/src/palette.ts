@@ -19,6 +19,17 @@ function own(shades: Record<string, Shades>, name: string): Shades | undefined {
   return Object.hasOwn(shades, name) ? shades[name] : undefined;
 }
 
+// How far the shades of one colour are from it, towards black or white.
+const SHADES = [0, -0.12, 0.14, -0.06, 0.07];
+
+/** A shade of a category's colour by a section's name: neighbours of one category are told apart. */
+export function shaded(color: string, name: string): string {
+  const by = SHADES[hashed(name) % SHADES.length]!;
+  const parts = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+  const moved = parts.map((part) => Math.round(part + (by < 0 ? part * by : (255 - part) * by)));
+  return `#${moved.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+
 const DARK_INK = "#14161a";
 const LIGHT_INK = "#ffffff";
 

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { type Column, openAtFirst, openTo, type Row, rowsOf } from "./rows";
 import { hasPhases, type Phase, type Tree, treeOf } from "./tree";
-import type { By, Payload, Report, View } from "./types";
+import type { By, Loop, MeanTick, Payload, Report, View } from "./types";
 
 const LINES_AT_FIRST = 36;
 
@@ -21,7 +21,13 @@ export class State {
   /** The place whose details are shown, and the one that fills the icicle. */
   readonly selected = signal<number | null>(null);
   readonly zoomed = signal(0);
-  readonly loop = signal(0);
+  /** The path of the loop that charts are of. */
+  readonly loop = signal("");
+  /** The path of the loop whose mean tick is drawn as boxes; null for the whole run. */
+  readonly drawn = signal<string | null>(null);
+  readonly tick = computed<MeanTick | null>(() => this.view.mean_ticks.find((one) => one.path === this.drawn.value) ?? null);
+  /** The place that the boxes are of when nothing is zoomed. */
+  readonly home = computed(() => this.tick.value?.places[0] ?? 0);
   /** The stretch of the run that the timeline is asked to show, from and to. */
   readonly span = signal<[fromNs: number, toNs: number] | null>(null);
   readonly rows = computed<Row[]>(() =>
@@ -44,9 +50,31 @@ export class State {
     this.tree = treeOf(this.report.tree, this.view);
     this.hasPhases = hasPhases(this.tree);
     this.open.value = openAtFirst(this.tree, LINES_AT_FIRST);
-    const first = this.view.chief[0];
-    const path = first ? this.report.bottlenecks[first.frame]!.loop : null;
-    this.loop.value = Math.max(0, this.report.loops.findIndex((loop) => loop.path === path));
+    this.loop.value = this.loops[0]?.path ?? "";
+    this.draw(this.view.mean_ticks[0]?.path ?? null);
+  }
+
+  /** The loops in the order of all outputs. */
+  get loops(): Loop[] {
+    const rows = this.view.screen.loops?.rows ?? [];
+    return rows.map((row) => this.report.loops.find((loop) => loop.path === row.path)).filter((loop) => loop !== undefined);
+  }
+
+  /** Show a loop: in its charts, and its mean tick where it has one. */
+  choose(path: string): void {
+    this.loop.value = path;
+    if (this.view.mean_ticks.some((one) => one.path === path)) this.draw(path);
+  }
+
+  draw(path: string | null): void {
+    this.drawn.value = path;
+    this.zoomed.value = this.home.value;
+  }
+
+  /** Zoom the boxes to a place; where it is not on the loop's path, those of the whole run. */
+  zoomTo(index: number): void {
+    if (this.tick.value && !this.tick.value.places.includes(index)) this.draw(null);
+    this.zoomed.value = index;
   }
 
   toggle(index: number, isOpen = !this.open.value.has(index)): void {

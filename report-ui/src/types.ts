@@ -84,42 +84,6 @@ export interface Gauge {
   negative: Pairs;
 }
 
-export interface Finding {
-  rule: string;
-  severity: string;
-  path: string;
-  message: string;
-  metrics: { key: string; value: number; unit: string }[];
-}
-
-export interface Section {
-  path: string;
-  kind: "work" | "wait" | "slack" | "loop" | "beside";
-  category: string | null;
-  self_ns: number;
-  share: number;
-  call_ns: number | null;
-  calls: number;
-  hz: number | null;
-  free_hz: number | null;
-  speedup: number | null;
-  score: number | null;
-}
-
-export interface Frame {
-  loop: string | null;
-  ticks: number;
-  tick_ns: number;
-  slack_ns: number;
-  recorder_ns: number;
-  sections: Section[];
-}
-
-export interface CategoryShares {
-  loop: string | null;
-  categories: { name: string; self_ns: number; share: number; sections: number }[];
-}
-
 export interface Writer {
   id: string;
   process_name?: string;
@@ -133,9 +97,6 @@ export interface Report {
   loops: Loop[];
   gauges: Record<string, Gauge>;
   writers?: Writer[];
-  findings: Finding[];
-  bottlenecks: Frame[];
-  categories: CategoryShares[];
   tree: TreeNode;
 }
 
@@ -163,18 +124,92 @@ export interface TimelineFacts {
   planes: [number, number, number];
 }
 
+/** A column of a table, as outputs/writing/document.py has it. */
+export interface Head {
+  key: string;
+  title: string;
+  unit: string;
+  help: string;
+  /** How soon it is given up where there is no room: the highest first, 0 never. */
+  rank: number;
+}
+
+export interface Entry {
+  name: string;
+  path: string;
+  mark: string;
+  tone: string;
+  share: number | null;
+  cells: Record<string, string>;
+  values: Record<string, string | number | null>;
+  notes: string[];
+}
+
+export interface Table {
+  title: string;
+  noun: string;
+  columns: Head[];
+  rows: Entry[];
+  remark: string;
+}
+
+export interface Headline {
+  path: string;
+  name: string;
+  pieces: string[];
+  is_missed: boolean;
+}
+
+export interface Warned {
+  text: string;
+  rule: string;
+  evidence: string[];
+}
+
+export interface Recommendation {
+  rule: string;
+  severity: string;
+  kind: string;
+  path: string;
+  /** What is saved, and what becomes of the loop's pace: two pieces, two spaces apart. */
+  gain: string;
+  text: string;
+  evidence: string[];
+}
+
+/** The report view of outputs/view/model.py, as far as the page draws it. */
+export interface Screen {
+  title: string;
+  provenance: { key: string; text: string }[];
+  headlines: Headline[];
+  warnings: Warned[];
+  recommendations: Recommendation[];
+  loops: Table | null;
+  nothing: string;
+}
+
+/** A loop's mean tick: of each section, by its place in the tree, how long it is on the loop's path. */
+export interface MeanTick {
+  path: string;
+  name: string;
+  title: string;
+  tick_ns: number;
+  places: number[];
+  total_ns: number[];
+  self_ns: number[];
+  by_name: Table | null;
+}
+
 export interface View {
   title: string;
-  headline: string[];
-  nothing: string;
-  chief: { frame: number; section: number | null; name: string | null }[];
-  slack: string[];
+  screen: Screen;
+  /** What else is known of where it ran. */
+  about: string[];
+  mean_ticks: MeanTick[];
   pace: Record<string, string[][]>;
   usual: Record<string, Record<string, number>>;
-  evidence: string[][];
   rules: Record<string, { about: string; page: string }>;
   dismissed: string[];
-  losses: string[];
   /** Where the run recorded its calls one by one; they stand in an element of their own. */
   timeline?: TimelineFacts;
   units: Partial<Record<By, Unit[]>>;

@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+import ticktree
 from support.example_profiles import MS, control, node, robot, training
 from support.ledger_rows import ledger_rows
+from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS
+from ticktree.outputs.view.build import report_view
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
@@ -61,23 +64,53 @@ def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, ope
 
 
 @pytest.mark.parametrize("make", [training, control, robot])
-def test_the_first_screen_tells_the_verdict_the_bottleneck_and_the_findings(make, open_report):
-    profile = make()
-    told = json.loads(OUTPUTS["json"].render(profile))
-    page = open_report(profile).page
-    loop = next(one for one in told["loops"] if one["path"] == told["bottlenecks"][0]["loop"])
-    first = page.locator(".verdict").first
-    assert first.locator(".how .figure").inner_text().startswith(formatting.hertz(loop["achieved_hz"]))
-    if loop["missed"]:
-        assert f"{formatting.count(loop['missed'])} of" in first.locator(".verdict-line").first.inner_text()
-    section = next(one for one in told["bottlenecks"][0]["sections"] if one["kind"] in ("work", "wait"))
-    change = formatting.change(formatting.hertz(section["hz"]), formatting.hertz(section["free_hz"]))
-    assert first.locator(".why .figure").inner_text() == change
-    messages = page.locator(".findings > li > p:first-of-type")
-    assert messages.all_text_contents() == [visible(finding["message"]) for finding in told["findings"]]
-    for place in (first, messages.first):
+def test_the_first_screen_is_the_answer_of_the_terminal(make, open_report):
+    view = report_view(Survey(make()))
+    page = open_report(make(), width=1440, height=900).page
+    leads = page.locator(".leads")
+    assert leads.locator("h2").all_inner_texts() == [
+        f"{each.name} {each.pieces[0]}" for each in view.headlines
+    ]
+    assert [("missed" in one) for one in leads.evaluate_all("(all) => all.map((one) => one.className)")] == [
+        each.is_missed for each in view.headlines
+    ]
+    assert page.locator("#loops tbody tr td:first-child").all_inner_texts() == [
+        entry.name for entry in view.loops.entries
+    ]
+    heads = page.locator("#loops th").all_inner_texts()
+    for row, entry in zip(page.locator("#loops tbody tr").all(), view.loops.entries, strict=True):
+        cells = dict(zip(heads, row.locator("td").all_inner_texts(), strict=True))
+        assert (
+            cells.items()
+            >= dict(zip([head.title for head in view.loops.heads], entry.cells, strict=True)).items()
+        )
+    sentences = page.locator(".findings .sentence")
+    assert sentences.all_inner_texts()[: len(view.recommendations)] == [
+        each.text.replace("`", "") for each in view.recommendations
+    ]
+    for place in (page.locator("canvas.icicle"), page.locator(".findings li").first):
         box = place.bounding_box()
-        assert box["y"] + box["height"] <= 800
+        assert box["y"] + box["height"] <= 900
+
+
+def two_loops() -> Profile:
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for name in ("fill", "train"):
+        for _ in recorder.loop(name, range(20)):
+            with recorder.section(f"step of {name}"):
+                recorder.advance(MS)
+    recorder.disable()
+    return recorder.snapshot()
+
+
+def test_choosing_a_loop_shows_its_mean_tick_and_its_charts(open_report):
+    page = open_report(two_loops()).page
+    second = page.locator("#loops tbody tr").nth(1)
+    name = second.get_by_role("button").inner_text()
+    second.get_by_role("button").click()
+    assert "chosen" in second.get_attribute("class")
+    assert page.get_by_label("What is drawn as boxes").input_value() == name
+    assert page.get_by_label("Loop", exact=True).input_value() == name
 
 
 def test_losses_are_shown_first_and_at_all_times(open_report):
@@ -191,11 +224,10 @@ def test_a_worst_tick_is_shown_beside_the_usual_one(open_report):
         assert said in page.locator(".breakdown .pieces").inner_text()
 
 
-def test_the_icicle_is_zoomed_by_mouse_and_by_keys(open_report):
+def test_the_icicle_is_walked_and_zoomed_by_keys(open_report):
     page = open_report(training()).page
-    canvas = page.locator("canvas.icicle")
     way = page.locator("#icicle .way button")
-    canvas.focus()
+    page.locator("canvas.icicle").focus()
     page.keyboard.press("ArrowDown")
     said = page.locator(".said").inner_text()
     page.keyboard.press("Enter")
@@ -203,9 +235,22 @@ def test_the_icicle_is_zoomed_by_mouse_and_by_keys(open_report):
     assert said.startswith(way.nth(1).inner_text())
     page.keyboard.press("Escape")
     assert way.count() == 1
-    box = canvas.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 36)
-    assert way.count() == 2
+
+
+@pytest.mark.parametrize("at", [0.1, 0.5, 0.9])
+def test_a_click_selects_the_box_under_it_and_a_double_click_zooms_to_it(at, open_report):
+    page = open_report(training()).page
+    box = page.locator("canvas.icicle").bounding_box()
+    x, y = box["x"] + box["width"] * at, box["y"] + 36
+    page.mouse.move(x, y)
+    name = page.locator(".card").inner_text().partition(":")[0]
+    page.mouse.click(x, y)
+    assert page.locator(".details h2").inner_text() == name
+    page.keyboard.press("Escape")
+    page.mouse.dblclick(x, y)
+    page.wait_for_selector("#icicle .way button:nth-child(2)")
+    assert page.locator("#icicle .way button").nth(1).inner_text() == name
+    assert page.locator(".details").count() == 0
 
 
 def test_the_theme_can_be_chosen(open_report):

@@ -38,7 +38,11 @@ def test_a_timers_file_is_reported_as_a_run_is(recorded: CommandLine) -> None:
     (train,) = report["tree"]["children"]
     assert (train["count"], train["min_ns"], train["p50_ns"], train["p99_ns"]) == (5, None, None, None)
     markdown = recorded.ticktree("report", "--all", "some_timers.json", "--format", "markdown").stdout
-    (row,) = [line for line in markdown.splitlines() if line.startswith("|") and "─ sample |" in line.replace("\xa0", " ")]
+    (row,) = [
+        line
+        for line in markdown.splitlines()
+        if line.startswith("|") and "─ sample |" in line.replace("\xa0", " ")
+    ]
     assert row.endswith("|  |  |  |  |  | 5 |")  # no percentiles are known
 
 

@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { boxAt, type Boxes, boxesOf, eachBox, type Span } from "../icicle";
 import { inkOn, type Theme } from "../palette";
 import { ink, theme } from "../theme";
@@ -10,8 +10,11 @@ const ROW_PX = 24;
 const LEAST_PX = 0.5;
 const LEAST_NAMED_PX = 34;
 // Deeper rows are there once they are zoomed to.
-const ROWS_AT_MOST = 22;
+const ROWS_AT_MOST = 12;
+// Boxes that are no part of a pixel on any screen need no row.
+const LEAST_PART = 1 / 4000;
 const ZOOM_MS = 180;
+const DOUBLE_MS = 250;
 export const LONGEST_NAME = 120;
 
 /** How a box looks: in one colour, with a pattern over it where that says more. */
@@ -28,38 +31,57 @@ interface Props {
   boxes: Boxes;
   whole: string;
   label: string;
+  /** The place that nothing zooms out of. */
+  home?: number;
   zoomed: Signal<number>;
   selected: Signal<number | null>;
   fill: (index: number, theme: Theme) => Fill;
   said: (index: number) => string;
 }
 
-/** A tree as boxes, one in another: zoomed by a click, walked through by keys. */
-export function BoxCanvas({ tree, boxes, whole, label, zoomed, selected, fill, said }: Props) {
+/** A tree as boxes, one in another: a click selects, a second one zooms, keys walk through them. */
+export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selected, fill, said }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const card = useRef<HTMLDivElement>(null);
   const cursor = useSignal<number | null>(null);
   const now = zoomed.value;
   const top = tree.places[now]!.depth;
-  const rows = rowsBelow(tree, now);
-  useDrawing(canvas, { tree, boxes, whole, fill, zoomed: now, cursor: cursor.value, top, rows });
+  const rows = rowsBelow(tree, boxes, now);
+  const chosen = selected.value;
+  useDrawing(canvas, { tree, boxes, whole, home, fill, zoomed: now, cursor: cursor.value, chosen, top, rows });
   const at = (event: MouseEvent): number | null => {
     const box = canvas.current!.getBoundingClientRect();
     const depth = top + Math.floor((event.clientY - box.top) / ROW_PX);
     return boxAt(tree, boxes, spanOf(boxes, now), box.width, event.clientX - box.left, depth);
   };
+  // Of a double click both clicks are on the same box: nothing may move, or open over it, before the second.
+  const waiting = useRef(0);
+  const select = (index: number | null) => {
+    clearTimeout(waiting.current);
+    waiting.current = window.setTimeout(() => (selected.value = index === null || index === home ? null : index), DOUBLE_MS);
+  };
   const zoom = (index: number | null) => {
+    clearTimeout(waiting.current);
     if (index === null) return;
-    zoomed.value = index === now ? Math.max(0, tree.places[index]!.parent) : index;
+    zoomed.value = index === now && now !== home ? tree.places[index]!.parent : index;
     selected.value = null;
   };
+  const hover = (event: MouseEvent | null) => {
+    cursor.value = event && at(event);
+    if (card.current && event) place(card.current, event);
+  };
+  useEffect(() => () => clearTimeout(waiting.current), []);
+  const from = tree.places[home]!.depth;
   return (
     <>
       <p class="way">
-        {lineage(tree, now).map((index) => (
-          <button key={index} type="button" class="node" onClick={() => (zoomed.value = index)}>
-            <bdi>{index ? tree.places[index]!.name : whole}</bdi>
-          </button>
-        ))}
+        {lineage(tree, now)
+          .slice(from)
+          .map((index) => (
+            <button key={index} type="button" class="node" onClick={() => (zoomed.value = index)}>
+              <bdi>{index === home ? whole : tree.places[index]!.name}</bdi>
+            </button>
+          ))}
       </p>
       <canvas
         ref={canvas}
@@ -67,16 +89,19 @@ export function BoxCanvas({ tree, boxes, whole, label, zoomed, selected, fill, s
         tabIndex={0}
         role="application"
         aria-label={label}
-        style={{ height: `${rows * ROW_PX}px` }}
-        onMouseMove={(event) => (cursor.value = at(event))}
-        onMouseLeave={() => (cursor.value = null)}
-        onClick={(event) => zoom(at(event))}
-        onDblClick={(event) => (selected.value = at(event) || null)}
-        onKeyDown={(event) => steer(event, tree, cursor, zoomed, selected)}
+        style={{ height: `${Math.max(rows, rowsBelow(tree, boxes, home)) * ROW_PX}px` }}
+        onMouseMove={(event) => hover(event)}
+        onMouseLeave={() => hover(null)}
+        onClick={(event) => event.detail < 2 && select(at(event))}
+        onDblClick={(event) => zoom(at(event))}
+        onKeyDown={(event) => steer(event, tree, cursor, zoomed, selected, home)}
       />
       <p class="said" aria-live="polite">
         {said(cursor.value ?? now)}
       </p>
+      <div ref={card} class="card" hidden={cursor.value === null} aria-hidden="true">
+        {cursor.value === null ? "" : said(cursor.value)}
+      </div>
     </>
   );
 }
@@ -92,10 +117,11 @@ function steer(
   cursor: Signal<number | null>,
   zoomed: Signal<number>,
   selected: Signal<number | null>,
+  home: number,
 ): void {
   const top = zoomed.value;
   const now = cursor.value ?? top;
-  const siblings = now > 0 ? childrenOf(tree, tree.places[now]!.parent) : [now];
+  const siblings = now !== home ? childrenOf(tree, tree.places[now]!.parent) : [now];
   const beside = (step: number) => siblings[siblings.indexOf(now) + step] ?? now;
   const moves: Record<string, () => void> = {
     ArrowDown: () => (cursor.value = childrenOf(tree, now)[0] ?? now),
@@ -103,7 +129,7 @@ function steer(
     ArrowRight: () => (cursor.value = now === top ? now : beside(1)),
     ArrowLeft: () => (cursor.value = now === top ? now : beside(-1)),
     Enter: () => (zoomed.value = now),
-    Escape: () => (zoomed.value = Math.max(0, tree.places[top]!.parent)),
+    Escape: () => (zoomed.value = top === home ? home : tree.places[top]!.parent),
     " ": () => (selected.value = now || null),
   };
   const move = moves[event.key];
@@ -117,10 +143,14 @@ function spanOf(boxes: Boxes, index: number): Span {
   return { start: boxes.start[index]!, size: boxes.size[index]! };
 }
 
-function rowsBelow(tree: Tree, index: number): number {
+/** As many as there are boxes to be seen below one another. */
+function rowsBelow(tree: Tree, boxes: Boxes, index: number): number {
   const { depth, end } = tree.places[index]!;
+  const least = boxes.size[index]! * LEAST_PART;
   let deepest = depth;
-  for (let at = index + 1; at < end; at += 1) deepest = Math.max(deepest, tree.places[at]!.depth);
+  for (let at = index + 1; at < end; at += 1) {
+    if (boxes.size[at]! > least) deepest = Math.max(deepest, tree.places[at]!.depth);
+  }
   return Math.min(ROWS_AT_MOST, deepest - depth + 1);
 }
 
@@ -128,16 +158,18 @@ interface Drawing {
   tree: Tree;
   boxes: Boxes;
   whole: string;
+  home: number;
   fill: (index: number, theme: Theme) => Fill;
   zoomed: number;
   cursor: number | null;
+  chosen: number | null;
   top: number;
   rows: number;
 }
 
 /** Draws now, and on the way from one zoom to the next. */
 function useDrawing(canvas: { current: HTMLCanvasElement | null }, drawing: Drawing): void {
-  const { boxes, zoomed, cursor, rows } = drawing;
+  const { boxes, zoomed, cursor, chosen, rows } = drawing;
   const last = useRef<Span>(spanOf(boxes, zoomed));
   const colors = theme.value;
   useLayoutEffect(() => {
@@ -164,7 +196,7 @@ function useDrawing(canvas: { current: HTMLCanvasElement | null }, drawing: Draw
       cancelAnimationFrame(frame);
       watcher.disconnect();
     };
-  }, [boxes, zoomed, cursor, colors, rows]);
+  }, [boxes, zoomed, cursor, chosen, colors, rows]);
 }
 
 /** A canvas's context, for as many pixels as it has on the screen, in pixels of the page. */
@@ -184,7 +216,7 @@ export function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
 }
 
 function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: Theme): void {
-  const { tree, boxes, top, rows, cursor, fill, whole } = drawing;
+  const { tree, boxes, top, rows, cursor, chosen, fill, home, whole } = drawing;
   const width = canvas.clientWidth;
   const context = contextOf(canvas);
   const mark = ink("ink");
@@ -195,7 +227,7 @@ function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: 
     if (row < 0 || row >= rows) return;
     const left = Math.max(0, leftPx);
     const right = Math.min(width, leftPx + boxPx);
-    const { color, hatched, more } = index ? fill(index, colors) : { color: raised };
+    const { color, hatched, more } = index === home ? { color: raised } : fill(index, colors);
     context.fillStyle = color;
     // A hairline of paper between boxes; the thinnest ones have none to give.
     const wide = Math.max(LEAST_PX, right - left - (boxPx > 3 ? 1 : 0));
@@ -203,20 +235,49 @@ function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: 
     if (hatched && wide > 2) hatch(context, left, row * ROW_PX, wide, ROW_PX - 1, color);
     if (right - left >= LEAST_NAMED_PX) {
       const paper = inkOn(color);
-      context.fillStyle = index && color[0] === "#" ? paper : mark;
-      const name = index ? place.name : whole;
+      context.fillStyle = index !== home && color[0] === "#" ? paper : mark;
+      const name = index === home ? whole : place.name;
       const said = more ? `${name}  ${more}` : name;
       const room = right - left - 10;
       const text = context.measureText(said.slice(0, 2 * LONGEST_NAME)).width <= room ? said : fitted(context, name, room);
       if (hatched && text) behind(context, text, left + 3, row * ROW_PX, color);
       context.fillText(text, left + 5, row * ROW_PX + ROW_PX / 2);
     }
-    if (index === cursor) {
+    if (row + 1 < rows) own(context, tree, boxes, index, { left: leftPx, width: boxPx, row, screen: width });
+    if (index === cursor || index === chosen) {
       context.strokeStyle = mark;
       context.lineWidth = 2;
       context.strokeRect(left + 1, row * ROW_PX + 1, Math.max(1, right - left - 3), ROW_PX - 3);
     }
   });
+}
+
+/** The self time of a box that has others in it: what is left of its row's next one, at the right end. */
+function own(
+  context: CanvasRenderingContext2D,
+  tree: Tree,
+  boxes: Boxes,
+  index: number,
+  { left, width, row, screen }: { left: number; width: number; row: number; screen: number },
+): void {
+  const part = boxes.self[index]! / (boxes.size[index]! || 1);
+  if (tree.places[index]!.end === index + 1 || part * width < 3) return;
+  const from = Math.max(0, left + width * (1 - part));
+  const to = Math.min(screen, left + width);
+  if (to - from < 3) return;
+  context.fillStyle = ink("raised");
+  context.fillRect(from, (row + 1) * ROW_PX, to - from - 1, ROW_PX - 1);
+  if (to - from < LEAST_NAMED_PX) return;
+  context.fillStyle = ink("soft");
+  context.fillText(fitted(context, "[self]", to - from - 10), from + 5, (row + 1) * ROW_PX + ROW_PX / 2);
+}
+
+/** Puts a card where the mouse is, and never out of the window. */
+function place(card: HTMLElement, event: MouseEvent): void {
+  const isRight = event.clientX > innerWidth / 2;
+  card.style.left = isRight ? "auto" : `${event.clientX + 14}px`;
+  card.style.right = isRight ? `${document.documentElement.clientWidth - event.clientX + 14}px` : "auto";
+  card.style.top = `${Math.min(event.clientY + 16, innerHeight - 70)}px`;
 }
 
 const HATCH_PX = 6;

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import * as format from "../format";
+import { Coded } from "../parts/Coded";
 import type { State } from "../state";
 import { lineage, type Place, statsOf } from "../tree";
 import type { CallSite, Stats } from "../types";
@@ -58,7 +59,7 @@ export function Details({ state }: { state: State }) {
         <button
           type="button"
           onClick={() => {
-            state.zoomed.value = index;
+            state.zoomTo(index);
             document.getElementById("icicle")?.scrollIntoView({ behavior: "smooth" });
           }}
         >
@@ -191,14 +192,16 @@ function Writers({ state, place }: { state: State; place: Place }) {
 }
 
 function About({ state, path }: { state: State; path: string }) {
-  const found = state.report.findings.filter((finding) => finding.path === path);
+  const found = state.view.screen.recommendations.filter((each) => each.path === path);
   if (!found.length) return null;
   return (
     <>
-      <h3>Worth doing</h3>
+      <h3>Found here</h3>
       <ul>
-        {found.map((finding, at) => (
-          <li key={at}>{visible(finding.message)}</li>
+        {found.map((each, at) => (
+          <li key={at}>
+            <Coded text={each.text} />
+          </li>
         ))}
       </ul>
     </>

@@ -1,53 +1,52 @@
+import { Coded } from "../parts/Coded";
 import { Part } from "../parts/Part";
-import { visible } from "../visible";
 import type { State } from "../state";
+import type { Recommendation } from "../types";
+import { visible } from "../visible";
 import { NodeLink } from "./NodeLink";
 
 const SHOWN = 3;
 
-/** What is worth doing, the most important first, with what it rests on; and what is not. */
+/** What to do, a card each, what saves most first; what else was found, and what is not worth it. */
 export function Findings({ state }: { state: State }) {
-  const { findings } = state.report;
+  const { recommendations } = state.view.screen;
   const { dismissed } = state.view;
-  if (!findings.length && !dismissed.length) return null;
+  const cards = recommendations.filter((each) => each.kind === "recommendation").slice(0, SHOWN);
+  const others = recommendations.filter((each) => !cards.includes(each));
+  if (!recommendations.length && !dismissed.length) return null;
   return (
-    <Part id="findings" title="Worth doing">
-      {findings.length ? <List state={state} from={0} to={SHOWN} /> : <p>Nothing was found.</p>}
-      {findings.length > SHOWN && (
+    <Part id="findings" title="Recommendations">
+      {cards.length ? <List state={state} of={cards} from={0} /> : <p>No rule found anything to do.</p>}
+      {dismissed.length > 0 && <p class="dismissed">Not worth optimizing: {dismissed.join(", ")}</p>}
+      {others.length > 0 && (
         <details>
-          <summary>{findings.length - SHOWN} more</summary>
-          <List state={state} from={SHOWN} to={findings.length} />
+          <summary>{others.length === 1 ? "1 more finding" : `${others.length} more findings`}</summary>
+          <List state={state} of={others} from={cards.length} />
         </details>
-      )}
-      {dismissed.length > 0 && (
-        <>
-          <h3>Not worth doing</h3>
-          <ul class="dismissed">
-            {dismissed.map((sentence, at) => (
-              <li key={at}>{sentence}</li>
-            ))}
-          </ul>
-        </>
       )}
     </Part>
   );
 }
 
-function List({ state, from, to }: { state: State; from: number; to: number }) {
+function List({ state, of, from }: { state: State; of: readonly Recommendation[]; from: number }) {
   return (
     <ol class="findings" start={from + 1}>
-      {state.report.findings.slice(from, to).map((finding, at) => (
-        <li key={at} class={finding.severity}>
-          <b aria-hidden="true">{from + at + 1}</b>
-          <p>{visible(finding.message)}</p>
+      {of.map((each, at) => (
+        <li key={at} class={each.severity}>
+          <p class="gain">
+            <b aria-hidden="true">{from + at + 1}</b>
+            {each.gain.split("  ").map((piece, place) => (place ? <span key={place}> {piece}</span> : <strong key={place}>{piece}</strong>))}
+          </p>
+          <p class="sentence">
+            <Coded text={each.text} />
+          </p>
           <p class="evidence">
-            {finding.path && <NodeLink state={state} path={finding.path} />}
-            {/* Its last piece names the rule, which stands below. */}
-            {(state.view.evidence[from + at] ?? []).slice(0, -1).map((piece, place) => (
+            {each.path && <NodeLink state={state} path={each.path} />}
+            {each.evidence.map((piece, place) => (
               <span key={place}>{piece}</span>
             ))}
           </p>
-          <Rule state={state} name={finding.rule} />
+          <Rule state={state} name={each.rule} />
         </li>
       ))}
     </ol>

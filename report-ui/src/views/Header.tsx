@@ -1,10 +1,22 @@
 import { reportIn } from "../payload";
+import { Pieces } from "../parts/Pieces";
 import type { State } from "../state";
 import { Masthead } from "./Masthead";
 
-/** The head of a run's report. */
+/** The head of a run's report: what was run, when, where and with what. */
 export function Header({ state, sections }: { state: State; sections: { id: string; title: string }[] }) {
-  const { title, headline, losses } = state.view;
-  const json = reportIn(state.json);
-  return <Masthead title={title} headline={headline} losses={losses} sections={sections} json={json} />;
+  const { title, provenance } = state.view.screen;
+  const headline = provenance.map((fact) => fact.text);
+  const { about } = state.view;
+  return (
+    <>
+      <Masthead title={title} headline={headline} losses={[]} sections={sections} json={reportIn(state.json)} />
+      {about.length > 0 && (
+        <details class="about">
+          <summary>more about the run</summary>
+          <Pieces of={about} class="headline" />
+        </details>
+      )}
+    </>
+  );
 }

@@ -1,24 +1,46 @@
+import { useMemo } from "preact/hooks";
 import * as format from "../format";
-import type { Boxes } from "../icicle";
-import { colorOf } from "../palette";
+import { type Boxes, boxesOf, boxesOfTick } from "../icicle";
+import { colorOf, shaded } from "../palette";
 import type { State } from "../state";
 import { theme } from "../theme";
-import { BoxCanvas, LONGEST_NAME, useBoxes } from "./BoxCanvas";
+import type { MeanTick } from "../types";
+import { BoxCanvas, LONGEST_NAME } from "./BoxCanvas";
 
-/** The tree as boxes: as wide as the time in them, what they consist of below. */
+const WHOLE = "the whole run, all threads";
+
+/** The mean tick of a loop as boxes, or the whole run: as wide as the time in them, what they consist of below. */
 export function Icicle({ state }: { state: State }) {
-  const boxes = useBoxes(state.tree);
+  const tick = state.tick.value;
+  const boxes = useMemo(() => (tick ? boxesOfTick(state.tree, tick) : boxesOf(state.tree)), [tick]);
   return (
     <>
+      <div class="tools">
+        <select
+          aria-label="What is drawn as boxes"
+          value={tick?.path ?? WHOLE}
+          onChange={(event) => state.draw(event.currentTarget.value === WHOLE ? null : event.currentTarget.value)}
+        >
+          {state.view.mean_ticks.map((one) => (
+            <option key={one.path} value={one.path}>
+              {one.title}, {format.time(one.tick_ns)}
+            </option>
+          ))}
+          <option value={WHOLE}>{WHOLE}</option>
+        </select>
+        <span class="hint">Click for details, double-click to zoom. Width: time on the loop's path.</span>
+      </div>
       <BoxCanvas
+        key={tick?.path ?? WHOLE}
         tree={state.tree}
         boxes={boxes}
-        whole="the whole run"
-        label="The tree as boxes: arrows move, Enter zooms in, Escape zooms out, Space shows the details"
+        whole={tick ? tick.title : "the whole run"}
+        label="A tick as boxes: arrows move, Enter zooms in, Escape zooms out, Space shows the details"
+        home={state.home.value}
         zoomed={state.zoomed}
         selected={state.selected}
-        fill={(index, of) => ({ color: colorOf(state.tree.places[index]!.category, of) })}
-        said={(index) => said(state, boxes, index)}
+        fill={(index, of) => ({ color: shaded(colorOf(state.tree.places[index]!.category, of), state.tree.places[index]!.whole) })}
+        said={(index) => said(state, boxes, tick, index)}
       />
       <Legend state={state} />
     </>
@@ -34,20 +56,19 @@ function Legend({ state }: { state: State }) {
           {category ?? "other"}
         </span>
       ))}
-      <span class="hint">Width: own time of all threads together. Click to zoom, again to go back; double-click for details.</span>
     </p>
   );
 }
 
-function said(state: State, boxes: Boxes, index: number): string {
-  const { node, name, category } = state.tree.places[index]!;
-  const part = format.share(boxes.size[0]! ? boxes.size[index]! / boxes.size[0]! : null);
-  if (!index) return `the whole run: ${format.time(boxes.size[0])} in all threads`;
+function said(state: State, boxes: Boxes, tick: MeanTick | null, index: number): string {
+  const { name, whole, category } = state.tree.places[index]!;
+  const home = boxes.size[state.home.value]!;
+  const ns = boxes.size[index]!;
+  if (index === state.home.value) return `${tick ? tick.title : WHOLE}: ${format.time(ns)}`;
   const pieces = [
-    `${name.slice(0, LONGEST_NAME)}: ${format.time(boxes.size[index])}, ${part} of all`,
-    `own ${format.time(node.self_ns)}`,
-    `${format.count(node.count)} calls`,
-    ...(node.mean_ns === null ? [] : [`mean ${format.time(node.mean_ns)}`]),
+    `${(whole.length > LONGEST_NAME ? name : whole).slice(0, LONGEST_NAME)}: ${format.time(ns)}, ${format.share(home ? ns / home : null)}${tick ? "" : " of all"}`,
+    `self ${format.time(boxes.self[index]!)}`,
+    ...(state.view.notes[index] ?? []).slice(0, 1),
     ...(category ? [category] : []),
   ];
   return pieces.join(" · ");

@@ -1,29 +1,32 @@
-import { Parts } from "../parts/Part";
+import { Part, Parts } from "../parts/Part";
+import { Coded } from "../parts/Coded";
 import { Details } from "./Details";
 import { Findings } from "./Findings";
 import { Gauges } from "./Gauges";
 import { Header } from "./Header";
+import { Headlines } from "./Headlines";
 import { Icicle } from "./Icicle";
 import { Ledger } from "./Ledger";
+import { Loops } from "./Loops";
 import { Ticks } from "./Ticks";
 import { Timeline } from "./Timeline";
-import { Verdicts } from "./Verdicts";
 import type { State } from "../state";
 
 /** The whole report. What a later view needs of a run comes to it as these do: out of the state, by its place here. */
 export function Page({ state }: { state: State }) {
   const { view, report } = state;
-  if (view.nothing) {
+  if (view.screen.nothing) {
     return (
       <>
         <Header state={state} sections={[]} />
-        <p class="nothing">{view.nothing}</p>
+        <p class="nothing">
+          <Coded text={view.screen.nothing} />
+        </p>
       </>
     );
   }
   const sections = [
     { id: "ledger", title: "Ledger", shown: report.tree.children.length > 0, body: <Ledger state={state} /> },
-    { id: "icicle", title: "Icicle", shown: report.tree.children.length > 0, body: <Icicle state={state} /> },
     { id: "ticks", title: "Ticks", shown: report.loops.length > 0, body: <Ticks state={state} /> },
     { id: "timeline", title: "Timeline", shown: view.timeline !== undefined, body: <Timeline state={state} /> },
     { id: "gauges", title: "Gauges", shown: view.gauges.length > 0, body: <Gauges state={state} /> },
@@ -31,7 +34,13 @@ export function Page({ state }: { state: State }) {
   return (
     <>
       <Header state={state} sections={sections} />
-      <Verdicts state={state} />
+      <Headlines state={state} />
+      <Loops state={state} />
+      {report.tree.children.length > 0 && (
+        <Part id="icicle" title="Where the time goes">
+          <Icicle state={state} />
+        </Part>
+      )}
       <Findings state={state} />
       <Parts of={sections} />
       <Details state={state} />

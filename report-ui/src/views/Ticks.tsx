@@ -10,8 +10,8 @@ import { Worst } from "./Worst";
 
 /** A loop's ticks: over the run, the first ones, how they spread, and the worst one by one. */
 export function Ticks({ state }: { state: State }) {
-  const { loops } = state.report;
-  const loop = loops[state.loop.value]!;
+  const { loops } = state;
+  const loop = loops.find((one) => one.path === state.loop.value) ?? loops[0]!;
   return (
     <>
       {loops.length > 1 && (
@@ -19,10 +19,10 @@ export function Ticks({ state }: { state: State }) {
           <select
             aria-label="Loop"
             value={state.loop.value}
-            onChange={(event) => (state.loop.value = Number(event.currentTarget.value))}
+            onChange={(event) => state.choose(event.currentTarget.value)}
           >
-            {loops.map((one, at) => (
-              <option key={one.path} value={at}>
+            {loops.map((one) => (
+              <option key={one.path} value={one.path}>
                 {shownPath(state.tree, one.path)}
               </option>
             ))}

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
@@ -17,9 +18,10 @@ from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.html import embedding
 from ticktree.outputs.html.facts import facts
+from ticktree.outputs.view.build import report_view
 from ticktree.profile import Profile
 
-KILOBYTES_AT_MOST = 150
+KILOBYTES_AT_MOST = 170
 PAGES = ["page.html", "runs.html"]
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -150,14 +152,16 @@ def test_much_data_is_packed():
     assert gzip.decompress(base64.b64decode(packed)) == data
 
 
-def paths_of(tree: dict) -> list[str]:
-    return [tree["path"], *(path for child in tree["children"] for path in paths_of(child))]
+def nodes_of(tree: dict) -> Iterator[dict]:
+    yield tree
+    for child in tree["children"]:
+        yield from nodes_of(child)
 
 
 @pytest.mark.parametrize("make", [training, control, robot])
 def test_what_is_said_of_nodes_goes_by_their_place_in_the_json(make):
     data = data_in(render(make()))
-    paths = paths_of(data["report"]["tree"])
+    paths = [each["path"] for each in nodes_of(data["report"]["tree"])]
     view = data["view"]
     assert len(view["category_of"]) == len(paths)
     ranked = {
@@ -173,12 +177,33 @@ def test_what_is_said_of_nodes_goes_by_their_place_in_the_json(make):
     assert {path: categories[path] for path in ranked} == ranked
 
 
-def test_the_bottleneck_is_the_dearest_section_that_could_be_taken_away():
-    data = data_in(render(control()))
-    (chief,) = data["view"]["chief"]
-    sections = data["report"]["bottlenecks"][chief["frame"]]["sections"]
-    freed = [section for section in sections if section["kind"] in ("work", "wait") and section["speedup"]]
-    assert sections[chief["section"]] == max(freed, key=lambda section: section["self_ns"])
+@pytest.mark.parametrize("make", [training, control, robot])
+def test_the_boxes_of_a_mean_tick_are_its_sections_and_sum_to_it(make):
+    profile = make()
+    data = data_in(render(profile))
+    nodes = list(nodes_of(data["report"]["tree"]))
+    views = Survey(profile).loops
+    assert [tick["path"] for tick in data["view"]["mean_ticks"]] == [view.path for view in views]
+    for tick, view in zip(data["view"]["mean_ticks"], views, strict=True):
+        assert [nodes[place]["path"] for place in tick["places"]] == [each.path for each in view.sections]
+        assert tick["total_ns"][0] == tick["tick_ns"]
+        recorder_ns = sum(each.recorder_ns for each in view.sections)
+        assert sum(tick["self_ns"]) == pytest.approx(tick["tick_ns"] - recorder_ns, abs=len(tick["places"]))
+
+
+@pytest.mark.parametrize("make", [training, control, robot])
+def test_the_page_says_what_the_terminal_says(make):
+    view = report_view(Survey(make()))
+    screen = data_in(render(make()))["view"]["screen"]
+    assert screen["headlines"] == [headline.to_dict() for headline in view.headlines]
+    assert screen["warnings"] == [warned.to_dict() for warned in view.warnings]
+    assert screen["provenance"] == [fact.to_dict() for fact in view.provenance]
+    assert screen["recommendations"][: len(view.recommendations)] == [
+        each.to_dict() for each in view.recommendations
+    ]
+    rows = {row["path"]: row["cells"] for row in screen["loops"]["rows"]}
+    for row in view.to_dict()["loops"]["rows"]:
+        assert rows[row["path"]].items() >= row["cells"].items()
 
 
 def test_the_usual_tick_is_the_mean_of_the_steady_ones():
@@ -191,5 +216,6 @@ def test_the_usual_tick_is_the_mean_of_the_steady_ones():
 
 
 def test_losses_and_an_empty_run_are_told():
-    assert told(replace(training(), losses={"nodes_refused": 3}))["losses"]
-    assert "doctor" in told(Profile.empty())["nothing"]
+    screen = told(replace(training(), losses={"nodes_refused": 3}))["screen"]
+    assert screen["warnings"][-1]["text"] == "Not recorded: 3 nodes refused"
+    assert "doctor" in told(Profile.empty())["screen"]["nothing"]

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ticktree.analysis import Finding
 from ticktree.analysis.categories import Within, within
 from ticktree.analysis.explained import explained
-from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.findings import evidence
+from ticktree.outputs.html.mean_ticks import mean_ticks
 from ticktree.outputs.html.units import units
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.variants.chief import chief
-from ticktree.outputs.view.currency import gain
-from ticktree.outputs.view.headline import NOTHING, headline, losses, title
+from ticktree.outputs.view.build import first_screen
 from ticktree.outputs.view.notes import notes_of, outlived
 from ticktree.outputs.view.pace import pace
 from ticktree.outputs.view.sections import dismissed
-from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
-from ticktree.profile.machine import is_empty, programs_own
+from ticktree.profile.machine import programs_own
 from ticktree.profile.short_names import ShortNames
 
 
@@ -39,18 +36,21 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
     """
     profile = seen.profile
     nodes = [node for _, node in _in_order(profile.root)]
+    options = replace(options, all=False, by=None, run=None)
+    every = replace(options, all=True)
+    whole = first_screen(seen, every, found)
+    screen = replace(
+        first_screen(seen, options, found), recommendations=whole.recommendations, loops=whole.loops
+    )
     return {
-        "title": title(profile),
-        "headline": headline(seen, options),
-        "nothing": NOTHING if is_empty(profile) else "",
-        "chief": [_chief(seen, view) for view in seen.main_loops],
-        "slack": [_slack(view) for view in seen.loops],
+        "title": screen.title,
+        "screen": screen.to_dict(),
+        "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
+        "mean_ticks": [] if screen.nothing else mean_ticks(seen, _place_of(nodes), every),
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
-        "evidence": [_evidence(finding, seen) for finding in found],
         "rules": {finding.rule: _rule(finding.rule) for finding in found},
         "dismissed": dismissed(seen.main_loops),
-        "losses": losses(profile),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
         "short": _short(seen.short_names, nodes),
@@ -64,25 +64,8 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
     }
 
 
-def _chief(seen: Survey, view: LoopView) -> dict[str, Any]:
-    """Return which of `bottlenecks` a loop that matters is, and which of its sections costs it most."""
-    found = chief(seen, view)
-    return {"frame": seen.loops.index(view), "section": found.place, "name": found.name}
-
-
-def _evidence(finding: Finding, seen: Survey) -> list[str]:
-    """Return what a finding saves, what it rests on, and its rule."""
-    saved = gain(finding.saving, seen.view_of(finding.loop) if finding.loop else None)
-    return [*filter(None, [saved]), *evidence(finding), f"rule: {visible(finding.rule)}"]
-
-
-def _slack(view: LoopView) -> str:
-    """Return what must be known of the rates of a loop that sleeps to hold its own; "" of any other."""
-    if view.loop is None or view.slack_ns <= 0:
-        return ""
-    rates = " or ".join(map(formatting.hertz, sorted(view.loop.hz)))
-    share = formatting.share(view.slack_ns / view.tick_ns)
-    return f"The loop sleeps {share} of its time to hold {rates}; the rates are those it could go at without."
+def _place_of(nodes: Sequence[Node]) -> Mapping[int, int]:
+    return {id(node): place for place, node in enumerate(nodes)}
 
 
 def _rule(name: str) -> dict[str, str]:

@@ -18,12 +18,10 @@ class Chief(NamedTuple):
 
     Attributes:
         view: which loop.
-        place: which of its bottlenecks, the dearest of which is the first; None where nothing could be taken away.
-        one: the same, and None as well.
+        one: the dearest of its bottlenecks; None where nothing could be taken away.
     """
 
     view: LoopView
-    place: int | None
     one: Bottleneck | None
 
     @property
@@ -40,8 +38,7 @@ def chief_of_all(seen: Survey) -> Chief | None:
 
 def chief(seen: Survey, view: LoopView) -> Chief:
     """Return which of its sections costs a loop most."""
-    sections = [one for one in seen.bottlenecks if one.view is view]
-    for place, one in enumerate(sections):
-        if one.saving is not None and kind_of(one) in _CAN_BE_FREED:
-            return Chief(view, place, one)
-    return Chief(view, None, None)
+    for one in seen.bottlenecks:
+        if one.view is view and one.saving is not None and kind_of(one) in _CAN_BE_FREED:
+            return Chief(view, one)
+    return Chief(view, None)

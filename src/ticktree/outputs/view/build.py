@@ -47,7 +47,15 @@ def report_view(
         found: all findings about it, with their sentences; None to look for them.
     """
     options = options or ViewOptions()
-    found = findings_in(seen) if found is None else found
+    view = first_screen(seen, options, findings_in(seen) if found is None else found)
+    if view.nothing:
+        return view
+    view = replace(view, tables=list(_tables(seen, options)))
+    return replace(view, parts=_parts(seen, options, view))
+
+
+def first_screen(seen: Survey, options: ViewOptions, found: Sequence[Finding]) -> ReportView:
+    """Return what a report says before it shows where the time goes: the answer, and each loop a row."""
     view = ReportView(
         title=title(seen.profile),
         provenance=provenance(seen, options),
@@ -59,15 +67,13 @@ def report_view(
         return view
     every = [each for each in found if not is_doubt(each) and (options.all or each.kind == "recommendation")]
     shown = every if options.all else every[:RECOMMENDATIONS_SHOWN]
-    view = replace(
+    return replace(
         view,
         headlines=headlines(seen, options),
         recommendations=[_recommendation(each, seen) for each in shown],
         more=len(every) - len(shown),
         loops=_loops(seen, options),
-        tables=list(_tables(seen, options)),
     )
-    return replace(view, parts=_parts(seen, options, view))
 
 
 def _recommendation(finding: Finding, seen: Survey) -> Recommendation:
@@ -75,6 +81,7 @@ def _recommendation(finding: Finding, seen: Survey) -> Recommendation:
     return Recommendation(
         rule=finding.rule,
         severity=finding.severity,
+        kind=finding.kind,
         path=finding.path,
         loop=finding.loop or "",
         gain=currency.gain(finding.saving, view),

@@ -80,6 +80,7 @@ class Recommendation:
     Attributes:
         rule: which rule found it.
         severity: how much it saves.
+        kind: a recommendation, or a section that is merely large.
         path: of the node that it is about.
         loop: path of the loop that gains; "" of the run.
         gain: what is saved, in the loop's own currency; "" where that is not known.
@@ -91,6 +92,7 @@ class Recommendation:
 
     rule: str
     severity: str
+    kind: str
     path: str
     loop: str
     gain: str
@@ -104,6 +106,7 @@ class Recommendation:
         return {
             "rule": self.rule,
             "severity": self.severity,
+            "kind": self.kind,
             "path": self.path,
             "loop": self.loop,
             "gain": self.gain,

@@ -37,7 +37,13 @@ class Head:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as pages get it."""
-        return {"key": self.key, "title": self.title, "unit": self.unit, "help": self.help}
+        return {
+            "key": self.key,
+            "title": self.title,
+            "unit": self.unit,
+            "help": self.help,
+            "rank": self.rank,
+        }
 
 
 @dataclass(frozen=True, slots=True)

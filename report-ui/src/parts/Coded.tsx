@@ -1,0 +1,8 @@
+/** A sentence, what stands between backquotes in it as code. */
+export function Coded({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(/`([^`]+)`/).map((piece, at) => (at % 2 ? <code key={at}>{piece}</code> : piece))}
+    </>
+  );
+}

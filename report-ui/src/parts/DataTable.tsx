@@ -1,0 +1,51 @@
+import type { ComponentChild } from "preact";
+import type { Entry, Table } from "../types";
+
+interface Props {
+  table: Table;
+  /** What a row is called, where that is more than its name. */
+  name?: (row: Entry) => ComponentChild;
+  /** A picture of a row, before its numbers, and what stands above it. */
+  picture?: { title: string; of: (row: Entry) => ComponentChild };
+  rows?: readonly Entry[];
+  isChosen?: (row: Entry) => boolean;
+}
+
+/** A table of the report view: its columns, their titles and cells are Python's. */
+export function DataTable({ table, name, picture, rows, isChosen }: Props) {
+  return (
+    <div class="scroll">
+      <table class="numbers data">
+        <thead>
+          <tr>
+            <th class="words">{table.noun}</th>
+            {picture && <th class="picture">{picture.title}</th>}
+            {table.columns.map((head) => (
+              <th key={head.key} class={`rank${head.rank}`} title={head.help}>
+                {head.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {(rows ?? table.rows).map((row, at) => (
+            <tr key={at} class={`${row.tone}${isChosen?.(row) ? " chosen" : ""}`}>
+              <td class="words">
+                {name ? name(row) : <bdi>{row.name}</bdi>}
+                {row.mark && <em class="mark">{row.mark}</em>}
+                {row.notes.length > 0 && <span class="faint notes"> {row.notes.join(" · ")}</span>}
+              </td>
+              {picture && <td class="picture">{picture.of(row)}</td>}
+              {table.columns.map((head) => (
+                <td key={head.key} class={`rank${head.rank}`}>
+                  {row.cells[head.key]}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {table.remark && <p class="hint">{table.remark}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+import { Spark } from "../charts/Spark";
+import { DataTable } from "../parts/DataTable";
+import type { State } from "../state";
+import type { Entry } from "../types";
+
+/** Each loop a row, in the order of all outputs: those that miss ticks first. */
+export function Loops({ state }: { state: State }) {
+  const table = state.view.screen.loops;
+  if (!table) return null;
+  const windows = (row: Entry) => {
+    const place = state.tree.at.get(row.path);
+    return place === undefined ? undefined : state.tree.places[place]!.node.windows;
+  };
+  return (
+    <div id="loops">
+      <DataTable
+        table={table}
+        isChosen={(row) => row.path === state.loop.value}
+        name={(row) => (
+          <button type="button" class="node" aria-pressed={row.path === state.loop.value} onClick={() => state.choose(row.path)}>
+            <bdi>{row.name}</bdi>
+          </button>
+        )}
+        picture={{ title: "over the run", of: (row) => <Spark windows={windows(row)} label={`Mean tick of ${row.name} over the run`} /> }}
+      />
+    </div>
+  );
+}
