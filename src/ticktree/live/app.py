@@ -18,6 +18,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from ticktree.analysis.survey import Survey
 from ticktree.live.columns import NS_PER_SECOND
 from ticktree.live.frame import Now
 from ticktree.live.keys import ACTIONS, Action
@@ -123,15 +124,14 @@ class Top(App[None]):
         span = None
         if reading.profile is not None and reading.state == "running":
             span = self._recent.add(reading.at_ns, reading.profile)
+        seen, recent = _loops_seen(reading.profile), _loops_seen(span.profile if span else None)
         with suppress(RuntimeError):  # the app has ended meanwhile
-            self.call_from_thread(self._show, reading, span)
+            self.call_from_thread(self._show, reading, span, seen, recent)
 
-    def _show(self, reading: Reading, span: Span | None) -> None:
+    def _show(self, reading: Reading, span: Span | None, seen: Survey | None, recent: Survey | None) -> None:
         self._reading = False
-        if reading.state == "ended":
-            span = self.now.span  # what its last seconds were like
-        elif reading.profile is None:
-            span = self.now.span
+        if reading.state == "ended" or reading.profile is None:  # what its last seconds were like
+            span, recent = self.now.span, self.now.recent
         pause_ns = self._pause_ns(reading, span)
         self.now = replace(
             self.now,
@@ -140,6 +140,8 @@ class Top(App[None]):
             state=reading,
             slowed_ns=pause_ns if pause_ns > self.now.every_ns else 0,
             reason=(self._explain(reading.profile) or "") if reading.profile else "",
+            seen=seen or self.now.seen,
+            recent=recent,
         )
         self._board.draw_again()
         if not reading.is_last:
@@ -223,3 +225,12 @@ class Top(App[None]):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             loop.add_signal_handler(number, self.exit)
+
+
+def _loops_seen(profile: Profile | None) -> Survey | None:
+    """Return what the report makes of a profile's loops: made in the thread that reads, not as keys are pressed."""
+    if profile is None:
+        return None
+    seen = Survey(profile)
+    seen.all_loops  # noqa: B018 - kept from here on
+    return seen

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ticktree.analysis.loops import LoopView
+from ticktree.analysis.survey import Survey
 from ticktree.live.recent import Span
 from ticktree.live.rows import NOTHING, Row
 from ticktree.live.table import Column
 from ticktree.live.writers import Party
+from ticktree.outputs.view import currency
+from ticktree.outputs.view.loops import missed
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.bars import BAR_CELLS, bar
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
@@ -21,6 +25,7 @@ _SHARE_CELLS = 5
 _PARTY_CELLS = 8
 _TIME_CELLS = 8
 _RATE_CELLS = 8
+_PACE_CELLS = 14
 _COUNT_CELLS = 9
 _MISSED_CELLS = 12
 _READING_CELLS = 10
@@ -28,11 +33,16 @@ _READING_CELLS = 10
 
 @dataclass(frozen=True, slots=True)
 class LoopNow:
-    """A loop as it is watched: in the last seconds, None where it is not known, and over the whole run."""
+    """A loop as it is watched: over the whole run, and in the last seconds, None where that is not known.
+
+    Views are None where there are no steady ticks.
+    """
 
     whole: Loop
     recent: Loop | None
     node: Node
+    view: LoopView | None
+    recent_view: LoopView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +110,25 @@ def of_parties(span: Span | None, parties: Sequence[Party], group: str, rank: in
 
 
 def of_loops(span: Span | None) -> list[Column[LoopNow]]:
-    """Return the columns of the loops."""
-    asked: Column[LoopNow] = Column("asked", _RATE_CELLS, _asked, 1)
+    """Return the columns of the loops, in the report's currency."""
     whole: list[Column[LoopNow]] = [
-        Column("achieved", _RATE_CELLS, lambda now: formatting.hertz(now.whole.achieved_hz), 3, WHOLE),
-        Column("missed", _MISSED_CELLS, lambda now: _missed(now.whole), 2, WHOLE),
+        Column("pace", _PACE_CELLS, lambda now: currency.pace(now.view) if now.view else "", 3, WHOLE),
+        Column("missed", _MISSED_CELLS, lambda now: missed(now.whole), 2, WHOLE),
         Column("p99", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.p99_ns), 4, WHOLE),
         Column("max", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.max_ns), 4, WHOLE),
         Column("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
     ]
     if span is None:
-        return [asked, *whole]
+        return [
+            whole[0],
+            Column("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE),
+            *whole[1:],
+        ]
     title = recent_title(span.length_ns)
     return [
-        asked,
-        Column("achieved", _RATE_CELLS, _achieved, 0, title),
-        Column("missed", _MISSED_CELLS, lambda now: _missed(now.recent), 0, title),
+        Column("pace", _PACE_CELLS, _pace, 0, title),
+        Column("missed", _MISSED_CELLS, lambda now: missed(now.recent) if now.recent else "", 0, title),
+        Column("headroom", _TIME_CELLS, lambda now: _headroom(now.recent_view), 1, title),
         Column("p50", _TIME_CELLS, lambda now: _tick(now, "p50_ns"), 3, title),
         Column("p99", _TIME_CELLS, lambda now: _tick(now, "p99_ns"), 1, title),
         *whole,
@@ -142,11 +155,28 @@ def of_gauges(span: Span | None) -> list[Column[GaugeNow]]:
     ]
 
 
-def loops_of(profile: Profile, span: Span | None) -> Sequence[LoopNow]:
-    """Return the loops, those with a rate to hold first, then the busiest."""
-    recent = {} if span is None else span.profile.loops
-    loops = [LoopNow(loop, recent.get(path), profile.root.at(path)) for path, loop in profile.loops.items()]
-    return sorted(loops, key=lambda now: (not now.whole.hz, -now.whole.busy_ns, now.whole.path))
+def loops_of(seen: Survey, recent: Survey | None, kept: Sequence[str] = ()) -> Sequence[LoopNow]:
+    """Return the loops in the order of all outputs: those that miss ticks first.
+
+    Args:
+        seen: the whole run.
+        recent: the last seconds; None where nothing is known of them.
+        kept: the paths in the order in which they were shown before: of loops that are alike in this, it stays.
+    """
+    model = [loop.path for loop in seen.all_loops]
+    rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
+    missing = {view.path for view in seen.loops if view.misses}
+    profile = seen.profile
+    return [
+        LoopNow(
+            profile.loops[path],
+            recent.profile.loops.get(path) if recent else None,
+            profile.root.at(path),
+            seen.view_of(path),
+            recent.view_of(path) if recent else None,
+        )
+        for path in sorted(model, key=lambda path: (path not in missing, rank[path]))
+    ]
 
 
 def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
@@ -209,23 +239,16 @@ def _calls(row: Row) -> str:
     return formatting.count(row.node.count) if row.is_section else ""
 
 
-def _asked(now: LoopNow) -> str:
-    return " ".join(map(formatting.hertz, sorted(now.whole.hz))) or formatting.ABSENT
-
-
-def _achieved(now: LoopNow) -> str:
-    """Return the rate of the last seconds: none where the loop does not run, 0 where its tick takes longer."""
+def _pace(now: LoopNow) -> str:
+    """Return the pace of the last seconds: none where the loop does not run, 0 where its tick takes longer."""
     if now.recent is None or not now.recent.ticks:
         return formatting.hertz(0) if now.node.open is not None else formatting.ABSENT
-    return formatting.hertz(now.recent.achieved_hz)
+    return currency.pace(now.recent_view, now.view) if now.recent_view else ""
 
 
-def _missed(loop: Loop | None) -> str:
-    if loop is None or not loop.hz:
-        return formatting.ABSENT
-    share = formatting.share(loop.missed / loop.stats.count) if loop.stats.count else ""
-    number = formatting.count(loop.missed) if loop.missed < 100_000 else formatting.scaled(loop.missed, "")
-    return f"{number} ({share})" if loop.missed else "0"
+def _headroom(view: LoopView | None) -> str:
+    headroom_ns = currency.headroom_ns(view) if view else None
+    return "" if headroom_ns is None else formatting.time(headroom_ns)
 
 
 def _tick(now: LoopNow, name: str) -> str:

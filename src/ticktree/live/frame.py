@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
+from ticktree.analysis.survey import Survey
 from ticktree.live.columns import NS_PER_SECOND
 from ticktree.live.keys import KEYS
 from ticktree.live.reading import Reading, ending
@@ -30,6 +31,8 @@ class Now:
         every_ns: how often the run is read.
         slowed_ns: how often it is read instead, because reading takes long; 0 where it does not.
         reason: why nothing was recorded; "" where something was, or where it is not known.
+        seen: what the report makes of the last reading; None before the first.
+        recent: the same of the last seconds; None where nothing is known of them.
     """
 
     reading: Reading | None = None
@@ -38,6 +41,8 @@ class Now:
     every_ns: int = NS_PER_SECOND
     slowed_ns: int = 0
     reason: str = ""
+    seen: Survey | None = None
+    recent: Survey | None = None
 
 
 def header(now: Now, view: View, width: int, chosen: str = "") -> Iterator[Text]:

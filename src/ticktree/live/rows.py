@@ -67,8 +67,30 @@ class Row:
         return self.kind in ("section", "wait")
 
 
+# Of two siblings the one below may be that much more before they change places: times as much, and of the largest.
+ALIKE_FACTOR = 1.2
+ALIKE_SHARE = 0.02
+
+Child: TypeAlias = tuple[Node, Node | None, str]
+"""A node, what it did in the last seconds, and its path."""
 Below: TypeAlias = tuple[Node, Node | None, str, str]
 """A node, what it did in the last seconds, its path, and the lines that lead past it."""
+
+
+_MEASURES: Mapping[Order, Callable[[Node], float]] = {
+    "share": lambda node: node.total_ns,
+    "rate": lambda node: node.count,
+    "p99": lambda node: node.stats.p99_ns or 0,
+}
+
+
+def siblings_of(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Return the paths of each parent's rows, in their order."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.is_section:
+            found.setdefault(paths.parent(row.path), []).append(row.path)
+    return found
 
 
 def rows_of(profile: Profile, span: Span | None, view: View) -> list[Row]:
@@ -106,7 +128,7 @@ class _Tree:
             for name, child in node.children.items()
             if (child_path := paths.child(path, name)) in self._shown
         ]
-        children.sort(key=_sorting(self._view.order, self._names))
+        children = self._sorted(children, path, is_top=is_top)
         # Where something is filtered out, what is left over is not what nobody accounts for.
         has_rest = bool(children) and not self._view.filter and (not is_top or node.self_ns > 0)
         result: list[tuple[Row, str]] = []
@@ -118,6 +140,21 @@ class _Tree:
         if has_rest:
             result.append((_rest(parent, "" if is_top else trunk + "└─ "), ""))
         return result
+
+    def _sorted(self, children: list[Child], path: str, *, is_top: bool) -> list[Child]:
+        """Return siblings in the order asked for, or as they stood before where that is nearly the same.
+
+        At the top, the loops stand before all else, in the order of the loops.
+        """
+        order = self._view.order
+        rank = {loop: at for at, loop in enumerate(self._view.loops if is_top and order == "share" else ())}
+        loops = sorted((child for child in children if child[2] in rank), key=lambda child: rank[child[2]])
+        others = [child for child in children if child[2] not in rank]
+        fresh = sorted(others, key=_sorting(order, self._names))
+        before = {sibling: at for at, sibling in enumerate(self._view.siblings.get(path, ()))}
+        kept = sorted(others, key=lambda child: before.get(child[2], len(before)))
+        is_kept = bool(before) and order != "name" and _is_nearly_sorted(kept, order)
+        return [*loops, *(kept if is_kept else fresh)]
 
     def _section(self, node: Node, recent: Node | None, path: str, parent: Below, guide: str) -> Row:
         parent_ns = _whole_for(parent[0], node, node)
@@ -193,23 +230,27 @@ def _recent_child(recent: Node | None, name: str) -> Node | None:
     return None if recent is None else recent.children.get(name, NOTHING)
 
 
-def _sorting(
-    order: Order, names: ShortNames
-) -> Callable[[tuple[Node, Node | None, str]], tuple[float, float, str]]:
+def _sorting(order: Order, names: ShortNames) -> Callable[[Child], tuple[float, float, str]]:
     """Return the key that sorts siblings: by the last seconds, where they say nothing by the whole run."""
     if order == "name":
-        return lambda entry: (0, 0, visible(names.of(entry[0].name)).casefold())
-    measure: Mapping[Order, Callable[[Node], float]] = {
-        "share": lambda node: node.total_ns,
-        "rate": lambda node: node.count,
-        "p99": lambda node: node.stats.p99_ns or 0,
-    }
-    by = measure[order]
-    return lambda entry: (-by(entry[1]) if entry[1] else 0, -by(entry[0]), entry[0].key)
+        return lambda child: (0, 0, visible(names.of(child[0].name)).casefold())
+    by = _MEASURES[order]
+    return lambda child: (-by(child[1]) if child[1] else 0, -by(child[0]), child[0].key)
+
+
+def _is_nearly_sorted(children: list[Child], order: Order) -> bool:
+    """Tell whether none is much more than one before it. Those that are alike must not change places all the time."""
+    values = [_MEASURES[order](recent or node) for node, recent, _ in children]
+    least, largest = float("inf"), max(values, default=0)
+    for value in values:
+        if value > ALIKE_FACTOR * least + ALIKE_SHARE * largest:
+            return False
+        least = min(least, value)
+    return True
 
 
 def _rest(parent: Below, guide: str) -> Row:
-    row = _part("unaccounted", "unaccounted", parent, guide)
+    row = _part("unaccounted", "[self]", parent, guide)
     node, recent, _, _ = parent
     return _with_times(
         row, node.self_ns - node.recorder_ns, (recent.self_ns - recent.recorder_ns) if recent else 0

@@ -9,9 +9,10 @@ from typing import TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
+from ticktree.analysis.survey import Survey
 from ticktree.live import columns
 from ticktree.live.frame import Now, fitted, footer, header, help_page, over, waiting
-from ticktree.live.rows import Kind, Row, place_in, rows_of
+from ticktree.live.rows import Kind, Row, place_in, rows_of, siblings_of
 from ticktree.live.table import Column, Table
 from ticktree.live.view import View
 from ticktree.live.writers import parties_of
@@ -75,10 +76,15 @@ class _Board:
     """The screen of a run that has recorded something."""
 
     def __init__(self, now: Now, profile: Profile, view: View, width: int, height: int) -> None:
-        self._profile, self._span, self._view = profile, now.span, view
+        self._profile, self._span = profile, now.span
+        # As the report has them once nothing changes any more; until then as they stood before.
+        kept = () if now.state is None or now.state.is_last else view.loops
+        self._loops_now = columns.loops_of(now.seen or Survey(profile), now.recent, kept)
+        view = replace(view, loops=tuple(loop.whole.path for loop in self._loops_now))
         self._width, self._height = width, height
         self._gap = [Text()] if height >= ROOMY_LINES else []
         self._rows = rows_of(profile, now.span, view)
+        self._view = replace(view, siblings={**view.siblings, **siblings_of(self._rows)})
         self._header = list(header(now, view, width, self._whole_name()))
         # All of them, in sight or not: columns are to stay where they are when somebody scrolls.
         self._needed = max(
@@ -88,7 +94,10 @@ class _Board:
     def picture(self) -> Picture:
         # The header, the tree's two headings and the last line are always there.
         spare = self._height - len(self._header) - 3 - LEAST_ROWS - len(self._gap)
-        loops = self._loops(min(spare // 2, 2 + self._height // 5))
+        missing = sum(_is_missing(loop) for loop in self._loops_now)
+        # A loop that misses is not hidden; a line says how many others are.
+        least = 2 + len(self._gap) + missing + (missing < len(self._loops_now)) if missing else 0
+        loops = self._loops(min(spare, max(min(spare // 2, 2 + self._height // 5), least)))
         gauges = self._gauges(min(spare - len(loops), 2 + self._height // 6))
         above = [*self._header, *loops, *self._gap]
         room = max(0, self._height - len(above) - 3 - len(gauges))
@@ -155,11 +164,9 @@ class _Board:
         return table
 
     def _loops(self, room: int) -> list[Text]:
-        loops = columns.loops_of(self._profile, self._span)
         names = ShortNames(self._profile.root)
-        return self._panel(
-            "loops", columns.of_loops(self._span), loops, room, lambda now: _loop_name(now, names)
-        )
+        shown = columns.of_loops(self._span)
+        return self._panel("loops", shown, self._loops_now, room, lambda now: _loop_name(now, names))
 
     def _gauges(self, room: int) -> list[Text]:
         gauges = columns.gauges_of(self._profile, self._span)
@@ -207,8 +214,12 @@ def _mark(row: Row) -> str:
 
 
 def _loop_name(now: columns.LoopNow, names: ShortNames) -> Text:
-    recent = now.recent or now.whole
-    return Text(visible(names.joined(paths.split(now.whole.path))), "red" if recent.missed else "")
+    return Text(visible(names.joined(paths.split(now.whole.path))), "red" if _is_missing(now) else "")
+
+
+def _is_missing(now: columns.LoopNow) -> bool:
+    """Tell whether a loop misses ticks: in the report's sense over the whole run, or at all in the last seconds."""
+    return bool(now.recent and now.recent.missed) or bool(now.view and now.view.misses)
 
 
 def _gauge_name(now: columns.GaugeNow) -> Text:

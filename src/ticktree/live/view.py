@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Order: TypeAlias = Literal["share", "rate", "p99", "name"]
@@ -29,6 +30,8 @@ class View:
         helping: whether the keys are shown in place of the run.
         by_process: whether the processes go before the whole run where there is no room for both.
         first_process: the first process in sight.
+        loops: paths of the loops in the order in which they are shown.
+        siblings: paths of each parent's rows in the order in which they are shown.
     """
 
     order: Order = "share"
@@ -41,10 +44,12 @@ class View:
     helping: bool = False
     by_process: bool = False
     first_process: int = 0
+    loops: tuple[str, ...] = ()
+    siblings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def sorted_next(self) -> View:
         """Sort by the next of the orders."""
-        return replace(self, order=ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)])
+        return replace(self, order=ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)], siblings={})
 
     def typed(self, letters: str) -> View:
         """Add to the filter what was typed."""

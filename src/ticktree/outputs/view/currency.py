@@ -40,9 +40,14 @@ def noun(view: LoopView) -> str:
     return {"headroom": "tick", "rate": "step", "seconds": "call" if view.loop else "run"}[currency(view)]
 
 
-def pace(view: LoopView) -> str:
-    """Return how fast a loop is, in its currency: the one rate that every output gives it."""
-    kind = currency(view)
+def pace(view: LoopView, of: LoopView | None = None) -> str:
+    """Return how fast a loop is, in its currency: the one rate that every output gives it.
+
+    Args:
+        view: the loop.
+        of: the same loop in the whole run, where `view` is of a part of it: what it is counted in is that of all.
+    """
+    kind = currency(of or view)
     if kind == "seconds":
         return formatting.time(round(view.tick_ns))
     if kind == "rate":
