@@ -1,29 +1,63 @@
-/** A part of a tick, beside what it usually takes. Own times: they add up to the tick. */
+/** A part of a tick, and what it usually takes. */
 export interface Part {
   path: string;
+  /** Whether it is what a section, or the tick, spent in none of those below it: a row, always. */
+  isSelf: boolean;
   /** All that the tick spent in it, sections below included. */
   tookNs: number;
   usualNs: number;
   depth: number;
+  /** Whether it takes far longer than usual, and nothing below it explains that. */
+  isCulprit: boolean;
 }
 
-/** A kept tick's sections in the order of the tree, parents first, the longest of siblings first. */
-export function partsOf(loopPath: string, breakdown: Record<string, number>, usual: Record<string, number>): Part[] {
+// A part that takes so many times as long as usual, and has so much of what the tick is too long by.
+const UNUSUAL = 1.5;
+const LEAST_EXCESS = 0.1;
+// What is below a part explains it if it has so much of its excess.
+const EXPLAINED = 0.5;
+
+/** A kept tick's sections in the order of the tree, parents first, the longest of siblings first, self time last. */
+export function partsOf(
+  loopPath: string,
+  tick: { took: number; usual: number; breakdown: Record<string, number> },
+  usual: Record<string, number>,
+): Part[] {
+  const { breakdown } = tick;
   const below = new Map<string, string[]>();
   const paths = new Set(Object.keys(breakdown));
   for (const path of paths) {
     const parent = parentOf(path, loopPath, paths);
     below.set(parent, [...(below.get(parent) ?? []), path]);
   }
+  const tookOf = (path: string) => (path === loopPath ? tick.took : breakdown[path]!);
+  const usualOf = (path: string) => (path === loopPath ? tick.usual : (usual[path] ?? 0));
+  const leastNs = LEAST_EXCESS * Math.max(1, tick.took - tick.usual);
+  const part = (path: string, depth: number, isSelf: boolean, tookNs: number, usualNs: number, inner: number): Part => {
+    const excess = tookNs - usualNs;
+    return { path, isSelf, depth, tookNs, usualNs, isCulprit: tookNs > UNUSUAL * usualNs && excess >= leastNs && inner < EXPLAINED * excess };
+  };
   const parts: Part[] = [];
-  const waiting = [{ path: loopPath, depth: -1 }];
+  const waiting: { path: string; depth: number; self?: true }[] = [{ path: loopPath, depth: -1 }];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { path, depth } = next;
-    if (depth >= 0) parts.push({ path, depth, tookNs: breakdown[path]!, usualNs: usual[path] ?? 0 });
     const children = (below.get(path) ?? []).sort((left, right) => breakdown[left]! - breakdown[right]!);
+    const ownNs = tookOf(path) - sumOf(children, tookOf);
+    const usualOwnNs = Math.max(0, usualOf(path) - sumOf(children, usualOf));
+    if (next.self) {
+      if (ownNs > 0) parts.push(part(path, depth, true, ownNs, usualOwnNs, 0));
+      continue;
+    }
+    const inner = Math.max(0, ownNs - usualOwnNs, ...children.map((child) => tookOf(child) - usualOf(child)));
+    if (depth >= 0) parts.push(part(path, depth, false, tookOf(path), usualOf(path), children.length ? inner : 0));
+    if (children.length) waiting.push({ path, depth: depth + 1, self: true });
     waiting.push(...children.map((child) => ({ path: child, depth: depth + 1 })));
   }
   return parts;
+}
+
+function sumOf(paths: readonly string[], ns: (path: string) => number): number {
+  return paths.reduce((sum, path) => sum + ns(path), 0);
 }
 
 /** The nearest section above that the tick was in; a `/` of a name is escaped in paths, so none is cut in two. */

@@ -1,4 +1,4 @@
-import { childrenOf, lineage, type Phase, statsOf, type Tree } from "./tree";
+import { childrenOf, lineage, ownOf, type Phase, statsOf, totalOf, type Tree } from "./tree";
 import type { Stats, Unit, View } from "./types";
 import { had, type Had, spreadOf, unitOf } from "./units";
 
@@ -15,7 +15,7 @@ export interface Row {
   index: number;
   depth: number;
   totalNs: number;
-  /** Part of its parent's time; null where that means nothing. */
+  /** Part of the ticks of the loop that it is in, or of the run; null where that means nothing. */
   share: number | null;
   meanNs: number | null;
   calls: number | null;
@@ -41,7 +41,8 @@ type Looked = Asked & { of: ReadonlyMap<number, number> | null };
 
 /** The lines to show, top to bottom. */
 export function rowsOf(tree: Tree, facts: Facts, wishes: Asked): Row[] {
-  const asked: Looked = { ...wishes, of: wishes.units && unitOf(wishes.units) };
+  // What each process had is known of the whole run only.
+  const asked: Looked = { ...wishes, phase: wishes.units ? "all" : wishes.phase, of: wishes.units && unitOf(wishes.units) };
   const wanted = asked.query ? matching(tree, asked.query) : null;
   const outlived = new Set(facts.outlived);
   const rows: Row[] = [];
@@ -50,7 +51,7 @@ export function rowsOf(tree: Tree, facts: Facts, wishes: Asked): Row[] {
   const root = tree.places[0]!.node;
   if (!root.self_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind === "section"));
   waiting.reverse();
-  if (facts.itself.total_ns && facts.itself.calls && !wanted) waiting.unshift(itself(facts, root.total_ns));
+  if (facts.itself.total_ns && facts.itself.calls && !wanted && asked.phase === "all") waiting.unshift(itself(facts, root.total_ns));
   for (let row = waiting.pop(); row; row = waiting.pop()) {
     rows.push(row);
     if (row.isOpen) waiting.push(...below(tree, row.index, asked, wanted, outlived).reverse());
@@ -134,15 +135,15 @@ function section(
   const stats = statsOf(node, asked.phase);
   // What went on after its parent's end is no part of the parent's time.
   const wentOn = (isOutlived && node.concurrent_ns !== 0) || (node.clock !== undefined && node.total_ns > parentNs);
-  const hasShare = parentNs > 0 && !wentOn;
+  const totalNs = totalOf(node, asked.phase);
   const opens = place.end > index + 1;
   return {
     kind: "section",
     key: String(index),
     index,
     depth: place.depth - 1,
-    totalNs: node.total_ns,
-    share: hasShare ? node.total_ns / parentNs : null,
+    totalNs,
+    share: wentOn ? null : shareOf(tree, place.base, totalNs, asked.phase),
     meanNs: stats?.count ? stats.mean_ns : null,
     calls: stats?.count ?? 0,
     stats: stats?.count ? stats : null,
@@ -158,17 +159,25 @@ function holds(wanted: Set<number>, index: number, end: number): boolean {
   return false;
 }
 
+function shareOf(tree: Tree, base: number, ns: number, phase: Phase): number | null {
+  const { node } = tree.places[base]!;
+  const wholeNs = base ? totalOf(node, phase) : node.total_ns;
+  return wholeNs > 0 ? ns / wholeNs : null;
+}
+
 function unaccounted(tree: Tree, index: number, asked: Looked): Row {
-  const { node, depth } = tree.places[index]!;
-  const totalNs = node.self_ns - node.recorder_ns;
+  const { node, depth, base } = tree.places[index]!;
+  const totalNs = ownOf(node, asked.phase);
+  const calls = statsOf(node, asked.phase)?.count ?? 0;
+  const isLoop = tree.places[index + 1]?.base === index; // it has sections: the next place is in it
   return {
     kind: "unaccounted",
     key: `own ${index}`,
     index,
     depth,
     totalNs,
-    share: node.total_ns > 0 ? totalNs / node.total_ns : null,
-    meanNs: node.count ? Math.round(totalNs / node.count) : null,
+    share: shareOf(tree, isLoop ? index : base, totalNs, asked.phase),
+    meanNs: calls ? Math.round(totalNs / calls) : null,
     calls: null,
     stats: null,
     had: asked.of && had(node, true, asked.of, asked.units!.length),
@@ -196,7 +205,7 @@ function itself(facts: Facts, rootNs: number): Row {
 }
 
 const AMOUNT: Record<Exclude<Column, "name" | `unit ${number}`>, (row: Row) => number> = {
-  share: (row) => row.totalNs,
+  share: (row) => row.share ?? -1,
   total: (row) => row.totalNs,
   mean: (row) => row.meanNs ?? -1,
   min: (row) => row.stats?.min_ns ?? -1,

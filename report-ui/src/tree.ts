@@ -12,6 +12,8 @@ export interface Place {
   depth: number;
   end: number;
   category: string | null;
+  /** The place of the loop that it is in, of whose ticks it is a part; 0 of the run. */
+  base: number;
 }
 
 export type Phase = "steady" | "warmup" | "all";
@@ -23,7 +25,7 @@ export interface Tree {
 }
 
 /** Numbers the tree's nodes. Not recursive: trees are as deep as the program recursed. */
-export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category_of"> & Partial<Pick<View, "short">>): Tree {
+export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category_of"> & Partial<Pick<View, "short" | "loop_of">>): Tree {
   const places: Place[] = [];
   const waiting: { node: TreeNode; parent: number; depth: number }[] = [{ node: root, parent: -1, depth: 0 }];
   let deepest = 0;
@@ -32,7 +34,7 @@ export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category
     const { node, parent, depth } = next;
     const category = view.categories[view.category_of[index] ?? -1] ?? null;
     const whole = visible(node.name) || '""';
-    places.push({ node, name: visible(view.short?.[index] ?? "") || whole, whole, index, parent, depth, end: index + 1, category });
+    places.push({ node, name: visible(view.short?.[index] ?? "") || whole, whole, index, parent, depth, end: index + 1, category, base: view.loop_of?.[index] ?? 0 });
     deepest = Math.max(deepest, depth);
     for (let child = node.children.length - 1; child >= 0; child -= 1) {
       waiting.push({ node: node.children[child]!, parent: index, depth: depth + 1 });
@@ -71,6 +73,23 @@ export function shownPath(tree: Tree, path: string, above: string | null = null)
 export function statsOf(node: TreeNode, phase: Phase): Stats | null {
   if (phase === "all") return node;
   return phase === "steady" ? (node.steady ?? node) : (node.warmup ?? null);
+}
+
+/** How long all calls of a phase took; what is still open, and what has no phases, is in the steady one. */
+export function totalOf(node: TreeNode, phase: Phase): number {
+  if (phase === "all" || !node.warmup) return phase === "warmup" ? 0 : node.total_ns;
+  return statsOf(node, phase)?.sum_ns ?? 0;
+}
+
+/** What of that is in none of the sections below, and not ticktree's own cost. */
+export function ownOf(node: TreeNode, phase: Phase): number {
+  if (phase === "all" || !node.warmup) return phase === "warmup" ? 0 : node.self_ns - node.recorder_ns;
+  const calls = statsOf(node, phase)?.count ?? 0;
+  const covered = node.children.reduce((sum, child) => {
+    const onPath = child.total_ns > 0 ? (child.total_ns - child.concurrent_ns) / child.total_ns : 0;
+    return sum + onPath * totalOf(child, phase);
+  }, 0);
+  return Math.max(0, Math.round(totalOf(node, phase) - covered - (node.count ? (node.recorder_ns * calls) / node.count : 0)));
 }
 
 /** Whether anything has a warm-up: otherwise there is nothing to switch between. */

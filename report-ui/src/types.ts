@@ -207,6 +207,10 @@ export interface View {
   about: string[];
   mean_ticks: MeanTick[];
   pace: Record<string, string[][]>;
+  /** What must be known of a loop of which ticks last longer than the budget and are not missed. */
+  over_budget: Record<string, string>;
+  /** How much of each of a loop's worst ticks it waited. */
+  waited: Record<string, number[]>;
   usual: Record<string, Record<string, number>>;
   rules: Record<string, { about: string; page: string }>;
   dismissed: string[];
@@ -221,6 +225,8 @@ export interface View {
   itself: { total_ns: number; calls: number };
   categories: string[];
   category_of: number[];
+  /** Of each place that of the loop it is in, 0 of what is in none. */
+  loop_of: number[];
 }
 
 export interface Payload {

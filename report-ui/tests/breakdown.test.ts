@@ -1,20 +1,34 @@
 import { expect, test } from "vitest";
 import { partsOf } from "../src/breakdown";
 
-test("parts stand in the tree's order, the longest of siblings first, each beside what is usual", () => {
-  const breakdown = { "control/send": 47, "control/send/wait": 46, "control/observe": 12, "control/observe/resize": 11 };
-  const parts = partsOf("control", breakdown, { "control/send": 3, "control/observe": 7 });
-  expect(parts.map(({ path, depth, tookNs, usualNs }) => [path, depth, tookNs, usualNs])).toEqual([
+const BREAKDOWN = { "control/send": 47, "control/send/wait": 46, "control/observe": 12, "control/observe/resize": 9 };
+const USUAL = { "control/send": 3, "control/observe": 7, "control/observe/resize": 5 };
+
+test("parts stand in the tree's order, the longest of siblings first, self time last, each with what is usual", () => {
+  const parts = partsOf("control", { took: 70, usual: 15, breakdown: BREAKDOWN }, USUAL);
+  expect(parts.map(({ path, isSelf, depth, tookNs, usualNs }) => [isSelf ? `${path} [self]` : path, depth, tookNs, usualNs])).toEqual([
     ["control/send", 0, 47, 3],
     ["control/send/wait", 1, 46, 0],
+    ["control/send [self]", 1, 1, 3],
     ["control/observe", 0, 12, 7],
-    ["control/observe/resize", 1, 11, 0],
+    ["control/observe/resize", 1, 9, 5],
+    ["control/observe [self]", 1, 3, 2],
+    ["control [self]", 0, 11, 5],
   ]);
 });
 
-test("a section whose parent the tick does not name hangs under the nearest one above", () => {
-  const parts = partsOf("run/train", { "run/train/a": 5, "run/train/a/b/c": 4 }, {});
-  expect(parts.map(({ path, depth }) => [path, depth])).toEqual([
+test("only what explains why a tick is too long stands out, and not what it is in", () => {
+  const parts = partsOf("control", { took: 70, usual: 15, breakdown: BREAKDOWN }, USUAL);
+  expect(parts.filter((part) => part.isCulprit).map(({ path, isSelf }) => [path, isSelf])).toEqual([
+    ["control/send/wait", false],
+    ["control", true],
+  ]);
+});
+
+test("a section whose parent the tick does not name is below the nearest one above", () => {
+  const breakdown = { "run/train/a": 5, "run/train/a/b/c": 4 };
+  const parts = partsOf("run/train", { took: 5, usual: 5, breakdown }, {});
+  expect(parts.filter((part) => !part.isSelf).map(({ path, depth }) => [path, depth])).toEqual([
     ["run/train/a", 0],
     ["run/train/a/b/c", 1],
   ]);

@@ -94,6 +94,21 @@ test("shares and own time of a section add up to it", () => {
   expect(rows.reduce((sum, row) => sum + row.totalNs, 0)).toBe(15);
 });
 
+test("a share is of the ticks of the loop that a section is in, and of the phase", () => {
+  const stats = { ...node("", 6), count: 2, sum_ns: 6 };
+  const warmup = { ...node("", 4), count: 1, sum_ns: 4 };
+  const step = { ...node("step", 10), steady: { ...stats, sum_ns: 3 }, warmup: { ...warmup, sum_ns: 2 } };
+  const loop = { ...node("loop", 0, [step]), total_ns: 10, steady: stats, warmup };
+  const of = tree(loop, node("rest", 10));
+  of.places[2]!.base = 1;
+  const rows = rowsOf(of, FACTS, asked(of));
+  expect(said(of, rows)).toEqual(["rest", "loop", " step", " unaccounted"]);
+  expect(rows.map((row) => row.totalNs)).toEqual([10, 6, 3, 3]);
+  expect(rows.map((row) => row.share)).toEqual([0.5, 0.3, 0.5, 0.5]);
+  const first = rowsOf(of, FACTS, asked(of, { phase: "warmup" }));
+  expect(first.map((row) => row.totalNs)).toEqual([4, 2, 2, 0]);
+});
+
 test("what a device did for longer than the call is no part of it", () => {
   const kernels = { ...node("kernels", 30), clock: "device", concurrent_ns: 30 };
   const copies = { ...node("copies", 5), clock: "device", concurrent_ns: 5 };
@@ -129,7 +144,7 @@ test("what went on after its parent's end has no share of it", () => {
 
 test("ticktree's own cost is taken out of own times and shown last", () => {
   const of = tree(node("train", 10, [node("sample", 5)], { recorder_ns: 4 }));
-  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 } }, asked(of));
+  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 } }, asked(of, { phase: "all" }));
   expect(rows.map((row) => [row.kind, row.totalNs])).toEqual([
     ["section", 15],
     ["section", 5],

@@ -1,4 +1,4 @@
-"""What the page's ledger has in its rows, from the profile itself: total, share of the parent, calls of a phase."""
+"""What the page's ledger has in its rows, from the profile itself: totals, shares of a loop's ticks, and calls."""
 
 from __future__ import annotations
 
@@ -54,29 +54,55 @@ class LedgerRow:
 
 def ledger_rows(profile: Profile, phase: Phase = "steady") -> list[LedgerRow]:
     """Every row, top to bottom."""
-    rows = list(_below(profile.root, phase))
+    loops = {id(profile.root.find(path)) for path in profile.loops}
+    rows = list(_below(profile.root, phase, profile.root, loops))
     nodes = [node for _, _, node in profile.root.walk()]
     cost_ns, calls = sum(node.recorder_ns for node in nodes), sum(node.count for node in nodes)
     if not profile.root.self_ns:  # no process measured what is outside of all sections
         rows = [row for row in rows if not (row.is_self and row.nodes == (profile.root,))]
-    if cost_ns and calls:
+    if cost_ns and calls and phase == "all":
         share = cost_ns / profile.root.total_ns if profile.root.total_ns > 0 else None
         rows.append(LedgerRow("ticktree itself", cost_ns, share, rounded_ratio(cost_ns, calls), calls))
     return rows
 
 
-def _below(node: Node, phase: Phase) -> Iterator[LedgerRow]:
-    for child in sorted(node.children.values(), key=lambda child: (-child.total_ns, child.key)):
-        stats = {"all": child.stats, "steady": child.steady, "warmup": child.warmup or Stats()}[phase]
-        share = None if outlived(node) and child.concurrent_ns else share_of(child, node)
+def _below(node: Node, phase: Phase, base: Node, loops: set[int]) -> Iterator[LedgerRow]:
+    base = node if id(node) in loops else base
+    base_ns = _total_ns(base, phase) if id(base) in loops else base.total_ns
+    for child in sorted(node.children.values(), key=lambda child: (-_total_ns(child, phase), child.key)):
+        stats, total_ns = _stats(child, phase), _total_ns(child, phase)
+        went_on = share_of(child, node) is None or (outlived(node) and child.concurrent_ns)
+        share = total_ns / base_ns if base_ns and not went_on else None
         name = visible(child.name) or '""'
-        yield LedgerRow(name, child.total_ns, share, stats.mean_ns, stats.count, stats, (child,))
-        yield from _below(child, phase)
+        yield LedgerRow(name, total_ns, share, stats.mean_ns, stats.count, stats, (child,))
+        yield from _below(child, phase, base, loops)
     if node.children:
-        own_ns = node.self_ns - node.recorder_ns
-        share = own_ns / node.total_ns if node.total_ns > 0 else None
-        mean_ns = rounded_ratio(own_ns, node.count) if node.count else None
+        own_ns, calls = _own_ns(node, phase), _stats(node, phase).count
+        share = own_ns / base_ns if base_ns else None
+        mean_ns = rounded_ratio(own_ns, calls) if calls else None
         yield LedgerRow("unaccounted", own_ns, share, mean_ns, nodes=(node,), is_self=True)
+
+
+def _stats(node: Node, phase: Phase) -> Stats:
+    return {"all": node.stats, "steady": node.steady, "warmup": node.warmup or Stats()}[phase]
+
+
+def _total_ns(node: Node, phase: Phase) -> int:
+    if phase == "all" or node.warmup is None:
+        return 0 if phase == "warmup" else node.total_ns
+    return _stats(node, phase).sum_ns
+
+
+def _own_ns(node: Node, phase: Phase) -> int:
+    if phase == "all" or node.warmup is None:
+        return 0 if phase == "warmup" else node.self_ns - node.recorder_ns
+    covered = sum(
+        (child.total_ns - child.concurrent_ns) / child.total_ns * _total_ns(child, phase)
+        for child in node.children.values()
+        if child.total_ns > 0
+    )
+    recorder = node.recorder_ns * _stats(node, phase).count / node.count if node.count else 0
+    return max(0, round(_total_ns(node, phase) - covered - recorder))
 
 
 def ledger_by(profile: Profile, by: By, units_at_most: int = 24) -> list[list[str]]:
@@ -84,7 +110,7 @@ def ledger_by(profile: Profile, by: By, units_at_most: int = 24) -> list[list[st
     units = [unit for role in roles(profile, by) for unit in role.units]
     return [
         [row.cell("share"), row.cell("total"), *_of_units(row, units, units_at_most), row.cell("calls")]
-        for row in ledger_rows(profile)
+        for row in ledger_rows(profile, "all")
     ]
 
 

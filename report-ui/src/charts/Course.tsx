@@ -3,7 +3,8 @@ import uPlot from "uplot";
 import * as format from "../format";
 import type { Loop, Windows } from "../types";
 import { ink } from "../theme";
-import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
+import { axis, marked, Plot, type Plan, tick } from "./Plot";
+import { logSplits } from "./splits";
 
 // Above so many times the usual tick, the worst ones would press all others flat on a linear axis.
 const FLAT = 12;
@@ -18,7 +19,9 @@ interface Props {
 /** Ticks over the run: the mean of each stretch of it as a line, the worst single ones as dots to be clicked. */
 export function Course({ loop, windows, onPick }: Props) {
   const data = useMemo(() => courseOf(loop, windows), [loop, windows]);
-  const most = Math.max(loop.max_ns ?? 0, loop.budget_ns ?? 0);
+  // All that is drawn: the first ticks and the worst ones may be longer than any steady one.
+  const drawn = [data[1], data[2]].flatMap((series) => [...(series as (number | null | undefined)[])]);
+  const most = Math.max(loop.budget_ns ?? 0, ...drawn.map((value) => value ?? 0));
   const isLog = most > FLAT * (loop.p50_ns ?? most);
   const values = [...(data[1] as (number | null)[]), loop.budget_ns].filter((value): value is number => !!value);
   const low = isLog ? Math.min(...values) / 1.5 : 0;
@@ -28,11 +31,11 @@ export function Course({ loop, windows, onPick }: Props) {
     legend: { show: false },
     scales: { x: { time: false }, y: { distr: isLog ? 3 : 1, range: () => [low, high] } },
     axes: [
-      axis({ values: (_plot, all) => all.map((value) => format.time(value * 1e9)), grid: { show: false } }),
+      axis({ values: (_plot, all) => all.map((value) => tick(value * 1e9)), grid: { show: false } }),
       axis({
         size: 60,
         ...(isLog ? { splits: () => logSplits(low, high), filter: (_plot: uPlot, splits: number[]) => splits } : {}),
-        values: (_plot, all) => all.map((value) => (value === null ? "" : format.time(value))),
+        values: (_plot, all) => all.map(tick),
       }),
     ],
     series: [
@@ -54,7 +57,12 @@ export function Course({ loop, windows, onPick }: Props) {
     const nearest = far.indexOf(Math.min(...far));
     if ((far[nearest] ?? Infinity) < NEAR_PX) onPick(nearest);
   };
-  return <Plot height={220} label="Duration of ticks over the run" data={data} plan={plan} onPick={pick} />;
+  const read = (at: number) => {
+    const [mean, worst] = [data[1]![at], data[2]![at]];
+    const pieces = [mean ? `mean ${format.time(Math.round(mean))}` : "", worst ? `one of ${format.time(worst)}` : ""];
+    return `at ${format.time(Math.round(data[0][at]! * 1e9))}: ${pieces.filter(Boolean).join(", ")}`;
+  };
+  return <Plot height={220} label="Duration of ticks over the run" data={data} plan={plan} onPick={pick} read={read} />;
 }
 
 function courseOf(loop: Loop, found: Windows): uPlot.AlignedData {

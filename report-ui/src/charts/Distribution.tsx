@@ -4,9 +4,11 @@ import * as format from "../format";
 import { barsOf } from "../histogram";
 import type { Stats } from "../types";
 import { ink } from "../theme";
-import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
+import { axis, marked, Plot, type Plan, tick } from "./Plot";
+import { logSplits } from "./splits";
 
 const BARS = 96;
+const MARKS = [["p50_ns", "p50"], ["p90_ns", "p90"], ["p99_ns", "p99"]] as const;
 
 interface Props {
   stats: Stats;
@@ -39,7 +41,7 @@ export function Distribution({ stats, budgetNs, height }: Props) {
       axis({
         splits: () => logSplits(...range),
         filter: (_plot, splits) => splits,
-        values: (_plot, values) => values.map((value) => (value === null ? "" : format.time(value))),
+        values: (_plot, values) => values.map(tick),
         space: 40,
       }),
       axis({ size: 44, values: (_plot, values) => values.map((value) => format.share(value)) }),
@@ -63,9 +65,19 @@ export function Distribution({ stats, budgetNs, height }: Props) {
       },
       { scale: "cumulative", stroke: ink("accent"), width: 1.5, points: { show: false } },
     ],
-    hooks: { draw: budgetNs === null ? [] : [marked("x", budgetNs, "budget", ink("alarm"))] },
+    hooks: {
+      draw: [
+        ...MARKS.map(([key, title], row) => (stats[key] === null ? () => {} : marked("x", stats[key], title, ink("soft"), row))),
+        ...(budgetNs === null ? [] : [marked("x", budgetNs, "budget", ink("alarm"), MARKS.length)]),
+      ],
+    },
   });
   if (!bars.edges.length) return null;
   const label = `Distribution: median ${format.time(stats.p50_ns)}, p99 ${format.time(stats.p99_ns)}`;
-  return <Plot height={height} label={label} data={data} plan={plan} />;
+  const read = (at: number) => {
+    if (at >= bars.parts.length) return "";
+    const [from, to] = [bars.edges[at]!, bars.edges[at + 1]!].map((ns) => format.time(Math.round(ns)));
+    return `${from} to ${to}: ${format.share(bars.parts[at])}; ${format.share(bars.cumulative[at])} take no longer`;
+  };
+  return <Plot height={height} label={label} data={data} plan={plan} read={read} />;
 }

@@ -3,7 +3,8 @@ import type uPlot from "uplot";
 import * as format from "../format";
 import type { Loop } from "../types";
 import { ink } from "../theme";
-import { axis, logSplits, marked, Plot, type Plan } from "./Plot";
+import { axis, marked, Plot, type Plan, tick } from "./Plot";
+import { logSplits } from "./splits";
 
 const FLAT = 12;
 
@@ -27,7 +28,7 @@ export function First({ loop, durations }: { loop: Loop; durations: number[] }) 
       axis({
         size: 60,
         ...(isLog ? { splits: () => logSplits(low, high), filter: (_plot: uPlot, splits: number[]) => splits } : {}),
-        values: (_plot, all) => all.map((value) => (value === null ? "" : format.time(value))),
+        values: (_plot, all) => all.map(tick),
       }),
     ],
     series: [
@@ -47,5 +48,6 @@ export function First({ loop, durations }: { loop: Loop; durations: number[] }) 
       ],
     },
   });
-  return <Plot height={220} label={`The first ${durations.length} ticks`} data={data} plan={plan} />;
+  const read = (at: number) => `tick ${format.count(at + 1)}: ${format.time(durations[at])}`;
+  return <Plot height={220} label={`The first ${durations.length} ticks`} data={data} plan={plan} read={read} />;
 }

@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import * as format from "../format";
 import { ink, theme } from "../theme";
 
 export type Plan = Omit<uPlot.Options, "width" | "height">;
@@ -10,17 +11,26 @@ interface Props {
   data: uPlot.AlignedData;
   plan: () => Plan;
   onPick?: (left: number, top: number, plot: uPlot) => void;
+  /** What is told of the place under the cursor; "" for nothing. */
+  read?: (index: number, plot: uPlot) => string;
 }
 
 /** A chart as wide as its place, drawn anew when that or the colours change. */
-export function Plot({ height, label, data, plan, onPick }: Props) {
+export function Plot({ height, label, data, plan, onPick, read }: Props) {
+  const told = useRef<HTMLDivElement>(null);
   const place = useRef<HTMLDivElement>(null);
   const colors = theme.value;
   // Before the browser goes on: it may be about to print.
   useLayoutEffect(() => {
     const element = place.current!;
     const width = () => Math.max(200, element.clientWidth);
-    const plot = new uPlot({ ...plan(), width: width(), height }, data, element);
+    const plan_ = plan();
+    const tell = (plot: uPlot) => {
+      const { idx, left } = plot.cursor;
+      told.current!.textContent = idx === null || idx === undefined || (left ?? -1) < 0 ? "" : read!(idx, plot);
+    };
+    const hooks = read ? { ...plan_.hooks, setCursor: [tell] } : plan_.hooks;
+    const plot = new uPlot({ ...plan_, ...(hooks ? { hooks } : {}), width: width(), height }, data, element);
     if (onPick) {
       plot.over.style.cursor = "pointer";
       plot.over.addEventListener("click", (event) => onPick(event.offsetX, event.offsetY, plot));
@@ -32,7 +42,12 @@ export function Plot({ height, label, data, plan, onPick }: Props) {
       plot.destroy();
     };
   }, [colors, data, height]);
-  return <div ref={place} class="plot" role="img" aria-label={label} style={{ minHeight: `${height}px` }} />;
+  return (
+    <div class="plot">
+      <div ref={place} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
+      <div ref={told} class="told" aria-hidden="true" />
+    </div>
+  );
 }
 
 /** An axis in the page's ink, with hairlines only where they help to read. */
@@ -47,19 +62,13 @@ export function axis(over: Partial<uPlot.Axis>): uPlot.Axis {
   };
 }
 
-/** Round numbers within bounds for a logarithmic axis: the powers of ten, and as many between them as there is room for. */
-export function logSplits(low: number, high: number): number[] {
-  const decades = Math.log10(high / low);
-  const steps = decades > 3 ? [1] : decades > 0.8 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
-  const found: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-    found.push(...steps.map((step) => step * 10 ** power));
-  }
-  return found.filter((value) => value >= low && value <= high);
+/** A time on an axis; where it begins there is no unit. */
+export function tick(ns: number | null): string {
+  return ns === null ? "" : ns === 0 ? "0" : format.time(ns);
 }
 
 /** A dashed line across a chart with a word on it, drawn on top. */
-export function marked(scale: "x" | "y", value: number, label: string, color: string): (plot: uPlot) => void {
+export function marked(scale: "x" | "y", value: number, label: string, color: string, row = 0): (plot: uPlot) => void {
   return (plot) => {
     const { ctx, bbox } = plot;
     const at = Math.round(plot.valToPos(value, scale, true));
@@ -88,7 +97,7 @@ export function marked(scale: "x" | "y", value: number, label: string, color: st
     if (isUpright) {
       const fits = at + gap + ctx.measureText(label).width < bbox.left + bbox.width;
       ctx.textAlign = fits ? "left" : "right";
-      write(fits ? at + gap : at - gap, bbox.top + 10 * devicePixelRatio);
+      write(fits ? at + gap : at - gap, bbox.top + (10 + 13 * row) * devicePixelRatio);
     } else {
       ctx.textAlign = "right";
       write(bbox.left + bbox.width, at - gap);

@@ -19,11 +19,19 @@ export function Details({ state }: { state: State }) {
     addEventListener("keydown", close);
     return () => removeEventListener("keydown", close);
   }, []);
+  const isOpen = index !== null;
   useEffect(() => void panel.current?.scrollTo(0, 0), [index]);
+  // Who opens it by a key is in it, and back where they were once it is closed.
+  useEffect(() => {
+    if (!isOpen) return;
+    const before = document.activeElement as HTMLElement | null;
+    panel.current?.focus({ preventScroll: true });
+    return () => before?.focus({ preventScroll: true });
+  }, [isOpen]);
   if (index === null) return null;
   const place = state.tree.places[index]!;
   return (
-    <aside ref={panel} class="details" aria-label="Details of a section">
+    <aside ref={panel} class="details" tabIndex={-1} aria-label="Details of a section">
       <button type="button" class="plain close" aria-label="Close" onClick={() => (state.selected.value = null)}>
         ✕
       </button>
@@ -79,7 +87,9 @@ function Numbers({ state, place }: { state: State; place: Place }) {
         ["all", node],
       ]
     : [["calls", node]];
-  const parentNs = state.tree.places[place.parent]!.node.total_ns;
+  const parent = state.tree.places[place.parent]!;
+  const parentNs = parent.node.total_ns;
+  const parentName = place.parent ? parent.name : "the run";
   return (
     <>
       <table class="numbers">
@@ -87,18 +97,18 @@ function Numbers({ state, place }: { state: State; place: Place }) {
           <tr>
             <th class="words">total</th>
             <td>{format.time(node.total_ns)}</td>
-            <td>{parentNs > 0 ? format.share(node.total_ns / parentNs) : ""}</td>
+            <td>{parentNs > 0 ? `${format.share(node.total_ns / parentNs)} of ${parentName}` : ""}</td>
           </tr>
           {place.end > place.index + 1 && (
             <tr>
-              <th class="words">in none of its sections</th>
+              <th class="words">self</th>
               <td>{format.time(node.self_ns)}</td>
               <td>{node.total_ns > 0 ? format.share(node.self_ns / node.total_ns) : ""}</td>
             </tr>
           )}
           {node.concurrent_ns !== 0 && (
             <tr>
-              <th class="words">beside its parent's other time</th>
+              <th class="words">concurrent</th>
               <td>{format.time(node.concurrent_ns)}</td>
               <td />
             </tr>
@@ -181,7 +191,7 @@ function Writers({ state, place }: { state: State; place: Place }) {
                   <bdi>{visible(name)}</bdi>
                 </td>
                 <td>{format.time(totalNs)}</td>
-                <td>{format.count(count)} calls</td>
+                <td>{count === 1 ? "1 call" : `${format.count(count)} calls`}</td>
               </tr>
             );
           })}

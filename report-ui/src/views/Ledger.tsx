@@ -12,8 +12,8 @@ type HeadFacts = readonly [column: Column, title: string, about: string, kind?: 
 
 const BEFORE: readonly HeadFacts[] = [
   ["name", "section", ""],
-  ["share", "share", "of the parent's time, over the whole run"],
-  ["total", "total", "over the whole run"],
+  ["share", "share", "of a tick of the loop that it is in; of a loop, and what is in none, of the run"],
+  ["total", "total", "of all calls of the phase"],
 ];
 const TIMES: readonly HeadFacts[] = [
   ["mean", "mean", "of a call"],
@@ -54,7 +54,9 @@ function Tools({ state }: { state: State }) {
     const focus = (event: KeyboardEvent) => {
       if (event.key !== "/" || event.target instanceof HTMLInputElement) return;
       event.preventDefault();
-      search.current?.focus();
+      // What is found stands below it.
+      search.current?.closest("section")?.scrollIntoView();
+      search.current?.focus({ preventScroll: true });
     };
     addEventListener("keydown", focus);
     return () => removeEventListener("keydown", focus);
@@ -70,7 +72,7 @@ function Tools({ state }: { state: State }) {
       <button type="button" onClick={() => state.openAll(false)}>
         Fold all
       </button>
-      <span class="hint">{state.hasPhases ? "Totals and shares are of the whole run." : ""}</span>
+      <span class="hint">Shares are of a tick of the loop that a section is in; those of loops are of the run.</span>
     </div>
   );
 }

@@ -43,9 +43,8 @@ function OfLoop({ state, loop }: { state: State; loop: Loop }) {
   return (
     <>
       <p class="pieces">
-        <span>{format.count(loop.ticks)} ticks</span>
+        <span>{format.count(loop.ticks)} {loop.ticks === 1 ? "tick" : "ticks"}</span>
         {loop.warmup_ticks > 0 && <span>{format.count(loop.warmup_ticks)} of warm-up</span>}
-        {loop.incomplete > 0 && <span>{format.count(loop.incomplete)} cut short</span>}
         <span>p50 {format.time(loop.p50_ns)}</span>
         <span>p90 {format.time(loop.p90_ns)}</span>
         <span>p99 {format.time(loop.p99_ns)}</span>
@@ -54,6 +53,7 @@ function OfLoop({ state, loop }: { state: State; loop: Loop }) {
           <span key={piece}>{piece}</span>
         ))}
       </p>
+      {state.view.over_budget[loop.path] && <p class="hint">{state.view.over_budget[loop.path]}</p>}
       <div class="charts">
         {windows && windows.counts.length > 0 && (
           <figure>

@@ -8,8 +8,6 @@ import type { Loop, WorstTick } from "../types";
 import { visible } from "../visible";
 import { NodeLink } from "./NodeLink";
 
-// A part that takes so many times as long as usual is to be seen at once.
-const UNUSUAL = 1.5;
 // Of less of the tick, one line tells how many there are.
 const LEAST_SHARE = 0.01;
 const CAUSES: Record<string, string> = {
@@ -30,22 +28,24 @@ interface Props {
 export function Worst({ state, loop, picked }: Props) {
   const longestNs = loop.worst[0]!.duration_ns || 1;
   const tick = loop.worst[picked.value] ?? loop.worst[0]!;
+  const waited = state.view.waited[loop.path] ?? [];
+  const waitedIn = (one: WorstTick) => waited[loop.worst.indexOf(one)] ?? 0;
   return (
     <div class="worst">
       <div>
         <h3>Worst ticks</h3>
-        <ol role="listbox" aria-label="Worst ticks">
+        <ol aria-label="Worst ticks">
           {loop.worst.map((one, at) => (
             <li key={at}>
               <button
                 type="button"
-                role="option"
-                aria-selected={one === tick}
+                aria-pressed={one === tick}
                 onClick={() => (picked.value = at)}
               >
                 <span>{format.time(one.duration_ns)}</span>
                 <span class="bar">
-                  <i class="whole" style={{ width: `${(100 * one.duration_ns) / longestNs}%` }} />
+                  <i style={{ width: `${(100 * (one.duration_ns - waitedIn(one))) / longestNs}%` }} />
+                  <i class="waited" style={{ width: `${(100 * waitedIn(one)) / longestNs}%` }} />
                   {loop.budget_ns !== null && <b style={{ left: `${Math.min(100, (100 * loop.budget_ns) / longestNs)}%` }} />}
                 </span>
                 <span class="faint">
@@ -55,6 +55,18 @@ export function Worst({ state, loop, picked }: Props) {
             </li>
           ))}
         </ol>
+        {waited.some(Boolean) && (
+          <p class="legend">
+            <span>
+              <i style={{ background: "var(--bar)" }} />
+              busy
+            </span>
+            <span>
+              <i style={{ background: "var(--hair-strong)" }} />
+              waits and sleep
+            </span>
+          </p>
+        )}
       </div>
       <Breakdown state={state} loop={loop} tick={tick} />
     </div>
@@ -63,8 +75,10 @@ export function Worst({ state, loop, picked }: Props) {
 
 function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: WorstTick }) {
   const all = useSignal(false);
-  const parts = partsOf(loop.path, tick.breakdown, state.view.usual[loop.path] ?? {});
-  const scaleNs = Math.max(tick.duration_ns, loop.mean_ns ?? 0, 1);
+  const usualNs = loop.p50_ns ?? loop.mean_ns ?? 0;
+  const of = { took: tick.duration_ns, usual: loop.mean_ns ?? 0, breakdown: tick.breakdown };
+  const parts = partsOf(loop.path, of, state.view.usual[loop.path] ?? {});
+  const scaleNs = Math.max(tick.duration_ns, usualNs, 1);
   const percent = (ns: number) => `${Math.min(100, (100 * ns) / scaleNs)}%`;
   const causes = Object.entries(tick.causes).sort((left, right) => Number(right[1] > 0) - Number(left[1] > 0));
   const isShown = (part: Part) => part.tookNs >= LEAST_SHARE * tick.duration_ns;
@@ -73,7 +87,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
   return (
     <div class="breakdown" aria-live="polite">
       <h3>
-        Tick {format.count(tick.tick)}: {format.time(tick.duration_ns)} <small>usually {format.time(loop.mean_ns)}</small>
+        Tick {format.count(tick.tick)}: {format.time(tick.duration_ns)} <small>usually {format.time(usualNs)}</small>
       </h3>
       <p class="pieces">
         {causes.map(([cause, amount]) => (
@@ -99,16 +113,20 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
             const place = state.tree.at.get(part.path);
             const category = place === undefined ? null : state.tree.places[place]!.category;
             return (
-              <tr key={part.path} class={part.tookNs > UNUSUAL * part.usualNs ? "unusual" : ""}>
+              <tr key={`${part.path} ${part.isSelf}`} class={part.isCulprit ? "unusual" : ""}>
                 <td class="words" style={{ paddingLeft: `${Math.min(part.depth, 8) * 14}px` }}>
-                  <NodeLink
-                    state={state}
-                    path={part.path}
-                    name={place === undefined ? part.path : state.tree.places[place]!.name}
-                  />
+                  {part.isSelf ? (
+                    <span class="faint">[self]</span>
+                  ) : (
+                    <NodeLink
+                      state={state}
+                      path={part.path}
+                      name={place === undefined ? part.path : state.tree.places[place]!.name}
+                    />
+                  )}
                 </td>
                 <td class="pair">
-                  <i style={{ width: percent(part.tookNs), background: colorOf(category, theme.value) }} />
+                  <i style={{ width: percent(part.tookNs), background: part.isSelf ? "var(--bar)" : colorOf(category, theme.value) }} />
                   <i class="usual" style={{ width: percent(part.usualNs) }} />
                 </td>
                 <td>{format.time(part.tookNs)}</td>
@@ -118,12 +136,12 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           })}
         </tbody>
       </table>
-      <InTimeline state={state} tick={tick} />
       {shown.length < parts.length && (
         <button type="button" class="plain faint" onClick={() => (all.value = true)}>
           {small} smaller
         </button>
       )}
+      <InTimeline state={state} tick={tick} />
     </div>
   );
 }
@@ -138,7 +156,7 @@ function InTimeline({ state, tick }: { state: State; tick: WorstTick }) {
     document.getElementById("timeline")?.scrollIntoView({ behavior: "smooth" });
   };
   return (
-    <p>
+    <p class="apart">
       <button type="button" onClick={show}>
         Show in the timeline
       </button>
