@@ -142,8 +142,8 @@ def test_a_file_is_not_called_a_directory(recorded: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("source", "how"),
     [
-        ("raise SystemExit(3)", "exit 3"),
-        ("1 / 0", "exit 1"),
+        ("raise SystemExit(3)", "exit status 3"),
+        ("1 / 0", "exit status 1"),
         ("import os; os.kill(os.getpid(), 9)", "SIGKILL"),
     ],
 )

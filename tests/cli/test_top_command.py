@@ -118,7 +118,7 @@ def test_a_finished_run_and_a_saved_profile_are_shown_as_such(here: CommandLine)
     here.ticktree("run", "--quiet", "train.py")
     here.ticktree("report", "-o", "saved.json")
     for words, said in (
-        ((), "finished run, exit 0"),
+        ((), "finished run, exit status 0"),
         ((str(here.runs()[0]),), "finished run"),
         (("saved.json",), "saved"),
     ):

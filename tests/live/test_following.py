@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from support import live_scenes as scenes
 from support.live_snapshots import empty, lost, watch
-from ticktree.live.reading import ending
 from ticktree.profile import Profile
 
 
@@ -17,7 +16,7 @@ def test_the_end_is_said_and_the_last_state_stays():
         assert "running for" in watcher.text
         rates = [line for line in watcher.lines() if " /s" in line]
         await watcher.look()
-        assert "run ended, exit 0" in watcher.text
+        assert "run ended, exit status 0" in watcher.text
         kept = [line for line in watcher.lines() if " /s" in line]
         assert [line.split(" /s")[0] for line in kept] == [line.split(" /s")[0] for line in rates]
         assert "4,019" in watcher.text  # and what came after the last look is in it
@@ -38,7 +37,7 @@ def test_after_the_end_nothing_is_read_any_more():
     async def test(watcher):
         await watcher.pilot.pause(0.3)
         assert source.looks == 1
-        assert "run ended, exit 3" in watcher.text
+        assert "run ended, exit status 3" in watcher.text
 
     watch(test, source=source, every_s=0.05, first_s=0.05)
 
@@ -145,14 +144,6 @@ def test_it_reads_again_by_itself_and_the_second_time_soon():
         assert "last" in watcher.text
 
     watch(test, readings, every_s=0.1, first_s=0.01)
-
-
-def test_an_ending_is_said_in_words():
-    assert ending(0) == "exit 0"
-    assert ending(3) == "exit 3"
-    assert ending(-9) == "killed by SIGKILL"
-    assert ending(-99) == "killed by signal 99"
-    assert ending(None) == ""
 
 
 def test_an_empty_finished_run_says_why_it_is_empty():

@@ -23,7 +23,12 @@ from ticktree.outputs.view.build import report_view
 MS = 1_000_000
 S = 1_000_000_000
 CAMERAS = ("camera 1", "camera 2", "camera 3")
-NAMES = ["control", "camera 1", "camera 2", "camera 3"]  # the one that misses, then those that are alike, by name
+NAMES = [
+    "control",
+    "camera 1",
+    "camera 2",
+    "camera 3",
+]  # the one that misses, then those that are alike, by name
 
 
 class Robot:

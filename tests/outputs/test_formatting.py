@@ -103,7 +103,15 @@ def test_frequencies_are_in_hertz(hz, text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "-"), (3.0, "3"), (-1200, "-1,200"), (0.12345, "0.1235"), (1e12, "1e+12"), (2.5e-9, "2.5e-09")],
+    [
+        (None, "-"),
+        (3.0, "3"),
+        (-1200, "-1,200"),
+        (0.12345, "0.1235"),
+        (1e12, "1e+12"),
+        (2.5e-9, "2.5e-09"),
+        (171_234.5, "171,234"),
+    ],
 )
 def test_a_reading_is_written_without_a_unit(value, text):
     assert formatting.reading(value) == text
@@ -113,3 +121,18 @@ def test_a_reading_is_written_without_a_unit(value, text):
 def test_any_reading_is_short(value):
     assert re.fullmatch(r"-?[\d,.]+(e[+-]\d+)?", formatting.reading(value))
     assert len(formatting.reading(value)) <= 11
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (0, "exit status 0"),
+        (3, "exit status 3"),
+        (-2, "interrupted (SIGINT)"),
+        (-9, "killed by SIGKILL"),
+        (-99, "killed by signal 99"),
+        (None, ""),
+    ],
+)
+def test_an_ending_is_said_in_words(status, text):
+    assert formatting.ending(status) == text

@@ -261,6 +261,16 @@ def test_any_profile_has_a_view_with_a_value_for_each_cell(profile):
                 assert {len(entry.cells) for entry in table.entries} <= {len(table.heads)}
 
 
+def test_a_run_that_was_interrupted_says_so():
+    def ended(*statuses: int) -> str:
+        view = view_of(replace(control(), metadata={"exit_status": frozenset(statuses)}))
+        return next((fact.text for fact in view.provenance if fact.key == "ended"), "")
+
+    assert ended(0) == ""
+    assert ended(3) == "exit status 3"
+    assert ended(-2) == "interrupted (SIGINT)"
+
+
 # The first screen.
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ticktree.cli.focus import functions_of, never_called_of
-from ticktree.live.reading import ending
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
 from ticktree.recorder import OFF_VARIABLE, says_off
@@ -34,7 +34,9 @@ def why_empty(profile: Profile) -> str | None:
         )
     if facts["times_enabled"] == {0}:
         return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
-    how = ", ".join(ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status)
+    how = ", ".join(
+        formatting.ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status
+    )
     if how:
         return f"the program ended ({how}) without reaching a section"
     missed = never_called_of(profile)

@@ -11,7 +11,7 @@ from rich.text import Text
 from ticktree.analysis.survey import Survey
 from ticktree.live.columns import NS_PER_SECOND
 from ticktree.live.keys import KEYS
-from ticktree.live.reading import Reading, ending
+from ticktree.live.reading import Reading
 from ticktree.live.recent import Span
 from ticktree.live.view import View
 from ticktree.outputs.view.headline import losses
@@ -86,7 +86,7 @@ def _state(reading: Reading | None) -> Text:
         return Text("cannot be read", "bold red")
     if reading.state == "saved":
         return Text("saved profile", "bold")
-    how = ending(reading.exit_status)
+    how = formatting.ending(reading.exit_status)
     said = "run ended" if reading.state == "ended" else "finished run"
     return Text(f"{said}, {how}" if how else said, "bold" if not reading.exit_status else "bold red")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -40,15 +39,3 @@ class Reading:
     def is_last(self) -> bool:
         """Whether nothing can change any more."""
         return self.state in ("ended", "finished", "saved")
-
-
-def ending(status: int | None) -> str:
-    """Return how a program ended, in words that can follow a comma; "" where that is not known."""
-    if status is None:
-        return ""
-    if status >= 0:
-        return f"exit {status}"
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"

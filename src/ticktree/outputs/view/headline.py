@@ -109,7 +109,9 @@ def _ended(profile: Profile) -> str:
     if True in profile.metadata.get("unfinished", ()):
         return "unfinished"
     failed = [value for value in ordered(profile.metadata.get("exit_status", ())) if value]
-    return f"exit status {', '.join(map(str, failed))}" if failed else ""
+    return ", ".join(
+        formatting.ending(value) if isinstance(value, int) else visible(str(value)) for value in failed
+    )
 
 
 def _commit(profile: Profile) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping
 
 ABSENT = "-"
@@ -99,14 +100,32 @@ def reading(value: float | None) -> str:
     """Return a gauge's value, whose unit only the program knows; "-" for None."""
     if value is None:
         return ABSENT
-    if value == int(value) and abs(value) < 10_000_000:
-        return f"{int(value):,}"
+    if abs(value) < 10_000_000 and (value == int(value) or abs(value) >= 1000):
+        return f"{round(value):,}"
     return f"{value:.4g}"
 
 
 def verdict(word: str) -> str:
     """Return a verdict or a status as people read it: "cannot tell" where it is inconclusive."""
     return "cannot tell" if word == "inconclusive" else word
+
+
+def ending(status: int | None) -> str:
+    """Return how a program ended, in words that can follow a comma; "" where that is not known.
+
+    Args:
+        status: as Python has it, negative for a signal.
+    """
+    if status is None:
+        return ""
+    if status >= 0:
+        return f"exit status {status}"
+    if status == -signal.SIGINT:
+        return "interrupted (SIGINT)"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
 
 
 def scaled(amount: float, unit: str) -> str:
