@@ -9,7 +9,7 @@ export type Column =
 
 /** A line of the ledger: a section, the time of one that is in none below it, or what ticktree itself cost. */
 export interface Row {
-  kind: "section" | "unaccounted" | "itself";
+  kind: "section" | "self" | "itself";
   key: string;
   /** The section's place; of own time the place of whose it is. */
   index: number;
@@ -118,7 +118,7 @@ function below(
     .map((child) => section(tree, child, parent.total_ns, asked, wanted, outlived.has(index)));
   const direction = asked.descending ? -1 : 1;
   rows.sort((left, right) => direction * compared(tree, left, right, asked.sort) || left.index - right.index);
-  if (parent.children.length && !wanted) rows.push(unaccounted(tree, index, asked));
+  if (parent.children.length && !wanted) rows.push(selfOf(tree, index, asked));
   return rows;
 }
 
@@ -143,7 +143,7 @@ function section(
     index,
     depth: place.depth - 1,
     totalNs,
-    share: wentOn ? null : shareOf(tree, place.base, totalNs, asked.phase),
+    share: wentOn ? null : shareOf(tree, place.base, asked.phase, (phase) => totalOf(node, phase)),
     meanNs: stats?.count ? stats.mean_ns : null,
     calls: stats?.count ?? 0,
     stats: stats?.count ? stats : null,
@@ -159,24 +159,25 @@ function holds(wanted: Set<number>, index: number, end: number): boolean {
   return false;
 }
 
-function shareOf(tree: Tree, base: number, ns: number, phase: Phase): number | null {
-  const { node } = tree.places[base]!;
-  const wholeNs = base ? totalOf(node, phase) : node.total_ns;
-  return wholeNs > 0 ? ns / wholeNs : null;
+/** Of the loop's ticks of the phase; of what is in no loop, of the run, whatever phase is shown. */
+function shareOf(tree: Tree, base: number, phase: Phase, ns: (phase: Phase) => number): number | null {
+  const of = base ? phase : "all";
+  const wholeNs = totalOf(tree.places[base]!.node, of);
+  return wholeNs > 0 ? ns(of) / wholeNs : null;
 }
 
-function unaccounted(tree: Tree, index: number, asked: Looked): Row {
+function selfOf(tree: Tree, index: number, asked: Looked): Row {
   const { node, depth, base } = tree.places[index]!;
   const totalNs = ownOf(node, asked.phase);
   const calls = statsOf(node, asked.phase)?.count ?? 0;
   const isLoop = tree.places[index + 1]?.base === index; // it has sections: the next place is in it
   return {
-    kind: "unaccounted",
+    kind: "self",
     key: `own ${index}`,
     index,
     depth,
     totalNs,
-    share: shareOf(tree, isLoop ? index : base, totalNs, asked.phase),
+    share: shareOf(tree, isLoop ? index : base, asked.phase, (phase) => ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
     calls: null,
     stats: null,

@@ -17,12 +17,16 @@ export class State {
   readonly descending = signal(true);
   /** Whose columns the ledger has; null for those of all together. */
   readonly by = signal<By | null>(null);
+  /** Whether the ledger has a row for each name in place of the tree. */
+  readonly isByName = signal(false);
   readonly open = signal<ReadonlySet<number>>(new Set());
   /** The place whose details are shown, and the one that fills the icicle. */
   readonly selected = signal<number | null>(null);
   readonly zoomed = signal(0);
   /** The path of the loop that charts are of. */
   readonly loop = signal("");
+  /** Which of the loop's worst ticks is shown. */
+  readonly worst = signal(0);
   /** The path of the loop whose mean tick is drawn as boxes; null for the whole run. */
   readonly drawn = signal<string | null>(null);
   readonly tick = computed<MeanTick | null>(() => this.view.mean_ticks.find((one) => one.path === this.drawn.value) ?? null);
@@ -62,6 +66,7 @@ export class State {
 
   /** Show a loop: in its charts, and its mean tick where it has one. */
   choose(path: string): void {
+    if (this.loop.value !== path) this.worst.value = 0;
     this.loop.value = path;
     if (this.view.mean_ticks.some((one) => one.path === path)) this.draw(path);
   }
@@ -105,6 +110,7 @@ export class State {
     const index = this.tree.at.get(path);
     if (index === undefined || index === 0) return;
     this.query.value = "";
+    this.isByName.value = false;
     this.open.value = openTo(this.tree, this.open.value, index);
     this.selected.value = index;
   }

@@ -51,7 +51,7 @@ const FOCUSED = () => {
 
 test("a call under focus has a short name and a whole one, and is found by both", () => {
   const focused = FOCUSED();
-  expect(said(focused, rowsOf(focused, FACTS, asked(focused)))).toEqual(["Env.step", " Env._act @ L9", " unaccounted"]);
+  expect(said(focused, rowsOf(focused, FACTS, asked(focused)))).toEqual(["Env.step", " Env._act @ L9", " self"]);
   expect(focused.places[2]!.whole).toBe(ACT);
   expect(matching(focused, "_act(action)")).toEqual(new Set([0, 1, 2]));
   expect(matching(focused, "@ l9")).toEqual(new Set([0, 1, 2]));
@@ -73,9 +73,9 @@ test("siblings stand the longest first, and a section's own time last", () => {
     "train",
     " update",
     "  backward",
-    "  unaccounted",
+    "  self",
     " sample",
-    " unaccounted",
+    " self",
   ]);
 });
 
@@ -89,7 +89,7 @@ test("the other way round, and by name", () => {
 
 test("shares and own time of a section add up to it", () => {
   const train = TRAIN();
-  const rows = rowsOf(train, FACTS, asked(train)).filter((row) => [" update", " sample", " unaccounted"].includes(said(train, [row])[0]!));
+  const rows = rowsOf(train, FACTS, asked(train)).filter((row) => [" update", " sample", " self"].includes(said(train, [row])[0]!));
   expect(rows.reduce((sum, row) => sum + row.share!, 0)).toBeCloseTo(1);
   expect(rows.reduce((sum, row) => sum + row.totalNs, 0)).toBe(15);
 });
@@ -102,9 +102,9 @@ test("a share is of the ticks of the loop that a section is in, and of the phase
   const of = tree(loop, node("rest", 10));
   of.places[2]!.base = 1;
   const rows = rowsOf(of, FACTS, asked(of));
-  expect(said(of, rows)).toEqual(["rest", "loop", " step", " unaccounted"]);
+  expect(said(of, rows)).toEqual(["rest", "loop", " step", " self"]);
   expect(rows.map((row) => row.totalNs)).toEqual([10, 6, 3, 3]);
-  expect(rows.map((row) => row.share)).toEqual([0.5, 0.3, 0.5, 0.5]);
+  expect(rows.map((row) => row.share)).toEqual([0.5, 0.5, 0.5, 0.5]);
   const first = rowsOf(of, FACTS, asked(of, { phase: "warmup" }));
   expect(first.map((row) => row.totalNs)).toEqual([4, 2, 2, 0]);
 });
@@ -124,7 +124,7 @@ test("what is folded is not shown", () => {
     "train",
     " update",
     " sample",
-    " unaccounted",
+    " self",
   ]);
 });
 
@@ -148,7 +148,7 @@ test("ticktree's own cost is taken out of own times and shown last", () => {
   expect(rows.map((row) => [row.kind, row.totalNs])).toEqual([
     ["section", 15],
     ["section", 5],
-    ["unaccounted", 6],
+    ["self", 6],
     ["itself", 4],
   ]);
   expect(rows[3]!.meanNs).toBe(2);
@@ -172,7 +172,7 @@ test("a recursion is opened at first as far as its second level, and what else t
   for (let level = 0; level < 100; level += 1) search = node("search", 1, [node("expand", 1), search]);
   const of = tree(search, node("other", 0, [node("a", 1), node("b", 1)]));
   const rows = rowsOf(of, FACTS, asked(of, { open: openAtFirst(of, 50) }));
-  expect(said(of, rows).slice(0, 6)).toEqual(["search", " search", "  search", "  expand", "  unaccounted", " expand"]);
+  expect(said(of, rows).slice(0, 6)).toEqual(["search", " search", "  search", "  expand", "  self", " expand"]);
   expect(rows[2]!.isOpen).toBe(false);
   expect(said(of, rows)).toContain(" a");
 });

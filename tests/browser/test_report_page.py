@@ -97,8 +97,9 @@ def two_loops() -> Profile:
     recorder = ticktree.Recorder(virtual_clock=True)
     for name in ("fill", "train"):
         for _ in recorder.loop(name, range(20)):
-            with recorder.section(f"step of {name}"):
-                recorder.advance(MS)
+            for section in (f"step of {name}", "log"):
+                with recorder.section(section):
+                    recorder.advance(MS)
     recorder.disable()
     return recorder.snapshot()
 
@@ -184,7 +185,9 @@ def test_the_ledger_is_used_by_keys(open_report):
     assert page.evaluate("document.activeElement.dataset.place") == "1"
     page.keyboard.press("Enter")
     assert page.locator(".details h2").inner_text() == lines.nth(1).locator("bdi").inner_text()
+    page.wait_for_selector(".details:focus")
     page.keyboard.press("Escape")
+    page.wait_for_selector(".line:focus")
     assert page.locator(".details").count() == 0
     page.keyboard.press("End")
     assert page.evaluate("document.activeElement.dataset.place") == str(before - 1)
@@ -267,9 +270,67 @@ def test_details_opened_by_a_key_take_the_focus_and_give_it_back(open_report):
     page = open_report(training()).page
     page.locator(".line").first.focus()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.className") == "details"
+    page.wait_for_selector(".details:focus")
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.dataset.place") == "0"
+    page.wait_for_selector('.line[data-place="0"]:focus')
+
+
+def many_convolutions() -> Profile:
+    """A section of one name in several places, none of which is large."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for _ in recorder.loop("train", range(20)):
+        for place in ("actor", "critic 1", "critic 2"):
+            with recorder.section(place):
+                for name, took in (("conv1", 3), ("conv2", 2), ("fc", 1)):
+                    with recorder.section(name):
+                        recorder.advance(took * MS)
+    recorder.disable()
+    return recorder.snapshot()
+
+
+def test_by_name_there_is_one_row_for_all_places_and_a_search_sums(open_report):
+    page = open_report(many_convolutions()).page
+    page.get_by_role("group", name="Rows").get_by_role("button", name="by name").click()
+    rows = page.locator(".by-name tbody tr")
+    cells = [[cell.strip() for cell in row.split("\t") if cell.strip()] for row in rows.all_inner_texts()]
+    assert cells[0][1:] == ["50%", "9.00 ms", "3"]
+    assert cells[0][0].startswith("conv1")
+    page.get_by_role("searchbox", name="Search sections").fill("conv")
+    together = rows.first.inner_text()
+    assert together.startswith("2 names together")
+    assert "15.0 ms" in together
+    assert "83%" in together
+
+
+def test_an_address_leads_to_what_was_shown(open_report):
+    page = open_report(two_loops()).page
+    page.locator("#loops tbody tr").nth(1).get_by_role("button").click()
+    page.get_by_role("group", name="Rows").get_by_role("button", name="by name").click()
+    page.get_by_role("searchbox", name="Search sections").fill("step")
+    page.locator(".worst li button").nth(2).click()
+    page.get_by_role("button", name="theme").click()
+    shown = (
+        "() => [...document.querySelectorAll('#ticks, .by-name, .leads, #loops')].map((one) => one.innerText)"
+    )
+    before = page.evaluate(shown)
+    assert "tick=2" in page.url
+    page.reload()
+    page.wait_for_selector(".by-name")
+    assert page.evaluate(shown) == before
+    assert page.locator('.worst [aria-pressed="true"]').inner_text() == (
+        page.locator(".worst li button").nth(2).inner_text()
+    )
+    assert page.get_by_role("button", name="theme").inner_text() == "theme: light"
+
+
+@pytest.mark.parametrize("wrong", ["#ticks", "#loop=none&tick=99&section=x&zoom=y&span=a-b&by=z&phase=q"])
+def test_an_address_of_what_is_not_there_is_passed_over(wrong, open_report):
+    page = open_report(two_loops()).page
+    plain = page.locator("main").inner_text()
+    page.goto(f"{page.url.partition('#')[0]}{wrong}")
+    page.reload()
+    page.wait_for_selector(".leads")
+    assert page.locator("main").inner_text() == plain
 
 
 def test_what_is_searched_for_stands_on_the_screen(open_report):
@@ -302,7 +363,9 @@ def test_a_click_selects_the_box_under_it_and_a_double_click_zooms_to_it(at, ope
     name = page.locator(".card").inner_text().partition(":")[0]
     page.mouse.click(x, y)
     assert page.locator(".details h2").inner_text() == name
+    page.wait_for_selector(".details:focus")
     page.keyboard.press("Escape")
+    page.wait_for_selector(".details", state="detached")
     page.mouse.dblclick(x, y)
     page.wait_for_selector("#icicle .way button:nth-child(2)")
     assert page.locator("#icicle .way button").nth(1).inner_text() == name

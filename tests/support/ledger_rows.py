@@ -68,19 +68,20 @@ def ledger_rows(profile: Profile, phase: Phase = "steady") -> list[LedgerRow]:
 
 def _below(node: Node, phase: Phase, base: Node, loops: set[int]) -> Iterator[LedgerRow]:
     base = node if id(node) in loops else base
-    base_ns = _total_ns(base, phase) if id(base) in loops else base.total_ns
+    of: Phase = phase if id(base) in loops else "all"
+    base_ns = _total_ns(base, of)
     for child in sorted(node.children.values(), key=lambda child: (-_total_ns(child, phase), child.key)):
         stats, total_ns = _stats(child, phase), _total_ns(child, phase)
         went_on = share_of(child, node) is None or (outlived(node) and child.concurrent_ns)
-        share = total_ns / base_ns if base_ns and not went_on else None
+        share = _total_ns(child, of) / base_ns if base_ns and not went_on else None
         name = visible(child.name) or '""'
         yield LedgerRow(name, total_ns, share, stats.mean_ns, stats.count, stats, (child,))
         yield from _below(child, phase, base, loops)
     if node.children:
         own_ns, calls = _own_ns(node, phase), _stats(node, phase).count
-        share = own_ns / base_ns if base_ns else None
+        share = _own_ns(node, of) / base_ns if base_ns else None
         mean_ns = rounded_ratio(own_ns, calls) if calls else None
-        yield LedgerRow("unaccounted", own_ns, share, mean_ns, nodes=(node,), is_self=True)
+        yield LedgerRow("[self]", own_ns, share, mean_ns, nodes=(node,), is_self=True)
 
 
 def _stats(node: Node, phase: Phase) -> Stats:

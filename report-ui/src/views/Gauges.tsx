@@ -6,7 +6,7 @@ import { visible } from "../visible";
 /** What the program itself reported from time to time. */
 export function Gauges({ state }: { state: State }) {
   return (
-    <div class="scroll">
+    <div class="scroll" tabIndex={0} role="region" aria-label="Table of gauges">
       <table class="numbers">
         <thead>
           <tr>

@@ -5,6 +5,7 @@ import type { Column, Row } from "../rows";
 import type { State } from "../state";
 import type { Phase } from "../tree";
 import type { By } from "../types";
+import { ByName } from "./ByName";
 import { focusOn, Lines } from "./Lines";
 import { COLUMNS_AT_MOST } from "./Units";
 
@@ -38,12 +39,17 @@ const PHASES: readonly (readonly [phase: Phase, title: string])[] = [
   ["warmup", "warm-up"],
   ["all", "all"],
 ];
+const SHAPES: readonly (readonly [isByName: boolean, title: string])[] = [
+  [false, "tree"],
+  [true, "by name"],
+];
+
 /** The tree as a table: what every millisecond went to, what is in no section included. */
 export function Ledger({ state }: { state: State }) {
   return (
     <>
       <Tools state={state} />
-      <Table state={state} />
+      {state.isByName.value ? <ByName state={state} /> : <Table state={state} />}
     </>
   );
 }
@@ -64,6 +70,15 @@ function Tools({ state }: { state: State }) {
   return (
     <div class="tools">
       <Search input={search} hint="Search ( / )" query={state.query} />
+      <Choice label="Rows" of={SHAPES} chosen={state.isByName.value} choose={(isByName) => (state.isByName.value = isByName)} />
+      {!state.isByName.value && <TreeTools state={state} />}
+    </div>
+  );
+}
+
+function TreeTools({ state }: { state: State }) {
+  return (
+    <>
       {state.hasPhases && <Choice label="Calls of which phase" of={PHASES} chosen={state.phase.value} choose={(phase) => (state.phase.value = phase)} />}
       <Bys state={state} />
       <button type="button" onClick={() => state.openAll(true)}>
@@ -73,7 +88,7 @@ function Tools({ state }: { state: State }) {
         Fold all
       </button>
       <span class="hint">Shares are of a tick of the loop that a section is in; those of loops are of the run.</span>
-    </div>
+    </>
   );
 }
 

@@ -56,7 +56,7 @@ function Times({ row }: { row: Row }) {
 }
 
 function Name({ state, row }: { state: State; row: Row }) {
-  if (row.kind !== "section") return <span class="own">{row.kind === "itself" ? "ticktree itself" : "unaccounted"}</span>;
+  if (row.kind !== "section") return <span class="own">{row.kind === "itself" ? "ticktree itself" : "[self]"}</span>;
   const { node, name, whole } = state.tree.places[row.index]!;
   const fold = (event: Event) => {
     event.stopPropagation();

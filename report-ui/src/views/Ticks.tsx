@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { Course } from "../charts/Course";
 import { Distribution } from "../charts/Distribution";
 import { First } from "../charts/First";
@@ -35,7 +34,6 @@ export function Ticks({ state }: { state: State }) {
 }
 
 function OfLoop({ state, loop }: { state: State; loop: Loop }) {
-  const picked = useSignal(0);
   const place = state.tree.at.get(loop.path);
   const node = place === undefined ? null : state.tree.places[place]!.node;
   const windows = node?.windows;
@@ -58,7 +56,7 @@ function OfLoop({ state, loop }: { state: State; loop: Loop }) {
         {windows && windows.counts.length > 0 && (
           <figure>
             <figcaption>Over the run: the mean of each {format.time(windows.width_ns)}, and the worst ticks</figcaption>
-            <Course loop={loop} windows={windows} onPick={(worst) => (picked.value = worst)} />
+            <Course loop={loop} windows={windows} onPick={(worst) => (state.worst.value = worst)} />
           </figure>
         )}
         {first.length > 1 && (
@@ -74,7 +72,7 @@ function OfLoop({ state, loop }: { state: State; loop: Loop }) {
           </figure>
         )}
       </div>
-      {loop.worst.length > 0 && <Worst state={state} loop={loop} picked={picked} />}
+      {loop.worst.length > 0 && <Worst state={state} loop={loop} picked={state.worst} />}
     </>
   );
 }

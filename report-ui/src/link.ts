@@ -1,0 +1,69 @@
+import { effect } from "@preact/signals";
+import type { State } from "./state";
+import type { Phase } from "./tree";
+import { choose, chosen, type Chosen } from "./theme";
+import type { By } from "./types";
+
+const PHASES: readonly string[] = ["steady", "warmup", "all"];
+const THEMES: readonly string[] = ["auto", "light", "dark"];
+
+/** What is shown, in the address: who opens it, or loads the page again, sees the same. */
+export function link(state: State): void {
+  const nothing = said(state);
+  follow(state, hash());
+  addEventListener("hashchange", () => follow(state, hash()));
+  effect(() => {
+    const now = said(state);
+    for (const [key, value] of Object.entries(nothing)) if (now[key] === value) delete now[key];
+    const text = new URLSearchParams(now).toString();
+    // An address of a part of the page, such as #ticks, stays until there is more to say.
+    if (text !== hash() && (text || isOurs(hash()))) history.replaceState(null, "", `#${text}`);
+  });
+}
+
+function said(state: State): Record<string, string> {
+  const { tree } = state;
+  const path = (index: number | null) => (index === null ? "" : tree.places[index]!.node.path);
+  return {
+    loop: state.loop.value,
+    boxes: state.drawn.value ?? "",
+    zoom: state.zoomed.value === state.home.value ? "" : path(state.zoomed.value),
+    section: path(state.selected.value),
+    tick: String(state.worst.value),
+    search: state.query.value,
+    rows: state.isByName.value ? "names" : "",
+    phase: state.phase.value,
+    by: state.by.value ?? "",
+    span: state.span.value?.join("-") ?? "",
+    theme: chosen.value,
+  };
+}
+
+/** Shows what an address says; what this run does not have is passed over. */
+function follow(state: State, text: string): void {
+  if (!isOurs(text)) return;
+  const asked = new URLSearchParams(text);
+  const get = (key: string) => asked.get(key);
+  const place = (key: string) => state.tree.at.get(get(key) ?? "") ?? 0;
+  if (state.loops.some((loop) => loop.path === get("loop"))) state.choose(get("loop")!);
+  if (get("boxes") === "" || state.view.mean_ticks.some((tick) => tick.path === get("boxes"))) state.draw(get("boxes") || null);
+  if (place("zoom")) state.zoomTo(place("zoom"));
+  if (place("section")) state.show(get("section")!);
+  const worst = state.report.loops.find((loop) => loop.path === state.loop.value)?.worst.length ?? 0;
+  if (Number(get("tick")) < worst) state.worst.value = Math.max(0, Math.floor(Number(get("tick"))));
+  if (get("search")) state.query.value = get("search")!;
+  if (get("rows") === "names") state.isByName.value = true;
+  if (PHASES.includes(get("phase") ?? "")) state.phase.value = get("phase") as Phase;
+  if (state.view.units[get("by") as By]) state.showBy(get("by") as By);
+  const [from, to] = (get("span") ?? "").split("-").map(Number);
+  if (state.view.timeline && from! < to!) state.span.value = [from!, to!];
+  if (THEMES.includes(get("theme") ?? "")) choose(get("theme") as Chosen);
+}
+
+function isOurs(text: string): boolean {
+  return text.includes("=");
+}
+
+function hash(): string {
+  return location.hash.slice(1);
+}
