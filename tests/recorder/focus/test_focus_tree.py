@@ -63,6 +63,13 @@ def test_every_call_site_is_a_node_of_its_own(recorder: Recorder, sample: Sample
     }
 
 
+def test_a_call_that_returns_is_none_that_an_exception_ended(recorder: Recorder, sample: Sample) -> None:
+    module = sample(DRIVER)
+    begin_focus(recorder, ["focus_sample.Driver.step"])
+    module.Driver().step()
+    assert {node.raised for _, _, node in recorder.snapshot().root.walk()} == {0}
+
+
 def test_a_node_knows_where_it_is_called(recorder: Recorder, sample: Sample) -> None:
     module = sample(DRIVER)
     begin_focus(recorder, ["focus_sample.Driver.step"])

@@ -10,8 +10,9 @@
 
 #include <stdlib.h>
 
-#define TT_FRAME_FOCUS (1u << 20)   /* a call under focus, in the frame's own Python call */
-#define TT_FRAME_FOCUS_C (1u << 21) /* of a C function, by the frame's Python call */
+#define TT_FRAME_FOCUS (1u << 21)   /* a call under focus, in the frame's own Python call */
+#define TT_FRAME_FOCUS_C (1u << 22) /* of a C function, by the frame's Python call */
+_Static_assert(TT_FRAME_RAISED < TT_FRAME_FOCUS, "these flags are above those of layout.h");
 
 #define TT_FOCUS_ROOTS 32u
 #define TT_FOCUS_SITE_CAP 16384u /* call sites are kept, with the code that they are of */
