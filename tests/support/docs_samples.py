@@ -1,0 +1,92 @@
+"""What programs and commands of the docs printed when they were last run, in the pages.
+
+    PYTHONPATH=tests python -m support.docs_samples [PAGE...]
+
+runs them again and writes what they print below them: times differ with each run and machine, so that no test compares
+them. A sample is a block of text below one of these lines:
+
+    <!-- output -->                 of the program above it
+    <!-- output: COMMAND -->        of a command; the program above it is the file that it names
+    <!-- golden: FILE -->           a file of tests/outputs/golden: a test compares it
+    <!-- golden: FILE: WORDS -->    its paragraph that begins with these words
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+GOLDEN = Path(__file__).parents[1] / "outputs" / "golden"
+BLOCK = re.compile(r"(?:<!-- (?P<remark>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)```", re.DOTALL)
+
+
+def is_sample(remark: str | None) -> bool:
+    """Whether a block below this line is what something printed."""
+    return remark is not None and (remark == "output" or remark.startswith(("output: ", "golden: ")))
+
+
+def samples(page: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Each sample of a page with the program above it."""
+    program = ""
+    for block in BLOCK.finditer(page):
+        if block["language"] == "python":
+            program = block["body"]
+        elif is_sample(block["remark"]):
+            yield block, program
+
+
+def golden(remark: str) -> str:
+    """What a golden file holds, or a paragraph of it."""
+    name, _, words = remark.removeprefix("golden: ").partition(": ")
+    text = (GOLDEN / name).read_text(encoding="utf-8")
+    return (
+        next(part.rstrip("\n") + "\n" for part in text.split("\n\n") if part.startswith(words))
+        if words
+        else text
+    )
+
+
+def printed(remark: str, program: str) -> str:
+    """What the program, or the command, prints."""
+    if remark.startswith("golden: "):
+        return golden(remark)
+    command = remark.removeprefix("output").removeprefix(": ")
+    words = command.split() or ["python", "program.py"]
+    script = next((word for word in words if word.endswith(".py")), None)
+    words[0:1] = [sys.executable] if words[0] == "python" else [sys.executable, "-m", "ticktree"]
+    with tempfile.TemporaryDirectory() as folder:
+        if script is not None:
+            (Path(folder) / script).write_text(program, encoding="utf-8")
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            env={**os.environ, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=True,
+        )
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("ticktree: the run is saved")]
+    return "\n".join([*([f"$ {command}"] if command else []), *lines]) + "\n"
+
+
+def renewed(page: str) -> str:
+    """The page with all its samples as they are printed now."""
+    result, at = [], 0
+    for block, program in samples(page):
+        start, end = block.span("body")
+        result += [page[at:start], printed(block["remark"], program)]
+        at = end
+    return "".join([*result, page[at:]])
+
+
+if __name__ == "__main__":
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(DOCS.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(renewed(text), encoding="utf-8")
