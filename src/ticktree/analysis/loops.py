@@ -36,6 +36,9 @@ LEAST_TICKS = 10
 # authors, the wait for the simulator's answer took 87 ms, two thirds.
 DOMINATES_SHARE = 0.5
 
+# What is left of a subtraction of large numbers may be nothing but their rounding, as a part of them.
+_ROUNDING = 1e-9
+
 Categorize = Callable[[str], "str | None"]
 
 
@@ -76,7 +79,7 @@ class Saving:
     @property
     def limited_by_rate(self) -> bool:
         """Whether the loop would gain more if it did not hold a rate."""
-        return self.ns < self.removed_ns
+        return self.ns < self.removed_ns * (1 - _ROUNDING)
 
     @property
     def free_ns(self) -> float:
@@ -109,8 +112,7 @@ class Saving:
 
     @property
     def _is_left(self) -> bool:
-        # What is left of a subtraction of large numbers may be nothing but their rounding.
-        return self.free_ns > 1e-9 * self.needed_ns
+        return self.free_ns > _ROUNDING * self.needed_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

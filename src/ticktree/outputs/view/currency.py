@@ -37,7 +37,9 @@ def called(view: LoopView) -> str:
 
 def noun(view: LoopView) -> str:
     """Return what one of a loop's ticks is called: of a loop that holds a rate a tick, of another a step."""
-    return {"headroom": "tick", "rate": "step", "seconds": "call" if view.loop else "run"}[currency(view)]
+    if view.loop is None:
+        return "run"
+    return "tick" if currency(view) == "headroom" else "step"
 
 
 def pace(view: LoopView, of: LoopView | None = None) -> str:

@@ -197,10 +197,7 @@ static void tt_book_jitter(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *s
     tt_count_in(recorder, sums->jitter_octaves, step);
 }
 
-/* -- the first ticks --------------------------------------------------------------------------------------------------
- *
- * Each of the first 64, for those who read the run; and the first 256 in at most 64 bins, of 1, 2 or 4 ticks each, in
- * which the end of the warm-up is looked for. */
+/* -- the first ticks: 64 for those who read the run; 256 in 64 bins of 1, 2 or 4, for the end of the warm-up ---------- */
 
 static unsigned tt_bin_width(uint64_t tick)
 {
@@ -423,38 +420,24 @@ static void tt_loop_set_aside(tt_recorder *recorder, tt_loop *loop)
     tt_sums_clear(recorder, tt_sums_of(recorder, loop));
 }
 
-/* What was counted so far, in the loops inside too, was warm-up, once a tick follows it: of a loop that ends here all
- * ticks count, and its sums are still those of all of them. A later look that finds more finds steady ticks before it, and
- * clears at once. The caller holds the loop's sequence odd. */
-static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop)
+/* What was counted so far, in the loops inside too, was warm-up, if a tick follows: of a loop that ends here all ticks
+ * count, and its sums are still of all of them. `follows`: it has, and the steady phase starts from nothing. A later
+ * look finds steady ticks before it and need not wait. The caller holds the loop's sequence odd. */
+static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop, int follows)
 {
     tt_node *top = tt_node_at(recorder, loop->node);
     for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node)) {
-        tt_node_set_aside(recorder, node);
-        if (!node->ticks) continue;
-        tt_loop *inner = tt_at(recorder, node->ticks);
-        if (node != top) tt_write_begin(&inner->sequence);
-        if (inner->warmup_ticks)
-            tt_loop_set_aside(recorder, inner);
-        else
-            tt_sums_of(recorder, inner)->flags |= TT_SUMS_UNCONFIRMED;
-        if (node != top) tt_write_end(&inner->sequence);
-    }
-}
-
-/* A tick follows the warm-up of its loop: the steady phase starts from nothing. The caller holds the loop's sequence
- * odd. */
-static void tt_warmup_confirm(tt_recorder *recorder, tt_loop *loop)
-{
-    tt_node *top = tt_node_at(recorder, loop->node);
-    for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node)) {
+        if (!follows) tt_node_set_aside(recorder, node);
         if (!node->ticks) continue;
         tt_loop *inner = tt_at(recorder, node->ticks);
         tt_loop_sums *sums = tt_sums_of(recorder, inner);
-        if (!(sums->flags & TT_SUMS_UNCONFIRMED)) continue;
         if (node != top) tt_write_begin(&inner->sequence);
-        sums->flags &= ~(uint32_t)TT_SUMS_UNCONFIRMED;
-        tt_loop_set_aside(recorder, inner);
+        if (follows ? sums->flags & TT_SUMS_UNCONFIRMED : inner->warmup_ticks != 0) {
+            tt_loop_set_aside(recorder, inner);
+            sums->flags &= ~(uint32_t)TT_SUMS_UNCONFIRMED;
+        } else if (!follows) {
+            sums->flags |= TT_SUMS_UNCONFIRMED;
+        }
         if (node != top) tt_write_end(&inner->sequence);
     }
 }
@@ -462,13 +445,10 @@ static void tt_warmup_confirm(tt_recorder *recorder, tt_loop *loop)
 static void tt_warmup_look(tt_recorder *recorder, tt_loop *loop)
 {
     tt_loop_sums *sums = tt_sums_of(recorder, loop);
-    if (sums->flags & TT_SUMS_BY_HAND) {
-        if (loop->ticks != loop->warmup_asked) return;
-        sums->flags |= TT_SUMS_WARM;
-        tt_warmup_end(recorder, loop);
-    } else if (loop->ticks <= TT_WARMUP_MOST && tt_is_warmup(sums, loop->ticks, loop->warmup_ticks)) {
-        tt_warmup_end(recorder, loop);
-    }
+    int by_hand = sums->flags & TT_SUMS_BY_HAND;
+    if (by_hand ? loop->ticks != loop->warmup_asked : !tt_is_warmup(sums, loop->ticks, loop->warmup_ticks)) return;
+    if (by_hand) sums->flags |= TT_SUMS_WARM;
+    tt_warmup_end(recorder, loop, 0);
 }
 
 static uint64_t tt_waited(const tt_frame *tick, uint64_t duration)
@@ -490,7 +470,7 @@ void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t 
     } else {
         tt_loop_sums *sums = tt_sums_of(recorder, loop);
         uint64_t waited = tt_waited(tick, duration);
-        if (sums->flags & TT_SUMS_UNCONFIRMED) tt_warmup_confirm(recorder, loop);
+        if (sums->flags & TT_SUMS_UNCONFIRMED) tt_warmup_end(recorder, loop, 1);
         loop->busy += duration;
         tt_book_first(recorder, loop, sums, duration, waited);
         if (tt_book_budget(recorder, loop, sums, duration - waited))
