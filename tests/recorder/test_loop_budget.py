@@ -134,7 +134,7 @@ def test_any_sequence_of_ticks_gives_the_figures_of_the_definition(ticks, warmup
         assert not profile.loops
         return
     loop = profile.loops["loop"]
-    warm = warmup if len(ticks) >= warmup else 0
+    warm = warmup if len(ticks) > warmup else 0
     steady = ticks[warm:]
     late = [tick - 10 * MS for tick in steady]
     assert (loop.ticks, loop.warmup_ticks) == (len(ticks), warm)
@@ -229,7 +229,7 @@ def test_missed_ticks_are_broken_down_by_what_ran_in_them(ticks, warmup):
     profile = recorder.snapshot()
     profile.check()
     loop = profile.loops["loop"]
-    steady = ticks[warmup:] if len(ticks) >= warmup else ticks
+    steady = ticks[warmup:] if len(ticks) > warmup else ticks
     missed = [tick for tick in steady if tick[0] + tick[1] > 10]
     inside = sum(section for _, section, _ in missed)
     expected = {"loop/section": inside, "loop/section/part": inside, "loop/wait": sum(w for *_, w in missed)}

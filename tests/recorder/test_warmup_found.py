@@ -287,26 +287,36 @@ def test_the_next_tick_is_the_first_steady_one():
     assert (work.steady.count, work.steady.sum_ns, work.warmup.count) == (1, 11 * MS, 4)
 
 
-def test_a_tick_that_does_not_complete_confirms_nothing():
+def test_what_fetches_the_next_item_does_not_end_the_warm_up():
     recorder = ticktree.Recorder(virtual_clock=True)
 
-    def fails_in_the_fifth():
-        for duration in recorder.loop("loop", [*COMPILED, 0]):
-            with recorder.section("work"):
-                recorder.advance(duration)
-            if not duration:
-                raise ValueError
+    def batches():
+        for duration in COMPILED:
+            recorder.advance(5 * MS)
+            yield duration
+        recorder.advance(5 * MS)
 
-    with pytest.raises(ValueError):
-        fails_in_the_fifth()
+    for duration in recorder.loop("loop", batches()):
+        with recorder.section("work"):
+            recorder.advance(duration)
     recorder.disable()
     profile = recorder.snapshot()
     profile.check()
-    assert (profile.loops["loop"].warmup_ticks, profile.loops["loop"].stats.count) == (
-        0,
-        profile.loops["loop"].ticks,
-    )
-    assert profile.root.at("loop/work").steady.count == 5
+    assert (profile.loops["loop"].warmup_ticks, profile.loops["loop"].stats.count) == (0, 4)
+    assert profile.root.at("loop/work").warmup is None
+
+
+def test_of_the_first_steady_tick_its_fetching_is_steady_too():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for duration in recorder.loop("loop", iter([*COMPILED, 11 * MS])):
+        with recorder.section("work"):
+            recorder.advance(duration)
+    recorder.disable()
+    loop = recorder.snapshot().root.at("loop")
+    assert {name: (node.warmup.count, node.steady.count) for name, node in loop.children.items()} == {
+        "next": (4, 1),
+        "work": (4, 1),
+    }
 
 
 @settings(deadline=None, max_examples=100)

@@ -207,6 +207,7 @@ cdef extern from "native/builtins.h":
     bint tt_record_age(tt_section*, uint64_t, tt_section*, tt_frame*, uint64_t)
     tt_frame* tt_loop_boundary(tt_section*, tt_frame*, uint64_t*, double, uint64_t)
     void tt_loop_end_stages(tt_section*, tt_frame*, uint64_t)
+    void tt_loop_has_item(tt_section*, const tt_frame*, uint64_t)
     void tt_loop_end_tick(tt_section*, tt_frame*, uint64_t, int)
     void tt_origin_capture(tt_recorder*, tt_origin*)
     void tt_note_fork(tt_recorder*)

@@ -79,6 +79,7 @@ static void ticks_stages_and_waits_add_up(void)
     world_open(&w, &WIDE);
     for (unsigned at = 0; at < 12; at++) {
         tick = tt_loop_boundary(&w.sections[6], tick, &serial, 1e8, 2); /* a budget of 10 ns */
+        tt_loop_has_item(&w.sections[6], tick, serial);
         tt_stage(&w.sections[0]);
         advance(&w, at % 3 == 0 ? 12 : 4);
         tt_enter(&w.sections[7]);

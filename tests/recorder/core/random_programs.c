@@ -128,6 +128,7 @@ static void loop_object(program *p)
         break;
     default:
         p->tick = tt_loop_boundary(loop, p->tick, &p->tick_serial, 1e7, draw(2) ? 3 : TT_WARMUP_FOUND);
+        if (draw(4)) tt_loop_has_item(loop, p->tick, p->tick_serial);
     }
 }
 

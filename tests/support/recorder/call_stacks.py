@@ -115,10 +115,10 @@ class Strand:
             if call.kind == "tick" and call.name == mark:
                 self.close_to(call)
                 break
-        self.enter(name, "tick")
+        self.reference.begin_steady(self.enter(name, "tick"))
 
-    def next_tick(self, name: str, before: Call | None, warmup: int) -> Call | None:
-        """A boundary of a loop's own: ends the tick before it and begins the next."""
+    def next_tick(self, name: str, before: Call | None, warmup: int, *, has_item: bool = True) -> Call | None:
+        """A boundary of a loop's own: ends the tick before it and begins the next, for which there may be no item."""
         self.reference.ask(name)
         if not self.reference.recording:
             return None
@@ -127,6 +127,8 @@ class Strand:
         call = self.enter(name, "tick")
         if call and warmup and not call.lost:
             self.reference.ask_warmup(call, warmup)
+        if has_item:
+            self.reference.begin_steady(call)
         return call
 
     def end_tick(self, tick: Call | None, *, void: bool) -> None:

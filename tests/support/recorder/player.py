@@ -71,7 +71,7 @@ class Player(Actor):
                 except BrokenOffError:
                     break
             else:
-                tick = strand.next_tick(step.name, tick, warmup)
+                tick = strand.next_tick(step.name, tick, warmup, has_item=False)
                 strand.end_tick(tick, void=True)
         finally:
             strand.end_tick(tick, void=False)
@@ -118,7 +118,7 @@ class Player(Actor):
                 except BrokenOffError:
                     break
             else:
-                tick = strand.next_tick(step.name, tick, warmup)
+                tick = strand.next_tick(step.name, tick, warmup, has_item=False)
                 strand.end_tick(tick, void=True)
         finally:
             strand.end_tick(tick, void=False)

@@ -81,6 +81,7 @@ class Reference:
         self.incomplete: Counter[Path] = Counter()
         self.warmups: dict[tuple[Path, int], int] = {}
         self.warmed: set[tuple[Path, int]] = set()
+        self.due: set[tuple[Path, int]] = set()
         self.recording = False
         self.root: Call | None = None
         self._order = 0
@@ -156,6 +157,7 @@ class Reference:
                 call.left, call.forgotten = Moment(call.left.order, now), True
             call.recorded_ns = 0
         self.warmed.clear()
+        self.due.clear()
         self.losses.clear()
         self.incomplete.clear()
 
@@ -166,11 +168,18 @@ class Reference:
             self.warmups[loop] = max(ticks, self.warmups.get(loop, 0))
 
     def end_warmup(self, tick: Call) -> None:
-        """Where a tick was the last of the warm-up, all that completed there so far is of another phase."""
+        """Where a tick was the last of the warm-up, it is over once the next one begins."""
         loop = (tick.path, tick.thread)
         ticks = [call for call in self._below(loop) if call.kind == "tick" and call.path == tick.path]
         if sum(call.counted and not call.forgotten for call in ticks) == self.warmups.get(loop):
             self.warmed.add(loop)
+            self.due.add(loop)
+
+    def begin_steady(self, tick: Call | None) -> None:
+        """Where a tick is the first after the warm-up, all that completed there so far is of another phase."""
+        loop = (tick.path, tick.thread) if tick and not tick.lost else None
+        if loop in self.due:
+            self.due.remove(loop)
             for call in self._below(loop):
                 call.warm = call.left is not None
 

@@ -104,13 +104,10 @@ def singles(bins: Sequence[float], aside: int, width: int, tick: float) -> bool:
 
 
 def set_aside(durations: Sequence[int], waited: Sequence[int] | None = None) -> int:
-    """How many ticks are set aside: at each look all until then, where they are warm-up.
-
-    None where no tick follows those that were set aside at first.
-    """
-    aside = first = 0
+    """How many ticks are set aside: at each look all until then, where they are warm-up and another tick follows."""
+    aside = 0
     for n in LOOKS:
-        if n > len(durations):
+        if n >= len(durations):
             break
         if n < 2 * aside:
             continue
@@ -122,6 +119,5 @@ def set_aside(durations: Sequence[int], waited: Sequence[int] | None = None) -> 
         tick = fmean(binned[0][len(binned[0]) // 2 :])
         past = math.ceil(aside / width)
         if any(rule(bins, past, width, tick) for bins in binned for rule in (ended, singles)):
-            first = first or n
             aside = n
-    return 0 if first == len(durations) else aside
+    return aside

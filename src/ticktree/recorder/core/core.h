@@ -444,11 +444,13 @@ tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref);
 void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup);
 void tt_loop_look(tt_recorder *recorder, tt_loop *loop);
 void tt_loop_reset(tt_recorder *recorder, tt_loop *loop);
+void tt_warmup_end_if_due(tt_recorder *recorder, tt_loop *loop);
 void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t duration, enum tt_ending ending);
 void tt_tick(tt_section *section, double hz, uint64_t warmup);
 void tt_loop_end_tick(tt_section *section, tt_frame *tick, uint64_t serial, enum tt_ending ending);
 void tt_loop_end_stages(tt_section *section, tt_frame *tick, uint64_t serial);
 tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t *serial, double hz, uint64_t warmup);
+void tt_loop_has_item(tt_section *section, const tt_frame *tick, uint64_t serial);
 int tt_record_age(tt_section *age, uint64_t ns, tt_section *loop, tt_frame *held, uint64_t serial);
 
 /* -- values.c ----------------------------------------------------------------------------------------------------- */

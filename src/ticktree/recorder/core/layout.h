@@ -359,8 +359,7 @@ typedef struct { /* what nodes took in missed ticks, each in a row that its ref 
 enum tt_sums_flag {
     TT_SUMS_BY_HAND = 1, /* how long the warm-up lasts was said by the program */
     TT_SUMS_WARM = 2,    /* so many ticks as it said are over */
-    /* Its nodes' `warmup` was set aside after its last tick: no tick has followed, and its sums are of all its ticks. */
-    TT_SUMS_UNCONFIRMED = 4
+    TT_SUMS_DUE = 4      /* all ticks so far are to be set aside once another begins */
 };
 
 /* What the steady ticks of a loop add up to, beside what its record holds; written under that one's sequence. `ticks`

@@ -80,6 +80,7 @@ void tt_tick(tt_section *section, double hz, uint64_t warmup)
     int goes_on = tick && tt_stack_holding(here.stack->thread, tick) == here.stack;
     if (goes_on) tt_end(section->recorder, here.stack, tick, here.pyframe, here.now, TT_COMPLETE);
     tick = tt_tick_open(section, &here, hz, warmup, goes_on, 0);
+    if (tick) tt_loop_has_item(section, tick, tick->serial);
     tt_pushed(section, tick, here.pyframe);
 }
 
@@ -127,6 +128,15 @@ tt_frame *tt_loop_boundary(tt_section *section, tt_frame *tick, uint64_t *serial
     tt_pushed(section, next, here.pyframe);
     if (holder && holder != here.stack) tt_stack_rest(holder);
     return next;
+}
+
+/* The tick that a loop object has begun is one: its iterator had an item for it. */
+void tt_loop_has_item(tt_section *section, const tt_frame *tick, uint64_t serial)
+{
+    tt_recorder *recorder = section->recorder;
+    if (recorder->forked || !tick || tick->serial != serial || !tick->node) return;
+    const tt_node *node = tt_node_at(recorder, tick->node);
+    if (node->ticks) tt_warmup_end_if_due(recorder, tt_at(recorder, node->ticks));
 }
 
 /* Records an age in ns under the open tick of `loop`: the one that its loop object holds, where `serial` is not 0, else

@@ -420,35 +420,28 @@ static void tt_loop_set_aside(tt_recorder *recorder, tt_loop *loop)
     tt_sums_clear(recorder, tt_sums_of(recorder, loop));
 }
 
-/* What was counted so far, in the loops inside too, was warm-up, if a tick follows: of a loop that ends here all ticks
- * count, and its sums are still of all of them. `follows`: it has, and the steady phase starts from nothing. A later
- * look finds steady ticks before it and need not wait. The caller holds the loop's sequence odd. */
-static void tt_warmup_end(tt_recorder *recorder, tt_loop *loop, int follows)
+/* Where a look has found that all ticks so far were warm-up: called once the next one is there, for a loop that ends with
+ * its warm-up would have no tick left. The steady phase starts from nothing, that of the loops inside too. */
+void tt_warmup_end_if_due(tt_recorder *recorder, tt_loop *loop)
 {
-    tt_node *top = tt_node_at(recorder, loop->node);
-    for (tt_node *node = top; node; node = tt_next_below(recorder, node, loop->node)) {
-        if (!follows) tt_node_set_aside(recorder, node);
+    tt_loop_sums *sums = tt_sums_of(recorder, loop);
+    if (!(sums->flags & TT_SUMS_DUE)) return;
+    sums->flags &= ~(uint32_t)TT_SUMS_DUE;
+    for (tt_node *node = tt_node_at(recorder, loop->node); node; node = tt_next_below(recorder, node, loop->node)) {
+        tt_node_set_aside(recorder, node);
         if (!node->ticks) continue;
         tt_loop *inner = tt_at(recorder, node->ticks);
-        tt_loop_sums *sums = tt_sums_of(recorder, inner);
-        if (node != top) tt_write_begin(&inner->sequence);
-        if (follows ? sums->flags & TT_SUMS_UNCONFIRMED : inner->warmup_ticks != 0) {
-            tt_loop_set_aside(recorder, inner);
-            sums->flags &= ~(uint32_t)TT_SUMS_UNCONFIRMED;
-        } else if (!follows) {
-            sums->flags |= TT_SUMS_UNCONFIRMED;
-        }
-        if (node != top) tt_write_end(&inner->sequence);
+        tt_write_begin(&inner->sequence);
+        tt_loop_set_aside(recorder, inner);
+        tt_write_end(&inner->sequence);
     }
 }
 
-static void tt_warmup_look(tt_recorder *recorder, tt_loop *loop)
+static void tt_warmup_look(tt_loop *loop, tt_loop_sums *sums)
 {
-    tt_loop_sums *sums = tt_sums_of(recorder, loop);
     int by_hand = sums->flags & TT_SUMS_BY_HAND;
     if (by_hand ? loop->ticks != loop->warmup_asked : !tt_is_warmup(sums, loop->ticks, loop->warmup_ticks)) return;
-    if (by_hand) sums->flags |= TT_SUMS_WARM;
-    tt_warmup_end(recorder, loop, 0);
+    sums->flags |= by_hand ? TT_SUMS_DUE | TT_SUMS_WARM : TT_SUMS_DUE;
 }
 
 static uint64_t tt_waited(const tt_frame *tick, uint64_t duration)
@@ -470,7 +463,6 @@ void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t 
     } else {
         tt_loop_sums *sums = tt_sums_of(recorder, loop);
         uint64_t waited = tt_waited(tick, duration);
-        if (sums->flags & TT_SUMS_UNCONFIRMED) tt_warmup_end(recorder, loop, 1);
         loop->busy += duration;
         tt_book_first(recorder, loop, sums, duration, waited);
         if (tt_book_budget(recorder, loop, sums, duration - waited))
@@ -481,7 +473,7 @@ void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t 
         sums->waited += waited;
         sums->ticks++;
         loop->ticks++;
-        tt_warmup_look(recorder, loop);
+        tt_warmup_look(loop, sums);
     }
     tt_write_end(&loop->sequence);
 }
@@ -494,6 +486,6 @@ void tt_loop_reset(tt_recorder *recorder, tt_loop *loop)
     loop->ticks = loop->incomplete = loop->busy = loop->warmup_ticks = 0;
     loop->first_count = loop->boundary_known = 0;
     loop->boundary_gc_ticks = 0;
-    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)(TT_SUMS_WARM | TT_SUMS_UNCONFIRMED);
+    tt_sums_of(recorder, loop)->flags &= ~(uint32_t)(TT_SUMS_WARM | TT_SUMS_DUE);
     tt_write_end(&loop->sequence);
 }

@@ -85,6 +85,7 @@ cdef class Loop:
             self.ages.hold(self.tick, self.serial)
         if self.iterator is not None:
             return self._fetch()
+        tt_loop_has_item(&self.section.core, self.tick, self.serial)
         self.index += 1
         return tt_number_make(<PyTypeObject*>self.kind.make, self.index - 1)
 
@@ -153,6 +154,8 @@ cdef class Loop:
                 tt_leave(&self.fetching.core)
             self._end_tick(TT_OPEN)
             raise
+        self._forget_other_memory()
+        tt_loop_has_item(&self.section.core, self.tick, self.serial)
         if self.fetching is not None:
             tt_leave(&self.fetching.core)
         return item

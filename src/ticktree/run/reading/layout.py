@@ -83,7 +83,6 @@ def _flags(name: str, prefix: str) -> Any:
 
 NodeFlag = _flags("NodeFlag", "NODE_")
 HeaderFlag = _flags("HeaderFlag", "HEADER_")
-SumsFlag = _flags("SumsFlag", "SUMS_")
 
 _IN_GRAPH, _GRAPH = int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"
 # Why device time that was asked for is not there, the first of these that a node's flags say.

@@ -14,12 +14,10 @@ from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.footprints import Footprint, footprints_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag, clock_of, device_lack_of
-from ticktree.run.reading.sums import unconfirmed_warmups
 from ticktree.run.reading.table import NodeRow, Pairs, node_table
 
 # As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
 _NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
-_LOOP = int(NodeFlag.LOOP)
 _MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), int(NodeFlag.WAIT)
 _NEVER = (1 << 64) - 1
 _WIDEST_SHIFT = 48
@@ -34,18 +32,6 @@ class PhaseCalls(NamedTuple):
     min_ns: int | None
     max_ns: int | None
     filed: int
-
-    def joined(self, other: PhaseCalls) -> PhaseCalls:
-        """Those of both phases, as of one."""
-        if self.min_ns is None or self.max_ns is None or other.min_ns is None or other.max_ns is None:
-            return other if self.min_ns is None else self
-        return PhaseCalls(
-            self.completed + other.completed,
-            self.sum_ns + other.sum_ns,
-            min(self.min_ns, other.min_ns),
-            max(self.max_ns, other.max_ns),
-            self.filed + other.filed,
-        )
 
     def may_be(self) -> bool:
         """Whether these could be so: the rules of `Stats.problems`."""
@@ -75,7 +61,6 @@ class NodePart:
         name: Of the section; "" for a root.
         self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady_calls, warm_calls: Completed calls, warm-up apart.
-        is_unconfirmed: Whether a warm-up was set aside that no tick followed: its calls are among the steady ones.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
         footprint: What its calls needed of memory, where that is known in full.
@@ -95,7 +80,6 @@ class NodePart:
     call_sites: dict[CallSite, int]
     steady_calls: PhaseCalls
     warm_calls: PhaseCalls
-    is_unconfirmed: bool
     window_counts: Pairs
     window_totals: Pairs
     windows_known: bool
@@ -220,7 +204,6 @@ class PartsReader:
         self.index = {ref: place for place, ref in enumerate(table.refs)}
         self._footprints = footprints_of(image)
         self.parts: list[NodePart] = []
-        self._unconfirmed = unconfirmed_warmups(image)
         calls_below = self._calls_below()
         for place, ref in enumerate(table.refs):
             self.parts.append(self._part(place, calls_below.get(ref, 0)))
@@ -236,8 +219,6 @@ class PartsReader:
         if not calls.completed:
             return Stats()
         histogram = Histogram(self.histograms.buckets(2 * place))
-        if self.parts[place].is_unconfirmed:
-            histogram += Histogram(self.histograms.buckets(2 * place + 1))
         return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
 
     def _calls_below(self) -> dict[int, int]:
@@ -254,9 +235,6 @@ class PartsReader:
         above = self._above(place, row, is_root=is_root)
         torn = self.is_torn(ref, row.sequence)
         steady, warm = self._phases(place, row, torn=torn)
-        is_unconfirmed = self._is_unconfirmed(ref, row, above, is_root=is_root)
-        if is_unconfirmed:
-            row, steady, warm = row._replace(flags=row.flags & ~_PHASED), steady.joined(warm), _NO_CALLS
         count = steady.completed + warm.completed
         own = row.own + self._accounts.own[ref] if ref in self._accounts.own else row.own
         self_ns = max(0, self._ns(row, own))
@@ -278,7 +256,6 @@ class PartsReader:
             call_sites=self._call_sites(row, count),
             steady_calls=steady,
             warm_calls=warm,
-            is_unconfirmed=is_unconfirmed,
             window_counts=counts,
             window_totals=totals,
             windows_known=windows_known,
@@ -292,12 +269,6 @@ class PartsReader:
         if above >= place:  # nodes are laid down after what they hang under
             raise self._image.damaged("a node hangs under none")
         return above
-
-    def _is_unconfirmed(self, ref: int, row: NodeRow, above: int, *, is_root: bool) -> bool:
-        """Whether the innermost loop of this tree around the node, or itself, has a warm-up that no tick followed."""
-        if is_root or row.flags & _LOOP:
-            return ref in self._unconfirmed
-        return self.parts[above].is_unconfirmed
 
     def _ns(self, row: NodeRow, amount: int) -> int:
         return amount if row.flags & _NS or not amount else self._clock.ns(amount)

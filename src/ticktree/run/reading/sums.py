@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from ticktree.profile import Causes, Histogram
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.layout import SumsFlag
 
 # More than a process does in a year; and so few that no sum of them overflows.
 _MOST = 1 << 48
@@ -68,18 +67,6 @@ def sums_of(
         late=late,
         steps=steps,
     )
-
-
-def unconfirmed_warmups(image: Image) -> set[int]:
-    """The nodes of loops whose ticks were all set aside as warm-up and followed by none, by their references.
-
-    There is nothing that such a warm-up is slower than: all ticks of the loop count as steady.
-    """
-    return {
-        loop.node
-        for _, loop in image.loops()
-        if loop.sums and image.loop_sums(loop.sums).flags & SumsFlag.UNCONFIRMED
-    }
 
 
 def _causes(causes: layout.Record, most: int, ns: Callable[[int], int]) -> Causes | None:
