@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+import ticktree
 from support.profile_strategies import profiles
 from support.virtual_programs import MS, Program
 from ticktree.analysis.loops import Saving
@@ -297,3 +298,27 @@ def test_what_a_device_did_beside_a_section_is_no_section_in_it_and_what_a_serve
     ]
     assert steps["train"].has_sections
     assert not steps["train/ask/server@remote"].has_sections
+
+
+@pytest.mark.parametrize("episodes", [4, 40])
+def test_what_an_inner_loop_set_aside_is_in_the_ticks_around_it(episodes):
+    """Its first call compiles: not of 4 episodes, but of the steps a part of the first is set aside."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for episode in recorder.loop("episode", range(episodes)):
+        for step in recorder.loop("step", range(6)):
+            with recorder.section("act"):
+                recorder.advance((10 if episode or step else 300) * MS)
+        if episode == 20:
+            for batch in recorder.loop("evaluate", range(20)):
+                recorder.advance((2 if batch else 200) * MS)
+    recorder.disable()
+    profile = recorder.snapshot()
+    survey = Survey(profile)
+    episode = survey.view_of("episode")
+    step = profile.loops["episode/step"]
+    assert step.warmup_ticks > 0
+    assert "episode" not in own_ms(episode)
+    assert step.stats.max_ns == 10 * MS
+    if episodes > 20:
+        evaluate = profile.loops["episode/evaluate"]
+        assert (evaluate.warmup_ticks, evaluate.stats.count) == (0, 20)

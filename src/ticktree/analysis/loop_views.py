@@ -229,14 +229,13 @@ def _is_remote(node: Node) -> bool:
 
 
 def _took_ns(view: LoopView, node: Node) -> float:
-    """Return how long all steady calls of `node` took; of the run, all of its time."""
-    return max(0, node.total_ns) if view.is_run else node.steady.sum_ns
+    """Return how long all calls of `node` in the ticks took; of the run, all of its time."""
+    return max(0, node.total_ns) if view.is_run else view.stats_of(node).sum_ns
 
 
 def _recorder_ns(view: LoopView, node: Node, whole: bool) -> float:
     """Return what ticktree itself cost in the calls of `node` that are in ticks; `whole`: and below it."""
     nodes = (each for _, _, each in node.walk()) if whole else (node,)
     return sum(
-        each.recorder_ns * (each.steady.count / each.count if not view.is_run and each.count else 1.0)
-        for each in nodes
+        each.recorder_ns * (view.stats_of(each).count / each.count if each.count else 1.0) for each in nodes
     )

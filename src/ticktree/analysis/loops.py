@@ -343,7 +343,9 @@ class LoopView:
         return min(1.0, ns / self.needed_ns) if self.needed_ns > 0 else 0.0
 
     def stats_of(self, node: Node) -> Stats:
-        """Return the statistics of the calls that ticks consist of: the steady ones, or of the run all of them."""
+        """Return the statistics of the calls that ticks consist of; of the run, of all calls."""
+        if self.loop is not None:
+            return self.loop.calls_of(node)
         return node.stats if self.is_run else node.steady
 
     def saving(self, ns: float) -> Saving:

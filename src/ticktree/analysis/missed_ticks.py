@@ -63,7 +63,7 @@ class MissedTicks:
             return None
         waits = self._outermost_waits
         missed_ns = self.loop.missed_ns - sum(self.loop.missed_breakdown[path] for path in waits)
-        all_ns = self.loop.stats.sum_ns - sum(self._nodes[path].steady.sum_ns for path in waits)
+        all_ns = self.loop.stats.sum_ns - sum(self.loop.calls_of(self._nodes[path]).sum_ns for path in waits)
         return self._cost(self.loop.path, missed_ns, all_ns)
 
     @cached_property
@@ -112,8 +112,8 @@ class MissedTicks:
                 waits = [wait for wait in self._outermost_waits if paths.is_below(wait, path)]
                 missed_ns = self.loop.missed_breakdown[path]
                 missed_ns -= sum(self.loop.missed_breakdown[wait] for wait in waits)
-                all_ns = self._nodes[path].steady.sum_ns
-                all_ns -= sum(self._nodes[wait].steady.sum_ns for wait in waits)
+                all_ns = self.loop.calls_of(self._nodes[path]).sum_ns
+                all_ns -= sum(self.loop.calls_of(self._nodes[wait]).sum_ns for wait in waits)
                 yield self._cost(path, missed_ns, all_ns)
 
     def _cost(self, path: str, missed_ns: int, all_ns: int) -> TickCost:

@@ -11,6 +11,7 @@ from ticktree.profile import metadata as meta
 from ticktree.profile import path as paths
 from ticktree.profile.fields import COUNTS, TEXT, WHOLE, Codec, Fields, Object
 from ticktree.profile.lateness import Jitter, Lateness
+from ticktree.profile.node import Node
 from ticktree.profile.stats import Stats
 from ticktree.profile.table import (
     Mergeable,
@@ -126,6 +127,13 @@ class Loop(Mergeable):
     def achieved_hz(self) -> float | None:
         """Ticks per second of the time spent in ticks; None where there was none."""
         return self.ticks * NS_PER_SECOND / self.busy_ns if self.busy_ns else None
+
+    def calls_of(self, node: Node) -> Stats:
+        """Return the calls of a node of this loop's tree that its steady ticks consist of.
+
+        A loop inside may have a warm-up though this one has none: then those calls are in steady ticks of this one.
+        """
+        return node.steady if self.warmup_ticks else node.stats
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""

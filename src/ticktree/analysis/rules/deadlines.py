@@ -264,14 +264,15 @@ def _blamed(view: LoopView, spikes: _Spikes, context: Survey) -> str | None:
         >= TELLING_SHARE * excess_ns
     ]
     path = max(explaining, key=lambda path: (len(paths.split(path)), path), default=None)
-    if path is None or nodes[path].wait or nodes[path].steady.count < USUAL_CALLS * view.ticks:
+    if path is None or nodes[path].wait or view.stats_of(nodes[path]).count < USUAL_CALLS * view.ticks:
         return None
     return path
 
 
 def _usual_ns(view: LoopView, node: Node) -> float:
     """Return what a node takes in a usual tick: its median call, as often as it is called in one."""
-    return (node.steady.p50_ns or 0) * node.steady.count / view.ticks
+    stats = view.stats_of(node)
+    return (stats.p50_ns or 0) * stats.count / view.ticks
 
 
 def _period(kept: Sequence[WorstTick]) -> int | None:

@@ -94,7 +94,7 @@ def _calls(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     shown = found[:BARS]
     ends: list[int] = []
     for at, one in enumerate(shown):
-        stats = one.section.node.steady if view.loop else one.section.node.stats
+        stats = view.stats_of(one.section.node)
         ends += _spread(axis, at, stats, color_of(one.section.category or OTHER))
     if ends:
         _log_axis(axis, min(ends), max(ends))

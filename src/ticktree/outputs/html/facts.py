@@ -82,7 +82,7 @@ def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
     named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
     ticks = max(1, loop.stats.count)
     nodes = {path: profile.root.find(path) for path in sorted(named)}
-    return {path: node.steady.sum_ns // ticks for path, node in nodes.items() if node is not None}
+    return {path: loop.calls_of(node).sum_ns // ticks for path, node in nodes.items() if node is not None}
 
 
 def _over_budget(loop: Loop) -> str:

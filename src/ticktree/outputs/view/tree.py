@@ -143,7 +143,7 @@ def _took_ns(view: LoopView, section: SectionView) -> float:
     """Return how long a section takes per tick: what of it is on the loop's path, or all of what runs concurrently."""
     if section is view.sections[0]:
         return view.tick_ns
-    took_ns = (section.node.steady.sum_ns if view.loop else section.node.total_ns) / view.ticks
+    took_ns = (view.stats_of(section.node).sum_ns if view.loop else section.node.total_ns) / view.ticks
     return took_ns if section.total_ns < ON_PATH_SHARE * took_ns else section.total_ns
 
 
@@ -163,7 +163,7 @@ def _chain(branch: _Branch, least_ns: float) -> list[_Branch]:
 
 def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
     first = chain[0].section
-    stats = first.node.steady if view.loop else first.node.stats
+    stats = view.stats_of(first.node)
     return TreeRow(
         kind=_kind(first),
         path=first.path,

@@ -72,7 +72,7 @@ class _Part:
         self.took_ns = tick.breakdown[path]
         self.name = visible(names.joined(paths.split(path)[len(paths.split(loop.path)) :]))
         node = profile.root.find(path)
-        self.usual_ns = 0 if node is None else node.steady.sum_ns // max(1, loop.stats.count)
+        self.usual_ns = 0 if node is None else loop.calls_of(node).sum_ns // max(1, loop.stats.count)
         self.excess_ns = self.took_ns - self.usual_ns
 
     def text(self) -> str:

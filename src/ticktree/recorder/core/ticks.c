@@ -246,9 +246,7 @@ static void tt_book_first(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *su
  * Ticks that get longer are a warm-up too where there is nothing to learn from yet; but a loop that does more now and then
  * begins the same way. There k is as many as d, and 8. And single ticks: compiling and tuning for one shape after another
  * takes three or more by a whole tick, or one of the first four by ten, and none in the second half of the ticks so far.
- *
- * More is set aside only where at least as many ticks have followed as were set aside before.
- */
+ * More is set aside only where at least as many ticks have followed as were set aside before. */
 
 #define TT_WARMUP_LEAST_SHARE 0.1 /* of a tick: nobody looks for less */
 #define TT_WARMUP_FEW 6u          /* fewer ticks tell hardly how much ticks scatter */
@@ -420,8 +418,8 @@ static void tt_loop_set_aside(tt_recorder *recorder, tt_loop *loop)
     tt_sums_clear(recorder, tt_sums_of(recorder, loop));
 }
 
-/* Where a look has found that all ticks so far were warm-up: called once the next one is there, for a loop that ends with
- * its warm-up would have no tick left. The steady phase starts from nothing, that of the loops inside too. */
+/* Called once the next tick is there: a loop that ends with its warm-up would have no tick left. The steady phase starts
+ * from nothing, that of the loops inside too. */
 void tt_warmup_end_if_due(tt_recorder *recorder, tt_loop *loop)
 {
     tt_loop_sums *sums = tt_sums_of(recorder, loop);
@@ -437,11 +435,22 @@ void tt_warmup_end_if_due(tt_recorder *recorder, tt_loop *loop)
     }
 }
 
-static void tt_warmup_look(tt_loop *loop, tt_loop_sums *sums)
+/* Whether a loop around this one is past its warm-up: what is set aside then would be missing in that one's steady ticks. */
+static int tt_is_in_steady(const tt_recorder *recorder, const tt_node *node)
 {
-    int by_hand = sums->flags & TT_SUMS_BY_HAND;
-    if (by_hand ? loop->ticks != loop->warmup_asked : !tt_is_warmup(sums, loop->ticks, loop->warmup_ticks)) return;
-    sums->flags |= by_hand ? TT_SUMS_DUE | TT_SUMS_WARM : TT_SUMS_DUE;
+    while (!(node->flags & TT_NODE_ROOT)) {
+        node = tt_node_at(recorder, node->parent);
+        if (node->ticks && ((const tt_loop *)tt_at(recorder, node->ticks))->warmup_ticks) return 1;
+    }
+    return 0;
+}
+
+static void tt_warmup_look(const tt_recorder *recorder, const tt_node *node, tt_loop *loop, tt_loop_sums *sums)
+{
+    if (sums->flags & TT_SUMS_BY_HAND)
+        sums->flags |= loop->ticks == loop->warmup_asked ? TT_SUMS_DUE | TT_SUMS_WARM : 0;
+    else if (tt_is_warmup(sums, loop->ticks, loop->warmup_ticks) && !tt_is_in_steady(recorder, node))
+        sums->flags |= TT_SUMS_DUE;
 }
 
 static uint64_t tt_waited(const tt_frame *tick, uint64_t duration)
@@ -473,7 +482,7 @@ void tt_tick_end(tt_recorder *recorder, tt_frame *tick, tt_node *node, uint64_t 
         sums->waited += waited;
         sums->ticks++;
         loop->ticks++;
-        tt_warmup_look(loop, sums);
+        tt_warmup_look(recorder, node, loop, sums);
     }
     tt_write_end(&loop->sequence);
 }

@@ -24,6 +24,7 @@ static void tt_focus_tick_begin(tt_recorder *recorder, tt_ref node)
         return;
     }
     if (!loop->ticks) tt_loop_ask(recorder, loop, 0, tt_focus.warmup);
+    tt_warmup_end_if_due(recorder, loop);
     tt_loop_look(recorder, loop);
 }
 
