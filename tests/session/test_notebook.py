@@ -12,6 +12,7 @@ from support.example_profiles import control, robot, training
 from support.example_trainers import crowded_trainer, straggling_trainer
 from support.hostile_profiles import hostile
 from ticktree.outputs.notebook import html, text
+from ticktree.profile import Profile
 
 AT_MOST_BYTES = 40_000
 LOOP = """
@@ -97,6 +98,12 @@ def test_a_profile_shows_what_the_terminal_does():
     for word in ("Recommendations", "misses", "loops", "headroom"):
         assert word in joined
         assert word in printed
+
+
+def test_an_empty_profile_says_what_to_do_in_a_notebook():
+    for shown in (html(Profile.empty()), text(Profile.empty())):
+        assert "%%ticktree" in shown
+        assert "ticktree.enable()" in shown
 
 
 def test_a_profile_shows_no_dataclass_in_a_terminal_of_ipython():

@@ -7,11 +7,12 @@ have colours of their own. Where a viewer removes the style, as GitHub does, pla
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.registry import OUTPUTS
+from ticktree.outputs.terminal import draw
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.writing.document import Entry, Heading, Lines, Listing, Nothing, Part, Table, Tone
 from ticktree.outputs.writing.grid import SEPARATOR, cut
@@ -22,6 +23,8 @@ from ticktree.profile import Profile
 NAME_CELLS = 80
 TEXT_CELLS = 800
 TEXT_COLUMNS = 80
+# What the shell's `ticktree doctor` cannot know of.
+NOTHING = "Nothing was recorded: begin the cell with %%ticktree, or call ticktree.enable() before what you record."
 
 _STYLE = """
 .ticktree{font-size:13px;line-height:1.5;max-width:72em}
@@ -46,14 +49,18 @@ _STYLE = """
 
 def html(profile: Profile) -> str:
     """Return the first screen of the report as a piece of an HTML page."""
-    view = report_view(Survey(profile), ViewOptions())
-    drawn = "".join(piece for part in parts_of(view) for piece in _drawn(part))
+    drawn = "".join(piece for part in _parts(profile) for piece in _drawn(part))
     return f'<div class="ticktree"><style>{_STYLE}</style>{drawn}</div>'
 
 
 def text(profile: Profile) -> str:
     """Return the first screen of the report as plain text, for a notebook without HTML."""
-    return OUTPUTS["terminal"].render(profile, ViewOptions(width=TEXT_COLUMNS)).decode().rstrip("\n")
+    return draw(_parts(profile), ViewOptions(width=TEXT_COLUMNS)).decode().rstrip("\n")
+
+
+def _parts(profile: Profile) -> Iterator[Part]:
+    view = report_view(Survey(profile), ViewOptions())
+    return parts_of(replace(view, nothing=NOTHING) if view.nothing else view)
 
 
 def _drawn(part: Part) -> Iterator[str]:
