@@ -50,7 +50,8 @@ export function share(part: number | null | undefined): string {
 
 export function reading(value: number | null | undefined): string {
   if (value === null || value === undefined) return ABSENT;
-  if (Number.isInteger(value) && Math.abs(value) < 10_000_000) return value.toLocaleString("en-US");
+  const size = Math.abs(value);
+  if (size < 10_000_000 && (Number.isInteger(value) || size >= 1000)) return Number(rounded(value, 0)).toLocaleString("en-US");
   return general(value);
 }
 

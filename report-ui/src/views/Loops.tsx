@@ -11,6 +11,10 @@ export function Loops({ state }: { state: State }) {
     const place = state.tree.at.get(row.path);
     return place === undefined ? undefined : state.tree.places[place]!.node.windows;
   };
+  const picture = {
+    title: "over the run",
+    of: (row: Entry) => <Spark windows={windows(row)} label={`Mean tick of ${row.name} over the run`} />,
+  };
   return (
     <div id="loops">
       <DataTable
@@ -21,7 +25,7 @@ export function Loops({ state }: { state: State }) {
             <bdi>{row.name}</bdi>
           </button>
         )}
-        picture={{ title: "over the run", of: (row) => <Spark windows={windows(row)} label={`Mean tick of ${row.name} over the run`} /> }}
+        {...(table.rows.some((row) => (windows(row)?.counts.length ?? 0) > 1) && { picture })}
       />
     </div>
   );

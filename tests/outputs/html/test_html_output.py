@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from ticktree.outputs.html.facts import facts
 from ticktree.outputs.view.build import report_view
 from ticktree.profile import Profile
 
+ROOT = Path(__file__).parents[3]
 KILOBYTES_AT_MOST = 170
 PAGES = ["page.html", "runs.html"]
 HOSTILE = [
@@ -219,3 +221,30 @@ def test_losses_and_an_empty_run_are_told():
     screen = told(replace(training(), losses={"nodes_refused": 3}))["screen"]
     assert screen["warnings"][-1]["text"] == "Not recorded: 3 nodes refused"
     assert "doctor" in told(Profile.empty())["screen"]["nothing"]
+
+
+def test_the_page_reads_only_what_the_report_view_has():
+    source = (ROOT / "report-ui" / "src" / "types.ts").read_text()
+    wanted = {
+        name: set(re.findall(r"^  (\w+)\??:", body, re.MULTILINE))
+        for name, body in re.findall(
+            r"^export interface (\w+)[^{]*\{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL
+        )
+    }
+    profile = training()
+    view = data_in(render(profile))["view"]
+    screen = view["screen"]
+    lost = told(replace(profile, losses={"nodes_refused": 3}))["screen"]
+    there = {
+        "View": view,
+        "Screen": screen,
+        "Headline": screen["headlines"][0],
+        "Warned": lost["warnings"][0],
+        "Recommendation": screen["recommendations"][0],
+        "Table": screen["loops"],
+        "Head": screen["loops"]["columns"][0],
+        "Entry": screen["loops"]["rows"][0],
+        "MeanTick": view["mean_ticks"][0],
+    }
+    for name, fields in there.items():
+        assert wanted[name] <= fields.keys() | {"timeline"}, name

@@ -106,6 +106,7 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         6,
         lambda row: row.loop.budget_ns,
         "The time a tick may take.",
+        optional=True,
         detail=True,
     ),
     Column("p50_ns", "p50", "ns", 6, lambda row: row.loop.stats.p50_ns, "The median tick.", detail=True),
