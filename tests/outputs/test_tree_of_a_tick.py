@@ -175,6 +175,7 @@ def test_rows_of_a_table_have_what_programs_read_in_each_column():
     assert columns["p99_ns"] == {
         "key": "p99_ns",
         "title": "p99",
+        "rank": 2,
         "unit": "ns",
         "help": "99 in 100 took no longer.",
     }
