@@ -77,7 +77,8 @@ def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Ca
     if later is None or earlier is None:
         return later
     left = later - earlier
-    return left if min(left.amounts()) >= 0 and 0 < left.ticks <= ticks else None
+    amounts = left.amounts()
+    return left if any(amounts) and min(amounts) >= 0 and left.ticks <= ticks else None
 
 
 def _goes_on(earlier: Loop, later: Loop) -> bool:
