@@ -144,7 +144,7 @@ cdef class Recorder:
             pace: Sleep at the end of each tick, so that the loop holds `hz`. Ticks are due on a grid from the first on.
                 A tick that is late begins at once; True or "skip" then drops the due times that are past, "catch up"
                 runs a tick for each of the last second without a sleep.
-            warmup: Ticks at the start whose statistics are set aside; None: as many of the first 64 as are unlike the
+            warmup: Ticks at the start whose statistics are set aside; None: as many of the first 256 as are unlike the
                 rest; 0: none.
 
         Raises:
