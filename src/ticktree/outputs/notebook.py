@@ -24,7 +24,9 @@ NAME_CELLS = 80
 TEXT_CELLS = 800
 TEXT_COLUMNS = 80
 # What the shell's `ticktree doctor` cannot know of.
-NOTHING = "Nothing was recorded: begin the cell with %%ticktree, or call ticktree.enable() before what you record."
+NOTHING = (
+    "Nothing was recorded: begin the cell with %%ticktree, or call ticktree.enable() before what you record."
+)
 
 _STYLE = """
 .ticktree{font-size:13px;line-height:1.5;max-width:72em}

@@ -62,9 +62,11 @@ class UnusedGradientsRule:
                     "per_call_ns": section.call_ns,
                     "calls": section.count,
                 }
+                saved_share = section.share
                 if unused is not None:
                     facts["unused_share"] = unused.last
-                claim = Claim(section.share, view.path)
+                    saved_share *= unused.last
+                claim = Claim(saved_share, view.path)
                 yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
 
 
