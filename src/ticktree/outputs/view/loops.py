@@ -11,6 +11,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.columns import Column, filled, shown
 from ticktree.outputs.view.model import Headline
+from ticktree.outputs.view.pace import ages
 from ticktree.outputs.view.pace import pace as pace_lines
 from ticktree.outputs.view.worst import worst_ticks
 from ticktree.outputs.writing import formatting
@@ -209,3 +210,5 @@ def _rest(view: LoopView, loop: Loop) -> Iterator[str]:
         yield f"p99 {formatting.time(loop.stats.p99_ns)}"
     elif loop.stats.count > 1:
         yield f"max {formatting.time(loop.stats.max_ns)}"
+    for age in ages(view.sections[0].node):
+        yield f"{visible(age.name)} {formatting.time(age.steady.p50_ns)} p50"

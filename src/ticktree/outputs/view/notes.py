@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ticktree.analysis.machine import Ceilings
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.shapes.recursion import Recursion
+from ticktree.outputs.view.pace import is_age
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Work
@@ -67,8 +68,8 @@ def notes_on_calls(node: Node) -> Iterator[str]:
 
 
 def _on_the_host(node: Node) -> list[Node]:
-    """Return the children that ran here: what devices and other programs did beside it is said by their clock."""
-    return [child for child in node.children.values() if child.clock == HOST]
+    """Return the children that ran here: what devices and other programs did is said by their clock."""
+    return [child for child in node.children.values() if child.clock == HOST and not is_age(child)]
 
 
 def mark_of(node: Node) -> str:
@@ -95,7 +96,8 @@ def outlived(node: Node) -> bool:
 def _parallel(node: Node) -> str:
     concurrent_ns = sum(child.concurrent_ns for child in _on_the_host(node))
     if outlived(node):
-        return f"{formatting.time(concurrent_ns)} beside and after it"
+        each, per_call = (concurrent_ns // node.count, " per call") if node.count > 1 else (concurrent_ns, "")
+        return f"{formatting.time(each)} beside and after it{per_call}"
     return f"{formatting.significant(1 + concurrent_ns / node.total_ns)} x parallel"
 
 

@@ -20,7 +20,12 @@ LEAST_WAIT_SHARE = 0.005
 def pace(profile: Profile, loop: Loop) -> list[list[str]]:
     """Return how `loop` kept to its time, line by line, each piece by piece; nothing where nothing was measured."""
     node = profile.root.find(loop.path)
-    lines = [list(_misses(loop)), list(_work(loop, node)), *map(list, _ages(node))]
+    found = ages(node) if node is not None else ()
+    lines = [
+        list(_misses(loop)),
+        list(_work(loop, node)),
+        *(list(_age(age.name, age.steady)) for age in found),
+    ]
     return [line for line in lines if line]
 
 
@@ -60,11 +65,15 @@ def _work(loop: Loop, node: Node | None) -> Iterator[str]:
         yield f"jitter {formatting.time(loop.jitter.mean_ns)}"
 
 
-def _ages(node: Node | None) -> Iterator[Iterator[str]]:
-    children = () if node is None else node.children.values()
-    for child in sorted(children, key=lambda child: child.name):
-        if (child.name == AGE or child.name.startswith(f"{AGE}: ")) and child.steady.count:
-            yield _age(child.name, child.steady)
+def is_age(node: Node) -> bool:
+    """Tell whether a node holds how old what ticks act on was, which is no part of them and may be longer."""
+    return node.name == AGE or node.name.startswith(f"{AGE}: ")
+
+
+def ages(node: Node) -> list[Node]:
+    """Return the nodes of a loop's node that hold how old what its steady ticks act on was."""
+    found = [child for child in node.children.values() if is_age(child) and child.steady.count]
+    return sorted(found, key=lambda child: child.name)
 
 
 def _age(name: str, ages: Stats) -> Iterator[str]:

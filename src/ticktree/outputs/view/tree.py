@@ -13,6 +13,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.columns import Column, filled, shown
 from ticktree.outputs.view.notes import mark_of, notes_of
+from ticktree.outputs.view.pace import is_age
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Stats
@@ -114,7 +115,11 @@ def tree_rows(
         chain = _chain(branch, least_ns) if fold and depth else [branch]
         last = chain[-1]
         rows.append(_row(view, chain, depth))
-        below = [each for each in last.below if each.most_ns >= least_ns]
+        below = [
+            each
+            for each in last.below
+            if each.most_ns >= least_ns and not (fold and is_age(each.section.node))
+        ]
         below.sort(key=lambda each: (each.ns, each.section.path))
         own = last.section
         least_self_ns = max(least_ns, LEAST_SELF_SHARE * last.ns if fold else 0.0)
