@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ticktree.analysis.offsets import Offset, offset
-from ticktree.analysis.wording import duration
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
+from ticktree.outputs.writing import formatting
 from ticktree.profile.timeline import Timeline, together
 from ticktree.run.finishing import RunDirectory
 
@@ -51,7 +51,7 @@ def _said(found: Offset | None) -> str:
     if found is None:
         return UNKNOWN
     sign = "-" if found.ns < 0 else "+"
-    return f"clock {sign}{duration(abs(found.ns))}, at most {duration(found.bound_ns)} more or less"
+    return f"clock {sign}{formatting.time(abs(found.ns))}, at most {formatting.time(found.bound_ns)} more or less"
 
 
 def _placed(part: Timeline, number: int, where: str, shift_ns: int) -> Timeline:

@@ -57,8 +57,6 @@ OF_INFERENCE_SHARE = 0.05
 OF_THE_TICK_SHARE = 0.05
 # What waits for more than half of its time waits for the other thread; else it works.
 MOSTLY_SHARE = 0.5
-# From twice as long on a call grows: noise and other load seldom double the mean of a third of a run.
-GROWS_FACTOR = 2.0
 # "Each time": in at least nine of ten inferences, or ticks where there is none. Our own choice.
 EACH_TIME_SHARE = 0.9
 

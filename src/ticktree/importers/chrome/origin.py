@@ -9,7 +9,6 @@ from ticktree.importers.chrome.events import Column, Event
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import Value
 
-_NS_PER_US = 1000
 # Times of this many nanoseconds count from 1970: no machine has been up since 2001.
 _EPOCH_FROM_NS = 1_000_000_000_000_000_000
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.wording import last_name
 from ticktree.analysis.workers.critical_path import Stretch, critical_path
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.columns import CRITICAL, filled
+from ticktree.outputs.view.naming import last_name
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible

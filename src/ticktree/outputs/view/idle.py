@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.wording import last_name, who
 from ticktree.analysis.workers.waits import Cause, Waiting, waitings
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.columns import WAITS, filled
+from ticktree.outputs.view.naming import last_name, who
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible

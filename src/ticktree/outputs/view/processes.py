@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.wording import who
 from ticktree.analysis.workers.presence import Presence, presence
 from ticktree.analysis.workers.roles import By, Role, roles
 from ticktree.outputs.view.columns import ROLES, filled
+from ticktree.outputs.view.naming import who
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible

@@ -231,10 +231,6 @@ def _call_ns(one: Bottleneck) -> int | None:
     return None if one.call_ns is None else round(one.call_ns)
 
 
-def _all_calls(one: Bottleneck) -> int | None:
-    return round(one.section.calls * one.view.ticks) or None
-
-
 SECTIONS: tuple[Column[Bottleneck], ...] = (
     Column(
         "share",
