@@ -132,7 +132,7 @@ def test_start_up_is_a_remark_on_the_loops_and_no_saving():
     profile = replace(profile, loops={"loop": loop}, metadata={"started_ns": frozenset({began})})
     table = view_of(profile).loops
     assert table is not None
-    assert table.remark.startswith("start-up 2.00 s until the first tick of loop")
+    assert table.remark == "start-up 2.00 s until the first tick of loop"
     assert "4 Jul 2026 10:13 UTC" in shown(profile)
 
 

@@ -231,3 +231,12 @@ def test_a_devices_memory_is_judged_by_itself():
     assert (finding.rule, finding.path) == ("gpu-memory", "train/update/actor/forward")
     assert finding.message == "a call of forward needs 2.10 GB of cuda:0 beyond what was there"
     assert said(profile, device_memory_bytes=3000 * MB) == set()
+
+
+def test_time_outside_all_sections_is_no_section_to_work_on():
+    program = Program()
+    program.recorder.enable()
+    program.take(900)
+    program.work("load", 10)
+    program.work("save", 10)
+    assert said(program.profile()) == set()
