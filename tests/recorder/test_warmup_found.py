@@ -287,6 +287,30 @@ def test_the_next_tick_is_the_first_steady_one():
     assert (work.steady.count, work.steady.sum_ns, work.warmup.count) == (1, 11 * MS, 4)
 
 
+@pytest.mark.parametrize(("hz", "steady"), [(None, 4), (50, 0)])
+def test_until_the_tick_after_them_completes_they_are_all_that_is_known(hz, steady):
+    """But of a loop with a rate, whose misses were forgotten: none is made up."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+
+    def fails_in_the_fifth():
+        for duration in recorder.loop("loop", [*COMPILED, 0], hz=hz):
+            with recorder.section("work"):
+                recorder.advance(duration)
+            if not duration:
+                raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        fails_in_the_fifth()
+    recorder.disable()
+    profile = recorder.snapshot()
+    profile.check()
+    loop, work = profile.loops["loop"], profile.root.at("loop/work")
+    assert (loop.ticks, loop.warmup_ticks, loop.stats.count) == (4, 4 - steady, steady)
+    assert loop.stats.histogram.count == steady
+    assert work.steady.count == steady + 1
+    assert (work.warmup is None) == bool(steady)
+
+
 def test_what_fetches_the_next_item_does_not_end_the_warm_up():
     recorder = ticktree.Recorder(virtual_clock=True)
 

@@ -84,10 +84,12 @@ def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Ca
 def _goes_on(earlier: Loop, later: Loop) -> bool:
     """Tell whether the steady phase of `later` is that of `earlier`, some ticks later."""
     pairs = ((earlier.lateness, later.lateness), (earlier.jitter, later.jitter))
-    if later.missed < earlier.missed or any(
+    # Where nothing more was set aside, a jitter that is gone was that of ticks about to be.
+    is_less = later.missed < earlier.missed or any(
         before is not None and (now is None or now.count < before.count or now.sum_ns < before.sum_ns)
         for before, now in pairs
-    ):
+    )
+    if is_less and later.warmup_ticks != earlier.warmup_ticks:
         return False
     try:
         stats = stats_less(earlier.stats, later.stats)

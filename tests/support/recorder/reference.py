@@ -7,12 +7,13 @@ recorder must find out (contexts, generators, threads), the reference is told.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ticktree.profile.histogram import Histogram
 
 Path = tuple[str, ...]
+LoopKey = tuple[Path, int]  # and the thread that runs it
 
 
 @dataclass(frozen=True, order=True)
@@ -79,9 +80,10 @@ class Reference:
         self.calls: list[Call] = []
         self.losses: Counter[str] = Counter()
         self.incomplete: Counter[Path] = Counter()
-        self.warmups: dict[tuple[Path, int], int] = {}
-        self.warmed: set[tuple[Path, int]] = set()
-        self.due: set[tuple[Path, int]] = set()
+        self.warmups: dict[LoopKey, int] = {}
+        self.warmed: set[LoopKey] = set()
+        self.due: set[LoopKey] = set()
+        self.phased: set[LoopKey] = set()
         self.recording = False
         self.root: Call | None = None
         self._order = 0
@@ -158,6 +160,7 @@ class Reference:
             call.recorded_ns = 0
         self.warmed.clear()
         self.due.clear()
+        self.phased.clear()
         self.losses.clear()
         self.incomplete.clear()
 
@@ -182,6 +185,7 @@ class Reference:
             self.due.remove(loop)
             for call in self._below(loop):
                 call.warm = call.left is not None
+            self.phased |= {(call.path, call.thread) for call in self._below(loop) if call.kind == "tick"}
 
     def recorded(self) -> list[Call]:
         """The calls that are not lost."""
@@ -191,7 +195,7 @@ class Reference:
         """How many calls are open, lost or not."""
         return sum(not call.left for call in self.calls)
 
-    def _below(self, loop: tuple[Path, int]) -> list[Call]:
+    def _below(self, loop: LoopKey) -> list[Call]:
         """A loop's calls and those inside them; what `record` filed under its name is beside it."""
         path, thread = loop
         inside = [
@@ -208,12 +212,39 @@ class Reference:
         children: dict[Call | None, list[Call]] = defaultdict(list)
         for call in self.recorded():
             children[call.parent].append(call)
+        joined = self._joined()
         for call in self.recorded():
-            self._add(sums, call, ends, children[call])
+            is_warm = call.warm and not joined.get(self._loop_of(call, joined))
+            self._add(sums, call, ends, children[call], is_warm=is_warm)
         return dict(sums)
 
+    def _joined(self) -> dict[LoopKey | None, bool]:
+        """Of each loop whether all its ticks are warm-up, in no loop that is past its own: then they are steady."""
+        ticks: dict[LoopKey, list[Call]] = defaultdict(list)
+        for call in self.recorded():
+            if call.kind == "tick":
+                ticks[call.path, call.thread].append(call)
+        joined: dict[LoopKey | None, bool] = {}
+        in_steady: dict[LoopKey | None, bool] = {None: False}
+        for loop in sorted(ticks, key=lambda loop: len(loop[0])):
+            around = _innermost(loop[0][:-1], loop[1], ticks)
+            counted = [call for call in ticks[loop] if call.left and call.counted and not call.forgotten]
+            joined[loop] = bool(counted) and all(call.warm for call in counted) and not in_steady[around]
+            in_steady[loop] = in_steady[around] or (loop in self.phased and not joined[loop])
+        return joined
+
+    def _loop_of(self, call: Call, loops: Container[LoopKey | None]) -> LoopKey | None:
+        """The innermost of the loops that a call is in, or a tick of."""
+        return _innermost(call.path[:-1] if call.kind == "record" else call.path, call.thread, loops)
+
     def _add(
-        self, sums: dict[Path, Sums], call: Call, ends: dict[Call, Moment], children: list[Call]
+        self,
+        sums: dict[Path, Sums],
+        call: Call,
+        ends: dict[Call, Moment],
+        children: list[Call],
+        *,
+        is_warm: bool,
     ) -> None:
         duration = ends[call].ns - call.entered.ns + call.recorded_ns
         place = sums[call.path]
@@ -231,12 +262,18 @@ class Reference:
         if call.left is None:
             place.ages.append(duration)
         elif call.counted and not call.forgotten:
-            (place.warm_durations if call.warm else place.durations).append(duration)
+            (place.warm_durations if is_warm else place.durations).append(duration)
 
     def _open_youngest_first(self) -> list[Call]:
         return sorted(
             (call for call in self.calls if not call.left), key=lambda call: call.entered, reverse=True
         )
+
+
+def _innermost(path: Path, thread: int, loops: Container[LoopKey | None]) -> LoopKey | None:
+    """The loop of a thread that is at a path, or the nearest above it."""
+    above = ((path[:end], thread) for end in range(len(path), 0, -1))
+    return next((loop for loop in above if loop in loops), None)
 
 
 def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[list[Call]]:

@@ -13,15 +13,24 @@ from ticktree.run.reading.accounts import Accounts
 from ticktree.run.reading.clock import Clock
 from ticktree.run.reading.footprints import Footprint, footprints_of
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.layout import NodeFlag, clock_of, device_lack_of
+from ticktree.run.reading.layout import NodeFlag, Record, clock_of, device_lack_of
 from ticktree.run.reading.table import NodeRow, Pairs, node_table
 
 # As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
 _NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
+_LOOP = int(NodeFlag.LOOP)
 _MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), int(NodeFlag.WAIT)
 _NEVER = (1 << 64) - 1
 _WIDEST_SHIFT = 48
 _OTHER_SITES = CallSite("", 0, "")
+
+
+def is_warming_up(loop: Record) -> bool:
+    """Whether all ticks of a loop were set aside as warm-up: then they are all that is known of it.
+
+    Of a loop with a rate the misses of these ticks are forgotten; there they stay warm-up, and no miss is made up.
+    """
+    return 0 < loop.ticks <= loop.warmup_ticks and not loop.hz
 
 
 class PhaseCalls(NamedTuple):
@@ -32,6 +41,18 @@ class PhaseCalls(NamedTuple):
     min_ns: int | None
     max_ns: int | None
     filed: int
+
+    def joined(self, other: PhaseCalls) -> PhaseCalls:
+        """Those of both phases, as of one."""
+        if self.min_ns is None or self.max_ns is None or other.min_ns is None or other.max_ns is None:
+            return other if self.min_ns is None else self
+        return PhaseCalls(
+            self.completed + other.completed,
+            self.sum_ns + other.sum_ns,
+            min(self.min_ns, other.min_ns),
+            max(self.max_ns, other.max_ns),
+            self.filed + other.filed,
+        )
 
     def may_be(self) -> bool:
         """Whether these could be so: the rules of `Stats.problems`."""
@@ -61,6 +82,8 @@ class NodePart:
         name: Of the section; "" for a root.
         self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady_calls, warm_calls: Completed calls, warm-up apart.
+        is_joined: Whether the calls set aside as warm-up are among the steady ones, for the loop has no others.
+        is_in_steady: Whether it is in a loop that has a warm-up and is past it.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
         footprint: What its calls needed of memory, where that is known in full.
@@ -80,6 +103,8 @@ class NodePart:
     call_sites: dict[CallSite, int]
     steady_calls: PhaseCalls
     warm_calls: PhaseCalls
+    is_joined: bool
+    is_in_steady: bool
     window_counts: Pairs
     window_totals: Pairs
     windows_known: bool
@@ -204,6 +229,7 @@ class PartsReader:
         self.index = {ref: place for place, ref in enumerate(table.refs)}
         self._footprints = footprints_of(image)
         self.parts: list[NodePart] = []
+        self._warming_up = {loop.node for _, loop in image.loops() if is_warming_up(loop)}
         calls_below = self._calls_below()
         for place, ref in enumerate(table.refs):
             self.parts.append(self._part(place, calls_below.get(ref, 0)))
@@ -219,6 +245,8 @@ class PartsReader:
         if not calls.completed:
             return Stats()
         histogram = Histogram(self.histograms.buckets(2 * place))
+        if self.parts[place].is_joined:
+            histogram += Histogram(self.histograms.buckets(2 * place + 1))
         return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
 
     def _calls_below(self) -> dict[int, int]:
@@ -235,6 +263,9 @@ class PartsReader:
         above = self._above(place, row, is_root=is_root)
         torn = self.is_torn(ref, row.sequence)
         steady, warm = self._phases(place, row, torn=torn)
+        is_joined, is_in_steady = self._is_joined(ref, row, above, is_root=is_root)
+        if is_joined:
+            row, steady, warm = row._replace(flags=row.flags & ~_PHASED), steady.joined(warm), _NO_CALLS
         count = steady.completed + warm.completed
         own = row.own + self._accounts.own[ref] if ref in self._accounts.own else row.own
         self_ns = max(0, self._ns(row, own))
@@ -256,6 +287,8 @@ class PartsReader:
             call_sites=self._call_sites(row, count),
             steady_calls=steady,
             warm_calls=warm,
+            is_joined=is_joined,
+            is_in_steady=is_in_steady,
             window_counts=counts,
             window_totals=totals,
             windows_known=windows_known,
@@ -269,6 +302,16 @@ class PartsReader:
         if above >= place:  # nodes are laid down after what they hang under
             raise self._image.damaged("a node hangs under none")
         return above
+
+    def _is_joined(self, ref: int, row: NodeRow, above: int, *, is_root: bool) -> tuple[bool, bool]:
+        """Whether the phases of a node are one, and whether it is in the steady phase of a loop of this tree."""
+        if is_root:
+            return False, False
+        around = self.parts[above]
+        if not row.flags & _LOOP:
+            return around.is_joined, around.is_in_steady
+        is_joined = ref in self._warming_up and not around.is_in_steady
+        return is_joined, around.is_in_steady or (bool(row.flags & _PHASED) and not is_joined)
 
     def _ns(self, row: NodeRow, amount: int) -> int:
         return amount if row.flags & _NS or not amount else self._clock.ns(amount)

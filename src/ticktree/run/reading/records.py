@@ -104,7 +104,8 @@ class ImageReader:
         for part, place in zip(self._parts, places, strict=True):
             counts = not (is_child and part.is_root)
             slots.append(place.slot if counts and part.steady_calls.completed else -1)
-            slots.append(place.slot + 1 if counts and part.is_phased and part.warm_calls.completed else -1)
+            has_warmup = part.is_joined or (part.is_phased and part.warm_calls.completed)
+            slots.append(place.slot + (not part.is_joined) if counts and has_warmup else -1)
         self._nodes.histograms.add_to(above.histograms, np.array(slots, np.int64))
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
