@@ -79,6 +79,22 @@ def test_each_run_has_its_rate_and_its_bottleneck_on_the_first_screen(open_page)
     assert len(loops) == 3
 
 
+def test_how_ticks_spread_is_drawn_in_its_row(open_page):
+    page = open_page(rendered(variants_of_it())).page
+    inside = page.locator(".loops .track").evaluate_all(
+        """(tracks) => tracks.map((track) => {
+            const cell = track.parentElement.getBoundingClientRect();
+            return [...track.children].every((mark) => {
+                const box = mark.getBoundingClientRect();
+                return box.top >= cell.top - 5 && box.bottom <= cell.bottom + 5 && box.height > 0
+                    && box.left >= cell.left - 5 && box.right <= cell.right + 5;
+            });
+        })"""
+    )
+    assert inside
+    assert all(inside)
+
+
 def test_what_a_run_could_not_record_is_said_with_its_name(open_page):
     profiles = variants_of_it()
     page = open_page(rendered([profiles[0], replace(profiles[1], losses={"nodes_refused": 3})])).page

@@ -52,7 +52,7 @@ def test_the_trees_of_all_runs_are_in_it_and_each_line_once():
 
 def test_the_lines_of_own_time_make_up_the_rest():
     for row in rows([training()]):
-        if row.kind == "unaccounted":
+        if row.kind == "self":
             (own,) = row.nodes
             assert row.mean_ns(0) == pytest.approx((own.self_ns - own.recorder_ns) / own.count, abs=1)
 

@@ -43,7 +43,7 @@ export interface Cell {
 }
 
 export interface VariantRow {
-  kind: "section" | "unaccounted";
+  kind: "section" | "self";
   path: string;
   name: string;
   depth: number;

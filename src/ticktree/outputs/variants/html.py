@@ -96,7 +96,7 @@ def _row(row: Row) -> dict[str, Any]:
 def _cell(row: Row, place: int, node: Node | None) -> dict[str, Any] | None:
     if node is None:
         return None
-    if row.kind == "unaccounted":
+    if row.kind == "self":
         return {"mean_ns": row.mean_ns(place), "share": row.share(place)}
     site = node.call_site
     steady = {name: getattr(node.steady, name) for name in _STATS} if node.steady.count else {"count": 0}

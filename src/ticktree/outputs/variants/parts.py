@@ -28,7 +28,7 @@ _RUNS = (
     Head("if free", 0),
 )
 _REMARK = (
-    "What a steady call takes; of unaccounted time, what of each call. "
+    "What a steady call takes; of [self], what of each call. "
     "What of it is chance is not said here: ticktree compare."
 )
 
@@ -111,6 +111,6 @@ def _section(row: Row, levels: int) -> Entry:
     guide = "  " * row.depth
     cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
     waits = any(node and node.wait for node in row.nodes)
-    tone: Tone = "quiet" if row.kind == "unaccounted" else "wait" if waits else "plain"
+    tone: Tone = "quiet" if row.kind == "self" else "wait" if waits else "plain"
     notes = [f"and {formatting.counted(levels, 'level')} of recursion in it"] if levels else []
     return Entry(visible(row.name) or '""', cells, tone, notes=notes, guide=guide, trunk=guide)

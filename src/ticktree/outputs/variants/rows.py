@@ -11,7 +11,7 @@ from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.stats import rounded_ratio
 
-Kind: TypeAlias = Literal["section", "unaccounted"]
+Kind: TypeAlias = Literal["section", "self"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Row:
         node = self.nodes[place]
         if node is None:
             return None
-        if self.kind == "unaccounted":
+        if self.kind == "self":
             return rounded_ratio(node.self_ns - node.recorder_ns, node.count) if node.count else None
         return node.steady.mean_ns if node.steady.count else None
 
@@ -83,5 +83,5 @@ def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[Row]:
     lines.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
     if lines and path != paths.ROOT:
         own = tuple(node if node is not None and node.children else None for node in nodes)
-        lines.append(Row("unaccounted", path, "unaccounted", depth, own, own))
+        lines.append(Row("self", path, "[self]", depth, own, own))
     return lines
