@@ -1,0 +1,15 @@
+import { DataTable } from "../parts/DataTable";
+import type { State } from "../state";
+
+/** What samples saw by function: of a run without sections, and of threads that are in no account. */
+export function Functions({ state }: { state: State }) {
+  return state.view.sampled_tables.map((table) => (
+    <div key={table.title} class="by-name">
+      <h3>{table.title}</h3>
+      <DataTable
+        table={table}
+        picture={{ title: "", of: (row) => <i class="part" style={{ width: `${100 * Math.min(1, row.share ?? 0)}%` }} /> }}
+      />
+    </div>
+  ));
+}

@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { boxAt, boxesOf, boxesOfTick } from "../src/icicle";
+import { matching, openAtFirst, rowsOf } from "../src/rows";
+import { treeOf } from "../src/tree";
+import type { Sampled } from "../src/types";
+import { node } from "./trees";
+
+const FACTS = { outlived: [], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] };
+
+/** Two functions, one of which called another, in the self time of the section at a place. */
+function calls(place: number): Sampled {
+  return { place, base: 0, samples: 10, depth: [0, 1, 0], name: ["main", "crunch", "nap"], share: [0.75, 0.5, 0.25], text: ["a", "b", "c"] };
+}
+
+/** root (40 of its own) with the sections step (60 of its own, and 100 in act) and zoom (20). */
+function run(...sampled: Sampled[]) {
+  const act = node("act", 100, [], { path: "step/act" });
+  const step = node("step", 60, [act]);
+  const root = node("root", 40, [step, node("zoom", 20)], { path: "", count: 0 });
+  return treeOf(root, { categories: ["data"], category_of: [-1, -1, 0, -1], loop_of: [0, 0, 1, 0], sampled });
+}
+
+function shown(tree: ReturnType<typeof run>, open: number[], query = "") {
+  const asked = { open: new Set(open), query, sort: "total", descending: true, phase: "all", units: null } as const;
+  return rowsOf(tree, FACTS, asked).map((row) => `${"  ".repeat(row.depth)}${row.kind} ${tree.places[row.index]!.name} ${row.totalNs}`);
+}
+
+test("what is told of sections by their number in the file is theirs, however many calls are before them", () => {
+  const tree = run(calls(1), calls(3));
+  expect(tree.sections.map((at) => tree.places[at]!.name)).toEqual(["root", "step", "act", "zoom"]);
+  expect(tree.places.filter((place) => place.kind === "section").map((place) => place.category)).toEqual([null, null, "data", null]);
+  expect(tree.places[tree.sections[2]!]!.base).toBe(tree.sections[1]);
+  expect(tree.at.get("step")).toBe(tree.sections[1]);
+});
+
+test("calls are boxes below the self time of their section, as wide as their parts of it", () => {
+  const tree = run(calls(1));
+  const { size, start } = boxesOf(tree);
+  const named = (name: string) => tree.places.findIndex((place) => place.name === name);
+  expect(["step", "act", "[self]", "main", "crunch", "nap", "zoom"].map((name) => size[named(name)])).toEqual([160, 100, 60, 45, 30, 15, 20]);
+  expect(start[named("[self]")]).toBe(100);
+  expect(start[named("nap")]).toBe(145);
+  expect(tree.places[boxAt(tree, boxesOf(tree), { start: 0, size: 220 }, 220, 110, 4)!]!.name).toBe("crunch");
+});
+
+test("of a section without others they are directly below it; of a mean tick its self time is shared out", () => {
+  const tree = run(calls(2));
+  const act = tree.sections[2]!;
+  expect(tree.places[act + 1]!.kind).toBe("sampled");
+  const tick = { path: "step", name: "", title: "", tick_ns: 16, by_name: null };
+  const { size } = boxesOfTick(tree, { ...tick, places: [tree.sections[1]!, act], total_ns: [16, 8], self_ns: [8, 8] });
+  expect([...size.slice(act, act + 4)]).toEqual([8, 6, 4, 2]);
+});
+
+test("self time opens, and its calls open in turn", () => {
+  const tree = run(calls(1));
+  const [step] = [tree.sections[1]!];
+  const self = tree.places.findIndex((place) => place.kind === "self");
+  expect(shown(tree, [step])).toEqual(["section step 160", "  section act 100", "  self [self] 60", "section zoom 20", "self root 40"]);
+  expect(shown(tree, [step, self, self + 1]).slice(2, 6)).toEqual(["  self [self] 60", "    sampled main 45", "      sampled crunch 30", "    sampled nap 15"]);
+});
+
+test("a search finds functions, too", () => {
+  const tree = run(calls(1));
+  expect([...matching(tree, "crunch")].map((at) => tree.places[at]!.name).sort()).toEqual(["[self]", "crunch", "main", "root", "step"]);
+  expect(shown(tree, [], "crunch")).toEqual(["section step 160", "  self [self] 60", "    sampled main 45", "      sampled crunch 30"]);
+});
+
+test("at first self time is closed, but in a run without sections", () => {
+  const tree = run(calls(1));
+  expect([...openAtFirst(tree, 36)]).toEqual([tree.sections[1]]);
+  const bare = treeOf(node("root", 80, [], { path: "", count: 0 }), { categories: [], category_of: [-1], sampled: [calls(0)] });
+  expect([...openAtFirst(bare, 36)].map((at) => bare.places[at]!.name)).toEqual(["main"]);
+  expect(shown(bare, [1])).toEqual(["sampled main 60", "  sampled crunch 40", "sampled nap 20"]);
+});

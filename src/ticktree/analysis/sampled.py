@@ -1,0 +1,243 @@
+"""What self time consists of: the functions and lines that samples saw while it passed.
+
+Rows are inferred: they share out the time that the node's account gives, in proportion to the samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ticktree.profile import CodeLine, Profile, SampledStack, Weight
+from ticktree.profile.samples import STATES
+
+_Z = 1.96  # of an interval of 95%
+# Where no code runs: what a task does between its turns; and what a thread does outside all Python code.
+SUSPENDED = "(suspended)"
+NO_CODE = "(no Python code)"
+
+
+@dataclass(frozen=True, slots=True)
+class LineShare:
+    """A line of a function.
+
+    Attributes:
+        line: its number; 0 where it is not known.
+        share: of the function's samples, by time.
+    """
+
+    line: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRow:
+    """A function that self time was spent in, while it was the innermost.
+
+    Attributes:
+        function: its qualified name.
+        file: where it is.
+        ns: the part of the account that it is given.
+        share: of the node's self time; 0 to 1.
+        low, high: the 95% interval of `share` (Wilson, JASA 22, 1927).
+        count: its samples.
+        lines: by share, the largest first.
+        states: the share of its time in each of `profile.samples.STATES` that occurs.
+    """
+
+    function: str
+    file: str
+    ns: int
+    share: float
+    low: float
+    high: float
+    count: int
+    lines: tuple[LineShare, ...]
+    states: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class SampledCall:
+    """A function in the tree of calls that samples saw below one node.
+
+    Attributes:
+        function: its qualified name; empty for the tree's root.
+        file: where it is.
+        ns: of the account, it and what it called.
+        count: samples of the same.
+        lines: nanoseconds by line: of the function itself, those of its calls included.
+        self_ns: while it was the innermost.
+        calls: what it called, by function and file.
+    """
+
+    function: str = ""
+    file: str = ""
+    ns: int = 0
+    count: int = 0
+    lines: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    self_ns: int = 0
+    calls: dict[tuple[str, str], SampledCall] = field(default_factory=dict)
+
+    @property
+    def hottest_line(self) -> int:
+        """The line that most of its time passed at; 0 where that is not known."""
+        return min(self.lines, key=lambda line: (-self.lines[line], line), default=0)
+
+    def in_order(self) -> list[SampledCall]:
+        """What it called, the longest first."""
+        return sorted(self.calls.values(), key=lambda call: (-call.ns, call.function, call.file))
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTime:
+    """The samples of some time, and the nanoseconds that they share out.
+
+    Attributes:
+        stacks: how often each was seen.
+        ns: the time.
+    """
+
+    stacks: Mapping[SampledStack, Weight]
+    ns: int
+
+    @property
+    def count(self) -> int:
+        """How many samples there are."""
+        return sum(weight.count for weight in self.stacks.values())
+
+    def rows(self) -> list[SampledRow]:
+        """By innermost function, the largest first; together they are all of the time, to the nanosecond."""
+        groups: dict[tuple[str, str], list[SampledStack]] = defaultdict(list)
+        for stack in self.stacks:
+            inner = innermost(stack)
+            groups[inner.function, inner.file].append(stack)
+        weights, parts = self._weights(), self.parts()
+        total, count = sum(weights.values()), self.count  # once, for there may be thousands of rows
+        rows = [self._row(name, group, weights, parts, (total, count)) for name, group in groups.items()]
+        return sorted(rows, key=lambda row: (-row.share, row.function, row.file))
+
+    def states(self) -> dict[str, float]:
+        """The share of the time in each state that occurs, in the order of `STATES`."""
+        return _shares_of_states(self.stacks, self._weights())
+
+    def tree(self) -> SampledCall:
+        """The calls, from the one that has the section open; their self times are all of the time."""
+        root = SampledCall()
+        for stack, ns in self.parts().items():
+            count = self.stacks[stack].count
+            at = root
+            at.ns += ns
+            at.count += count
+            for line in lines_of(stack):
+                key = (line.function, line.file)
+                if key not in at.calls:
+                    at.calls[key] = SampledCall(line.function, line.file)
+                at = at.calls[key]
+                at.ns += ns
+                at.count += count
+                at.lines[line.line] += ns
+            at.self_ns += ns
+        return root
+
+    def parts(self) -> dict[SampledStack, int]:
+        """The nanoseconds that each stack is given, in their order: whole ones, and together all of the time.
+
+        What is lost by rounding down goes to those that lost most of it (the method of the largest remainder).
+        """
+        weights = self._weights()
+        total = sum(weights.values())
+        shared = {stack: divmod(self.ns * weights[stack], total) for stack in sorted(weights)}
+        left = self.ns - sum(ns for ns, _ in shared.values())
+        lost_most = sorted(shared, key=lambda stack: (-shared[stack][1], stack))[:left]
+        found = {stack: ns for stack, (ns, _) in shared.items()}
+        for stack in lost_most:
+            found[stack] += 1
+        return found
+
+    def _weights(self) -> dict[SampledStack, int]:
+        """By the time that samples stand for; by their number where that is not known of any."""
+        by_time = {stack: weight.ns for stack, weight in self.stacks.items()}
+        return by_time if any(by_time.values()) else {stack: w.count for stack, w in self.stacks.items()}
+
+    def _row(
+        self,
+        name: tuple[str, str],
+        group: list[SampledStack],
+        weights: Mapping[SampledStack, int],
+        parts: Mapping[SampledStack, int],
+        whole: tuple[int, int],
+    ) -> SampledRow:
+        total, count = whole
+        weight = sum(weights[stack] for stack in group)
+        lines: dict[int, int] = defaultdict(int)
+        for stack in group:
+            lines[innermost(stack).line] += weights[stack]
+        in_order = sorted(lines.items(), key=lambda item: (-item[1], item[0]))
+        share = weight / total
+        low, high = interval(share, count)
+        return SampledRow(
+            function=name[0],
+            file=name[1],
+            ns=sum(parts[stack] for stack in group),
+            share=share,
+            low=low,
+            high=high,
+            count=sum(self.stacks[stack].count for stack in group),
+            lines=tuple(LineShare(line, of / (weight or 1)) for line, of in in_order),
+            states=_shares_of_states(group, weights),
+        )
+
+
+def sampled_times(profile: Profile) -> dict[str, SampledTime]:
+    """The sampled self time of each node that has samples, by path; empty where nobody looked."""
+    if profile.samples is None:
+        return {}
+    found: dict[str, SampledTime] = {}
+    for path, stacks in profile.samples.by_path().items():
+        node = profile.root.find(path)
+        if node is not None and node.self_ns > 0:
+            found[path] = SampledTime(stacks, node.self_ns)
+    return found
+
+
+def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
+    """The sampled time of threads that are in no account, by what they are called; of it only the samples tell."""
+    if profile.samples is None:
+        return {}
+    return {
+        name: SampledTime(stacks, sum(weight.ns for weight in stacks.values()))
+        for name, stacks in sorted(profile.samples.apart().items())
+    }
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """The 95% interval of a share seen in `count` samples (Wilson, JASA 22, 1927)."""
+    if not count:
+        return 0.0, 1.0
+    square = _Z * _Z / count
+    middle = (share + square / 2) / (1 + square)
+    half = _Z / (1 + square) * math.sqrt(share * (1 - share) / count + square / (4 * count))
+    # At its ends the interval reaches the share itself, but for rounding.
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
+
+
+def lines_of(stack: SampledStack) -> tuple[CodeLine, ...]:
+    """The lines of a stack; of one without, what it does in place of code."""
+    return stack.lines or (CodeLine(SUSPENDED if stack.state == "suspended" else NO_CODE, "", 0),)
+
+
+def innermost(stack: SampledStack) -> CodeLine:
+    """The last of these."""
+    return lines_of(stack)[-1]
+
+
+def _shares_of_states(
+    stacks: Iterable[SampledStack], weights: Mapping[SampledStack, int]
+) -> dict[str, float]:
+    found: dict[str, int] = defaultdict(int)
+    for stack in stacks:
+        found[stack.state] += weights[stack]
+    total = sum(found.values()) or 1
+    return {state: found[state] / total for state in STATES if found.get(state)}

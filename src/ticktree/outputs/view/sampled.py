@@ -1,0 +1,206 @@
+"""What samples tell: which functions self time was spent in, and the calls of a program without sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ticktree.analysis.sampled import SampledCall, SampledRow, SampledTime
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.view.tables import Column, filled
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.grid import cut, guides
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile
+from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
+
+MARK = "[sampled]"
+# What stands under a row that self time was spent in.
+ROWS_SHOWN = 2
+FUNCTIONS_SHOWN = 6
+CALLS_SHOWN = 12
+LEAST_SHARE = 0.01
+NAME_CELLS = 44
+# A state that takes less of a function's time is not told.
+_LEAST_STATE = 0.1
+# More looks than that which came late make shares of waits doubtful.
+_LATE = 0.05
+_BAR_RANK = 3
+_PACKAGES = ("site-packages/", "dist-packages/")
+# What a thread does, as a note says it; of running code there is nothing to say.
+_STATES = {
+    "gil": "waits for the GIL",
+    "lock": "waits for a lock",
+    "sleep": "sleeps",
+    "io": "waits for data",
+    "blocked": "is blocked",
+}
+
+
+def called(function: str) -> str:
+    """Return a function as a row names it, safe to show."""
+    return visible(function.replace(".<locals>", "")) or '""'
+
+
+def place(file: str, line: int) -> str:
+    """Return a line as a note names it: the file as it is known in its project, or its package."""
+    for folder in _PACKAGES:
+        _, found, rest = file.partition(folder)
+        if found:
+            return visible(f"{rest}:{line}")
+    return visible(f"{file.rpartition('/')[2]}:{line}") if file else ""
+
+
+def notes(row: SampledRow, *, details: bool = False) -> list[str]:
+    """Return what is known of a function beside its share: its hottest line, and what it waits for."""
+    found = [place(row.file, row.lines[0].line)] if row.file else []
+    if details and len(row.lines) > 1:
+        found = [f"{place(row.file, each.line)} {formatting.share(each.share)}" for each in row.lines[:3]]
+    return [*found, *_waits(row.states)]
+
+
+def _waits(states: Mapping[str, float]) -> Iterator[str]:
+    for state, share in sorted(states.items(), key=lambda item: -item[1]):
+        if state in _STATES and share >= _LEAST_STATE:
+            yield f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state]
+
+
+def is_worth_rows(time: SampledTime) -> bool:
+    """Tell whether there are enough samples to say what time was spent in."""
+    return time.count >= LEAST_SAMPLES
+
+
+def _bounds(row: SampledRow) -> str:
+    return f"{100 * row.low:.0f}-{100 * row.high:.0f}%"
+
+
+_FUNCTIONS: tuple[Column[SampledRow], ...] = (
+    Column("share", "share", "share", 0, lambda row: row.share, "Of the time that was sampled."),
+    Column("interval", "95%", "", 2, _bounds, "Where the true share is, in 95 of 100 cases."),
+    Column("ns", "time", "ns", 1, lambda row: row.ns, "The share of the time that was recorded."),
+)
+
+
+def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
+    """Return the functions that time was spent in, while they were the innermost, a row each."""
+    rows = time.rows()
+    kept = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= LEAST_SHARE]
+    entries = [filled(_function(row, options), _FUNCTIONS, row) for row in kept]
+    heads = [column.head for column in _FUNCTIONS]
+    said = f"{title} {MARK}, {formatting.counted(time.count, 'sample')}"
+    return Table(said, f"function {MARK}", heads, entries, bar_rank=_BAR_RANK)
+
+
+def _function(row: SampledRow, options: ViewOptions) -> Entry:
+    return Entry(
+        name=cut(called(row.function), NAME_CELLS),
+        cells=(),
+        tone=_tone(row.states),
+        notes=notes(row, details=options.all),
+        share=row.share,
+    )
+
+
+def _tone(states: Mapping[str, float]) -> Tone:
+    return "wait" if states.get("running", 0.0) < 0.5 else "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class _CallRow:
+    """A function in the tree of calls; of a chain of only calls all of them."""
+
+    names: tuple[str, ...]
+    last: SampledCall
+    share: float
+    depth: int
+
+
+_CALLS: tuple[Column[_CallRow], ...] = (
+    Column("share", "share", "share", 0, lambda row: row.share, "Of the time that was sampled."),
+    Column("ns", "time", "ns", 0, lambda row: round(row.last.ns), "It and what it called."),
+)
+
+
+def calls(title: str, time: SampledTime, options: ViewOptions) -> Table:
+    """Return the tree of calls that samples saw, those of less than 1% left out unless all is asked for."""
+    root = time.tree()
+    rows = list(_call_rows(root, 0.0 if options.all else LEAST_SHARE * root.ns))
+    if not options.all:
+        ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].share, rows[at].depth, at))
+        kept = set(ranked[:CALLS_SHOWN])
+        rows = [row for at, row in enumerate(rows) if at in kept]
+    lines = guides([row.depth for row in rows])
+    entries = [
+        filled(_call(row, guide, trunk), _CALLS, row) for row, (guide, trunk) in zip(rows, lines, strict=True)
+    ]
+    return Table(
+        f"{title} {MARK}", f"call {MARK}", [column.head for column in _CALLS], entries, bar_rank=_BAR_RANK
+    )
+
+
+def _call_rows(root: SampledCall, least_ns: float) -> Iterator[_CallRow]:
+    waiting = [(call, 0) for call in reversed(root.in_order())]
+    while waiting:
+        call, depth = waiting.pop()
+        if call.ns < least_ns:
+            continue
+        names, last = [called(call.function)], call
+        while True:
+            below = [each for each in last.in_order() if each.ns >= least_ns]
+            if len(below) != 1 or last.self_ns >= least_ns:
+                break
+            last = below[0]
+            names.append(called(last.function))
+        yield _CallRow(tuple(names), last, call.ns / root.ns, depth)
+        waiting += [(each, depth + 1) for each in reversed(last.in_order())]
+
+
+def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
+    hottest = max(row.last.lines, key=lambda line: (row.last.lines[line], -line), default=0)
+    names = row.names if len(row.names) <= 3 else (row.names[0], "…", row.names[-1])
+    return Entry(
+        name=cut(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(names), NAME_CELLS),
+        cells=(),
+        notes=[place(row.last.file, hottest)] if row.last.file else [],
+        guide=guide,
+        trunk=trunk,
+        share=row.share,
+    )
+
+
+def next_marks(profile: Profile) -> list[str]:
+    """Return what to mark in a program that has no loop, a line each; nothing where samples did not show it."""
+    if profile.loops or profile.samples is None:
+        return []
+    found = []
+    loop, code = _fact(profile, SAMPLED_LOOP), _fact(profile, SAMPLED_LOOP_CODE)
+    if loop:
+        found.append(f"Mark the loop at {loop}: {code}")
+    function = _fact(profile, SAMPLED_FUNCTION)
+    if function:
+        command = f"ticktree run --focus {function} {_fact(profile, 'command')}"
+        found.append(f"{'Or record' if found else 'Record'} every call below {function}: {command}")
+    return found
+
+
+def _fact(profile: Profile, key: str) -> str:
+    values = profile.metadata.get(key, frozenset())
+    return visible(str(next(iter(values)))) if len(values) == 1 else ""
+
+
+def doubts(profile: Profile) -> Sequence[str]:
+    """Return what makes the samples doubtful, a sentence each."""
+    samples = profile.samples
+    if samples is None or samples.count < LEAST_SAMPLES:
+        return ()
+    found = []
+    if samples.late > _LATE * samples.looks > 0:
+        share = formatting.share(samples.late / samples.looks)
+        found.append(f"{share} of the samples came late, since all cores were busy: they show too many waits")
+    dropped = sum(samples.dropped.values())
+    if dropped > _LATE * samples.looks:
+        found.append(
+            f"{formatting.counted(dropped, 'sample')} could not be used: the stack changed meanwhile"
+        )
+    return found

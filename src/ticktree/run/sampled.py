@@ -1,0 +1,136 @@
+"""Where stack samples are kept while a run goes on.
+
+    MEMORY DIRECTORY/samples.json    all so far; replaced in one step every few seconds
+
+A sample names its node as the memory file does, by process and reference: which path that is, is only known when the
+run is read.
+
+History of the format
+    ticktree-samples/1  the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ticktree.files.atomic import write_atomically
+from ticktree.files.guarded import MissingFileError, json_in, read_bytes, understood
+from ticktree.profile.fields import Fields
+from ticktree.profile.samples import STATES, CodeLine, Weight
+from ticktree.run.memory import ProcessKey
+from ticktree.run.naming import SAMPLES
+
+FORMAT = "ticktree-samples/1"
+_MOST_BYTES = 1 << 28
+_COUNTS = ("late", "looks", "cpu_ns")
+
+
+class Seen(NamedTuple):
+    """What was seen of a thread.
+
+    Attributes:
+        process: whose it is.
+        node: the reference of the section that it had open; 0 for none.
+        thread: what to call its time outside all sections where that is in no account; empty where it is.
+        state: one of `STATES`.
+        lines: from the call that has the section open, to the innermost.
+    """
+
+    process: ProcessKey
+    node: int
+    thread: str
+    state: str
+    lines: tuple[CodeLine, ...]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """All samples of a run.
+
+    Attributes:
+        stacks: how often each was seen.
+        dropped: by cause.
+        late: how many looks came late.
+        looks: how many there were.
+        cpu_ns: what they took.
+        is_asked: whether somebody asked for them: else they count only where there is no other answer.
+    """
+
+    stacks: Mapping[Seen, Weight] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    late: int = 0
+    looks: int = 0
+    cpu_ns: int = 0
+    is_asked: bool = False
+
+
+def keep_samples(folder: Path, sampled: Sampled) -> None:
+    """Keep these samples in place of those before.
+
+    Args:
+        folder: the run's memory directory.
+        sampled: all so far.
+
+    Raises:
+        OSError: There is no room, or the run has been finished.
+    """
+    lines: dict[CodeLine, int] = {}
+    processes: dict[ProcessKey, int] = {}
+    rows = [
+        [
+            processes.setdefault(seen.process, len(processes)),
+            seen.node,
+            seen.thread,
+            STATES.index(seen.state),
+            weight.count,
+            weight.ns,
+            [lines.setdefault(line, len(lines)) for line in seen.lines],
+        ]
+        for seen, weight in sampled.stacks.items()
+    ]
+    fields = {
+        "format": FORMAT,
+        "asked": sampled.is_asked,
+        "dropped": dict(sampled.dropped),
+        **{name: getattr(sampled, name) for name in _COUNTS},
+        "processes": list(processes),
+        "lines": list(lines),
+        "rows": rows,
+    }
+    write_atomically(folder / SAMPLES, (json.dumps(fields) + "\n").encode(), follow=False)
+
+
+def kept_samples(folder: Path) -> Sampled:
+    """The samples kept in `folder`; none where nobody took any.
+
+    Raises:
+        FileError: What is there is nothing that could have been written.
+    """
+    try:
+        data = read_bytes(folder / SAMPLES, _MOST_BYTES, follow=False)
+    except MissingFileError:
+        return Sampled()
+    with understood(folder / SAMPLES):
+        return _sampled(Fields(json_in(data), SAMPLES))
+
+
+def _sampled(fields: Fields) -> Sampled:
+    if fields.raw("format") != FORMAT:
+        fields.fail(f"its format is not {FORMAT}")
+    processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
+    lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
+    stacks = dict(_seen(row, processes, lines) for row in fields.list("rows"))
+    numbers = {name: fields.whole(name) for name in _COUNTS}
+    return Sampled(stacks, fields.counts("dropped"), is_asked=fields.flag("asked"), **numbers)
+
+
+def _seen(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[Seen, Weight]:
+    process, node, thread, state, count, ns, numbers = row
+    if not all(type(number) is int and number >= 0 for number in (process, node, state, count, ns, *numbers)):
+        raise ValueError("a number that cannot be")
+    stack = tuple(lines[number] for number in numbers)
+    return Seen(processes[process], node, str(thread), STATES[state], stack), Weight(count, ns)

@@ -1,0 +1,1 @@
+"""Sampling programs from outside: which Python code runs, thread by thread."""

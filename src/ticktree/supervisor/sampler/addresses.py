@@ -1,0 +1,57 @@
+"""Where in another process the interpreter's own data lie: where they lie here, moved by as much as the file is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ticktree.supervisor.sampler._remote import own_addresses
+
+
+class OtherInterpreterError(Exception):
+    """The process does not run the interpreter that we run, or none yet."""
+
+
+class Addresses(NamedTuple):
+    """Addresses in one process.
+
+    Attributes:
+        runtime: of `_PyRuntime`.
+        code_type: of `PyCode_Type`.
+    """
+
+    runtime: int
+    code_type: int
+
+
+def addresses_in(pid: int) -> Addresses:
+    """The addresses in a process.
+
+    Raises:
+        OtherInterpreterError: It does not run the interpreter that we run; it may be about to.
+        OSError: Its memory map cannot be read.
+    """
+    runtime, code_type = own_addresses()
+    here, there = _mappings("self"), _mappings(str(pid))
+    file = next(name for begin, end, name in here if begin <= runtime < end)
+    ours = min((begin for begin, _, name in here if name == file), default=0)
+    theirs = min((begin for begin, _, name in there if name == file), default=None)
+    if theirs is None:
+        raise OtherInterpreterError(f"process {pid} does not run this Python")
+    return Addresses(runtime - ours + theirs, code_type - ours + theirs)
+
+
+def _mappings(process: str) -> list[tuple[int, int, str]]:
+    """What is mapped where: begin, end, and which file by device and inode.
+
+    What a file leaves to be zero lies behind it, in memory of no file; it counts as the file's.
+    """
+    found: list[tuple[int, int, str]] = []
+    with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - no file of ours
+        for line in file:
+            place, _, _, device, inode = line.split()[:5]
+            begin, end = (int(number, 16) for number in place.split("-"))
+            name = f"{device} {inode}"
+            if inode == "0" and found and found[-1][1] == begin:
+                name = found[-1][2]
+            found.append((begin, end, name))
+    return found

@@ -1,0 +1,62 @@
+"""Lines of code objects, from their tables of locations (CPython's Objects/locations.md, from 3.11 on)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+_UNIT = 2  # bytes of an instruction
+_NO_LOCATION, _LONG, _NO_COLUMNS, _ONE_LINE = 15, 14, 13, (10, 11, 12)
+
+
+class CodeLines:
+    """The lines of one code object.
+
+    Args:
+        first_line: of the code object.
+        table: its `co_linetable`.
+    """
+
+    def __init__(self, first_line: int, table: bytes) -> None:
+        entries = list(_entries(first_line, table))
+        self._first_line = first_line
+        self._begins = [begin for begin, _ in entries]
+        self._lines = [line for _, line in entries]
+
+    def at(self, offset: int) -> int:
+        """The line of the instruction at an offset in bytes; the first one where it has none."""
+        place = bisect_right(self._begins, offset) - 1
+        return (self._lines[place] if place >= 0 else None) or self._first_line
+
+
+def _entries(first_line: int, table: bytes) -> Iterator[tuple[int, int | None]]:
+    """Where each stretch of instructions begins, and its line."""
+    line, offset, at = first_line, 0, 0
+    while at < len(table):
+        head = table[at]
+        kind, units = head >> 3 & 15, (head & 7) + 1
+        at += 1
+        if kind in (_LONG, _NO_COLUMNS):
+            change, at = _varint(table, at)
+            line += -(change >> 1) if change & 1 else change >> 1
+            for _ in range(3 if kind == _LONG else 0):
+                _, at = _varint(table, at)
+        elif kind in _ONE_LINE:
+            line += kind - _ONE_LINE[0]
+            at += 2
+        elif kind != _NO_LOCATION:
+            at += 1
+        yield offset, None if kind == _NO_LOCATION else line
+        offset += _UNIT * units
+
+
+def _varint(table: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(table):
+        byte = table[at]
+        at += 1
+        value |= (byte & 63) << shift
+        shift += 6
+        if not byte & 64:
+            break
+    return value, at

@@ -1,0 +1,376 @@
+"""Sampling a run: which processes are sampled, when, and what becomes of what was seen."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ticktree.files.owner import start_of
+from ticktree.run.memory import ProcessKey, memory_files, process_of
+from ticktree.run.room import require_room
+from ticktree.supervisor.sampler._remote import NativeSampler, read_error
+from ticktree.supervisor.sampler.addresses import OtherInterpreterError, addresses_in
+from ticktree.supervisor.sampler.lines import CodeLines
+
+if TYPE_CHECKING:
+    from ticktree.run.sampled import Sampled, Seen
+    from ticktree.supervisor.sampler._remote import Code
+
+USUAL_HZ = 100.0
+# Of a core, for the samples themselves.
+MOST_SHARE = 0.01
+# Where nobody asked for samples and sections tell where most of the time goes, only whether it stays so is looked at:
+# so often, and every so many seconds.
+_WATCHING_HZ = 2.0
+_JUDGE_EVERY_S = 5.0
+_WORTH_IT = 0.5  # of the main thread's time, outside all sections
+
+_HEAD = struct.Struct("=IIQIIII")
+_KEY = struct.Struct("=IIII")
+_KEY_AT = 16
+_MOST_STACKS = 100_000  # that differ: some 100 MB
+_LOOKS_AT_START, _BETWEEN_LOOKS_S = 20, 0.002
+_START_OF_STACK = 25  # among the fields of /proc/PID/stat that follow the program's name
+_NOT_RECORDING = 2**32 - 1  # instead of a node
+# What a process that samples itself shares (sampler.h, `tt_shared`): bytes written and read, looks, late ones, what
+# they took, and what was dropped by cause. The ring lies behind it.
+_SHARED = struct.Struct("=9Q56x")
+_READ_AT = 8
+_RING_BYTES = 1 << 18
+_CODE = struct.Struct("=IIiIIIII")
+_CODE_RECORD = 2**32 - 1  # instead of a process
+_ENCODINGS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+_OWN_PACKAGE = os.fspath(Path(__file__).parents[2]) + os.sep
+# What lies between a line and the module that it imports or runs.
+_MACHINERY = ("<frozen importlib", "<frozen runpy>", "<frozen zipimport>")
+
+
+class _Record(NamedTuple):
+    """What the native module writes of one stack (sampler.h, `tt_stack_record`).
+
+    Attributes:
+        process: what it calls the process.
+        weight_ns: the time it stands for.
+        key: the rest, by which like ones are told.
+    """
+
+    process: int
+    weight_ns: int
+    key: bytes
+
+
+class _Program(NamedTuple):
+    """What a process runs: where its stack begins, and which of its programs it is, from 1."""
+
+    program: str
+    incarnation: int
+
+
+class Sampling:
+    """Samples the processes of a run while it goes on.
+
+    Nothing slow is imported before the program has started.
+
+    Args:
+        folder: the run's memory directory.
+        hz: how often at most; None for 100 times a second, and only where there would be no answer otherwise.
+        seed: of the random intervals; None for one of the system's.
+        is_attached: whether the program was not started by us: then what it does counts though it does not record.
+        is_inside: whether its processes sample themselves.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        hz: float | None = None,
+        seed: int | None = None,
+        *,
+        is_attached: bool = False,
+        is_inside: bool = False,
+    ) -> None:
+        self._folder = folder
+        self._is_attached = is_attached
+        self._is_inside = is_inside
+        self._rings: dict[int, _Ring] = {}
+        self._hz = hz or USUAL_HZ
+        self._is_asked = hz is not None
+        seed = int.from_bytes(os.urandom(8), "little") if seed is None else seed
+        self._native = NativeSampler(1 / self._hz, MOST_SHARE, seed)
+        self._processes: dict[int, ProcessKey] = {}
+        self._known: set[ProcessKey] = set()
+        self._programs: dict[tuple[int, int], _Program] = {}
+        self._first: ProcessKey | None = None
+        self._codes: list[Code] = []
+        self._lines: dict[Code, CodeLines] = {}
+        self._seen: dict[tuple[int, bytes], tuple[int, int]] = {}
+        self._named: dict[tuple[int, bytes], Seen] = {}
+        self._drops: tuple[int, ...] = ()
+        self._without_room = 0
+        self._looks = self._late = self._cpu_ns = 0
+        self._outside_ns = self._all_ns = 0
+        self.refused = ""
+
+    def begin(self, pid: int) -> None:
+        """Begin to sample a program that was just started, at the priority that the calling thread has now.
+
+        Raises:
+            OSError: There is no thread to be had.
+        """
+        started = start_of(pid)
+        if started is None:
+            return
+        self._first = ProcessKey(pid, started, 1)
+        if self._is_inside:
+            return
+        self._native.start()
+        # That it is started is known a moment before its memory is mapped.
+        for _ in range(_LOOKS_AT_START):
+            self.look()
+            if self._first in self._known:
+                break
+            time.sleep(_BETWEEN_LOOKS_S)
+
+    def is_alive(self) -> bool:
+        """Whether the program that was begun with still runs."""
+        return self._first is not None and start_of(self._first.pid) == self._first.start
+
+    def look(self) -> None:
+        """Take what was sampled since the last time, and find processes of the run that are not sampled yet."""
+        self._take()
+        if not self._is_asked:
+            self._judge()
+        if self._first is None or self._is_inside:
+            return
+        incarnations = Counter(process_of(file)[:2] for file in memory_files(self._folder))
+        for pid in (self._first.pid, *_descendants(self._first.pid)):
+            started, program = start_of(pid), _program_of(pid)
+            if started is None:
+                continue
+            # Where the stack begins tells one program of a process from another that it runs later.
+            last = self._programs.get((pid, started))
+            if last is None or last.program == program:
+                incarnation = last.incarnation if last else 1
+            else:
+                incarnation = max(last.incarnation + 1, incarnations[pid, started])
+            self._programs[pid, started] = _Program(program, incarnation)
+            self._add(ProcessKey(pid, started, incarnation))
+
+    def keep(self) -> Sampled | None:
+        """Keep all that was sampled with the run.
+
+        Returns:
+            All of it; None where it is nothing.
+        """
+        self._take()
+        if not self._seen and not any(self._drops):
+            return None
+        require_room()
+        from ticktree.run.sampled import keep_samples
+
+        sampled = self._sampled()
+        with suppress(OSError):  # a full tmpfs: what is missing now may be kept the next time
+            keep_samples(self._folder, sampled)
+        return sampled
+
+    def end(self) -> Sampled | None:
+        """Stop, keep the rest, and return all of it; None where it is nothing."""
+        self._native.stop()
+        return self.keep()
+
+    def _add(self, process: ProcessKey) -> None:
+        if process in self._known:
+            return
+        try:
+            addresses = addresses_in(process.pid)
+        except (OtherInterpreterError, OSError):
+            return  # it may still be loading its interpreter
+        error = read_error(process.pid, addresses.runtime)
+        if error in (errno.EPERM, errno.ENOSYS):
+            self._known.add(process)
+            self.refused = os.strerror(error)
+            return
+        path = os.fsencode(self._folder / f"{process}.tt")
+        serial = self._native.add(process.pid, path, *addresses)
+        self._known.add(process)  # where there is no room for it, it is not asked again
+        if serial:
+            self._processes[serial] = process
+
+    def _take(self) -> None:
+        records, codes, (looks, late, drops, cpu_ns, _) = self._native.take()
+        self._codes += codes
+        self._looks, self._late, self._drops, self._cpu_ns = looks, late, drops, cpu_ns
+        self._count(_records(records))
+        if self._is_inside:
+            self._take_from_inside()
+
+    def _take_from_inside(self) -> None:
+        for path in self._folder.glob("*.ring"):
+            process = ProcessKey(*map(int, path.stem.split("-")))
+            if process not in self._known:
+                self._known.add(process)
+                serial = len(self._known)
+                self._processes[serial], self._rings[serial] = process, _Ring(path, serial)
+        for ring in self._rings.values():
+            process = self._processes[ring.serial]
+            has_ended = start_of(process.pid) != process.start
+            self._count(_records(ring.take()))
+            self._looks += ring.looks
+            self._late += ring.late
+            self._cpu_ns += ring.cpu_ns
+            self._drops = tuple(map(sum, zip(self._drops, ring.drops, strict=True)))
+            if has_ended:
+                ring.close()
+
+    def _count(self, records: Iterable[_Record]) -> None:
+        for record in records:
+            thread, node, _, _ = _KEY.unpack_from(record.key)
+            process = self._processes[record.process]
+            if node == _NOT_RECORDING and process == self._first and not self._is_attached:
+                continue  # before the run's time, or while recording is off
+            at = (record.process, record.key)
+            if at not in self._seen and len(self._seen) >= _MOST_STACKS:
+                self._without_room += 1
+                continue
+            count, ns = self._seen.get(at, (0, 0))
+            self._seen[at] = (count + 1, ns + record.weight_ns)
+            if process == self._first and thread == process.pid:
+                self._all_ns += record.weight_ns
+                self._outside_ns += record.weight_ns * (not node)
+
+    def _judge(self) -> None:
+        """Sample less where sections tell where most of the time goes."""
+        if self._all_ns >= _JUDGE_EVERY_S * 1e9:
+            is_worth_it = self._outside_ns > _WORTH_IT * self._all_ns
+            self._native.set_interval(1 / (self._hz if is_worth_it else _WATCHING_HZ))
+            self._outside_ns = self._all_ns = 0
+
+    def _sampled(self) -> Sampled:
+        from ticktree.profile.samples import DROPS, Weight
+        from ticktree.run.sampled import Sampled
+
+        stacks: dict[Seen, Weight] = {}
+        for (serial, key), (count, ns) in self._seen.items():
+            if (serial, key) not in self._named:
+                self._named[serial, key] = self._name(serial, key)
+            seen, weight = self._named[serial, key], Weight(count, ns)
+            stacks[seen] = stacks[seen] + weight if seen in stacks else weight
+        counts = (*self._drops[:-1], self._drops[-1] + self._without_room)
+        dropped = {name: count for name, count in zip(DROPS, counts, strict=True) if count}
+        return Sampled(stacks, dropped, self._late, self._looks, self._cpu_ns, self._is_asked)
+
+    def _name(self, serial: int, key: bytes) -> Seen:
+        from ticktree.profile.samples import STATES, CodeLine
+        from ticktree.run.sampled import Seen
+
+        thread, node, does, depth = _KEY.unpack_from(key)
+        known = self._rings[serial].codes if serial in self._rings else self._codes
+        numbers = struct.unpack_from(f"={2 * depth}I", key, _KEY.size)
+        lines = tuple(
+            CodeLine(code[0], code[1], self._line(code, offset))
+            for code, offset in zip([known[number] for number in numbers[::2]], numbers[1::2], strict=True)
+            if not code[1].startswith((_OWN_PACKAGE, *_MACHINERY))
+        )
+        process = self._processes[serial]
+        if node == _NOT_RECORDING:
+            node = 0
+        return Seen(process, node, "" if node else self._apart(process, thread), STATES[does], lines)
+
+    def _apart(self, process: ProcessKey, thread: int) -> str:
+        """What to call time outside all sections: only that of the run's first thread is in an account."""
+        if process != self._first:
+            return "other processes"
+        return "" if thread == process.pid else "other threads"
+
+    def _line(self, code: Code, offset: int) -> int:
+        if code not in self._lines:
+            _, _, first_line, table = code
+            self._lines[code] = CodeLines(first_line, table)
+        return max(0, self._lines[code].at(offset))
+
+
+class _Ring:
+    """What a process that samples itself has seen.
+
+    Args:
+        path: of the file that it shares.
+        serial: what its records are to call it.
+    """
+
+    def __init__(self, path: Path, serial: int) -> None:
+        self._path = path
+        with path.open("r+b") as file:
+            self._memory: mmap.mmap | None = mmap.mmap(file.fileno(), _SHARED.size + _RING_BYTES)
+        self.serial = serial
+        self.codes: list[Code] = []
+        self.looks = self.late = self.cpu_ns = 0
+        self.drops: tuple[int, ...] = (0,) * 4
+
+    def take(self) -> bytes:
+        """Return its records since the last time, and note the code objects among them."""
+        memory = self._memory
+        if memory is None:
+            return b""
+        written, read, self.looks, self.late, self.cpu_ns, *drops = _SHARED.unpack_from(memory)
+        self.drops = tuple(drops)
+        begin, length = _SHARED.size + read % _RING_BYTES, written - read
+        data = memory[begin : begin + length]
+        data += memory[_SHARED.size : _SHARED.size + length - len(data)]
+        struct.pack_into("=Q", memory, _READ_AT, written)
+        return b"".join(self._without_codes(data))
+
+    def close(self) -> None:
+        """It has ended, and all it saw was taken: give the memory back."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+            self._path.unlink(missing_ok=True)
+
+    def _without_codes(self, data: bytes) -> Iterator[bytes]:
+        at = 0
+        while at < len(data):
+            length, process, first_line, *parts = _CODE.unpack_from(data.ljust(at + _CODE.size), at)
+            if process == _CODE_RECORD:
+                name_bytes, name_kind, file_bytes, file_kind, table_bytes = parts
+                file_at = at + _CODE.size + name_bytes
+                name = data[file_at - name_bytes : file_at].decode(_ENCODINGS[name_kind], "replace")
+                table_at = file_at + file_bytes
+                file = data[file_at:table_at].decode(_ENCODINGS[file_kind], "replace")
+                self.codes.append((name, file, first_line, data[table_at : table_at + table_bytes]))
+            else:
+                yield data[at : at + 4] + struct.pack("=I", self.serial) + data[at + 8 : at + length]
+            at += length
+
+
+def _records(data: bytes) -> Iterator[_Record]:
+    at = 0
+    while at < len(data):
+        length, process, weight_ns, *_ = _HEAD.unpack_from(data, at)
+        yield _Record(process, weight_ns, data[at + _KEY_AT : at + length])
+        at += length
+
+
+def _program_of(pid: int) -> str:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[_START_OF_STACK]
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """The processes that a process has started, and those that these have."""
+    waiting = [pid]
+    while waiting:
+        for children in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            with suppress(OSError):
+                found = [int(word) for word in children.read_text().split()]
+                waiting += found
+                yield from found

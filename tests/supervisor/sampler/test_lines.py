@@ -1,0 +1,68 @@
+"""Lines are those that the interpreter itself says."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio.base_events
+import dis
+import enum
+import inspect
+import types
+from collections.abc import Iterator
+
+import pytest
+
+from ticktree.supervisor.sampler.lines import CodeLines
+
+MODULES = [argparse, ast, asyncio.base_events, dis, enum, inspect]
+ODD = (
+    """
+def f(x, *,
+      y=[i
+         for i in range(3)]):
+    with open(x) as a, \\
+         open(y) as b:
+        try:
+            return (a.read() +
+                    b.read())
+        except (OSError,
+                ValueError) as e:
+            raise TypeError from e
+        finally:
+            del a
+
+
+def g(): return (yield
+    (lambda: 1))
+"""
+    + "\n" * 5000
+    + "def far():\n    x = 1"
+    + "\n" * 9000
+    + "    return x\n"
+)
+
+
+def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from codes_in(constant)
+
+
+@pytest.mark.parametrize("source", [*map(inspect.getsource, MODULES), ODD])
+def test_every_instruction_has_the_line_that_the_interpreter_gives_it(source: str) -> None:
+    checked = 0
+    for code in codes_in(compile(source, "source.py", "exec")):
+        lines = CodeLines(code.co_firstlineno, code.co_linetable)
+        for begin, end, line in code.co_lines():
+            for offset in range(begin, end, 2):
+                assert lines.at(offset) == (line or code.co_firstlineno), (code, offset)
+                checked += 1
+    assert checked > 20
+
+
+def test_a_table_cut_short_gives_lines_all_the_same() -> None:
+    code = compile(ODD, "source.py", "exec")
+    for length in range(len(code.co_linetable)):
+        assert isinstance(CodeLines(1, code.co_linetable[:length]).at(10), int)
