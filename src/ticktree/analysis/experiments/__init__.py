@@ -1,0 +1,27 @@
+"""What if: how much shorter a loop's ticks become if a section takes less time, measured in one run."""
+
+from ticktree.analysis.experiments.blocks import FASTER, NOTHING, SLOWER, Block, Intervention, plans
+from ticktree.analysis.experiments.choosing import Choice, NoExperimentError, choose, contended, deadline
+from ticktree.analysis.experiments.deadlines import PredictedMisses, predicted_misses
+from ticktree.analysis.experiments.estimates import Experiments, Prediction, Slope, estimate, exact
+
+__all__ = [
+    "FASTER",
+    "NOTHING",
+    "SLOWER",
+    "Block",
+    "Choice",
+    "Experiments",
+    "Intervention",
+    "NoExperimentError",
+    "PredictedMisses",
+    "Prediction",
+    "Slope",
+    "choose",
+    "contended",
+    "deadline",
+    "estimate",
+    "exact",
+    "plans",
+    "predicted_misses",
+]

@@ -1,0 +1,102 @@
+"""How many ticks a loop with a rate would miss if a section took less time: counted on recorded ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ticktree.profile import path as paths
+from ticktree.profile.timeline import Column, Timeline
+
+Times: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedMisses:
+    """How many ticks are missed if a section is so much faster.
+
+    Attributes:
+        path: of the section.
+        speedup_percent: how much faster it is.
+        ticks: how many ticks were recorded.
+        missed: how many of them were busy past the budget.
+        predicted_missed: how many would be.
+    """
+
+    path: str
+    speedup_percent: int
+    ticks: int
+    missed: int
+    predicted_missed: int
+
+
+def predicted_misses(
+    timeline: Timeline,
+    loop: str,
+    budget_ns: int,
+    sections: Sequence[str],
+    speedups: Sequence[int],
+    warmup_ticks: int = 0,
+) -> list[PredictedMisses]:
+    """Return, for each section and speed-up, how many of a loop's ticks would be busy past the budget.
+
+    A tick's busy time is its duration less the waits in it; of a section, its calls on the loop's thread count,
+    without the waits in them. What other threads do meanwhile, and what the loop waits for, is taken as it was.
+
+    Args:
+        timeline: calls one by one.
+        loop: path of the loop.
+        budget_ns: time that a tick may take.
+        sections: paths.
+        speedups: in percent.
+        warmup_ticks: so many first ones of each thread are left out.
+    """
+    busy, spent = _busy_ns(timeline, loop, sections, warmup_ticks)
+    missed = int(np.count_nonzero(busy > budget_ns))
+    return [
+        PredictedMisses(
+            path=path,
+            speedup_percent=percent,
+            ticks=len(busy),
+            missed=missed,
+            predicted_missed=int(np.count_nonzero(busy - spent[at] * (percent / 100) > budget_ns)),
+        )
+        for at, path in enumerate(sections)
+        for percent in speedups
+    ]
+
+
+def _busy_ns(
+    timeline: Timeline, loop: str, sections: Sequence[str], warmup_ticks: int
+) -> tuple[Times, list[Times]]:
+    """The busy time of each tick of a loop, and of each section what it took in each."""
+    waits = {spot.path for spot in timeline.spots if spot.wait and paths.is_below(spot.path, loop)}
+    waits = {path for path in waits if not any(paths.is_below(path, other) for other in waits)}
+    is_tick = np.array([spot.tick and spot.path == loop for spot in timeline.spots], bool)
+    busy: list[Times] = [np.empty(0)]
+    spent: list[list[Times]] = [[np.empty(0)] for _ in sections]
+    for lane in range(len(timeline.lanes)):
+        calls = timeline.of_lane(lane)
+        ticks = calls[is_tick[timeline.spot[calls]]][warmup_ticks:]
+        if not len(ticks):
+            continue
+        busy.append(timeline.duration_ns[ticks] - _within(timeline, calls, ticks, waits))
+        for at, path in enumerate(sections):
+            inside = {wait for wait in waits if wait == path or paths.is_below(wait, path)}
+            whole = _within(timeline, calls, ticks, {path})
+            spent[at].append(whole - _within(timeline, calls, ticks, inside))
+    return np.concatenate(busy), [np.concatenate(some) for some in spent]
+
+
+def _within(timeline: Timeline, calls: Column, ticks: Column, wanted: Collection[str]) -> Times:
+    """What calls of the wanted nodes took in each of the ticks of a lane."""
+    is_wanted = np.array([spot.path in wanted and not spot.recorded for spot in timeline.spots], bool)
+    chosen = calls[is_wanted[timeline.spot[calls]]]
+    place = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[chosen], side="right") - 1
+    is_inside = (place >= 0) & (timeline.end_ns[chosen] <= timeline.end_ns[ticks][place])
+    took = timeline.duration_ns[chosen][is_inside].astype(np.float64)
+    return np.bincount(place[is_inside], took, minlength=len(ticks)).astype(np.float64)

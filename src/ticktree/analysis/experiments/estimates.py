@@ -1,0 +1,294 @@
+"""What the blocks say: how much shorter the tick is if a section is faster, with an interval, and Amdahl's bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median, quantiles
+
+from ticktree.analysis.comparison.shift import Shift, between
+from ticktree.analysis.experiments.blocks import FASTER, NOTHING, SLOWER, SLOWER_PERCENT, Block, Intervention
+from ticktree.analysis.experiments.deadlines import PredictedMisses
+
+# Of fewer blocks the rank test has no interval of 95% at all.
+_LEAST_BLOCKS = 4
+# What the pauses themselves cost, in points: so much were predictions of pipelines whose answer is known too low
+# (benchmarks/whatif.py), where nothing else could explain it.
+_COST = 0.5
+# The second half of a block that settled before it began takes as long as the first.
+_SETTLED = 0.05
+# Where nothing is done, half of the blocks lie as close together as this, or the program is not the same in all.
+_STEADY = 0.2
+
+GAIN, NO_GAIN, LOSS, UNKNOWN, DISAGREE, EXACT = (
+    "gain",
+    "no gain",
+    "loss",
+    "cannot tell",
+    "estimates disagree",
+    "exact",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """How much shorter the loop's ticks are if a section is so much faster.
+
+    Attributes:
+        path: of the section.
+        speedup_percent: how much faster it is.
+        gain_percent: how much shorter the tick is; None where there are no blocks.
+        low_percent: lower end of the interval that holds the gain in 95% of runs; None where there is none.
+        high_percent: its upper end.
+        amdahl_percent: what Amdahl's law gives if the whole program waits for the section.
+        verdict: `gain`, `no gain`, `loss`, `cannot tell` where the interval holds both 0 and Amdahl's bound,
+            `estimates disagree` where the section's delay says less than its speed-up, `exact` where nothing runs
+            concurrently and Amdahl's law holds.
+    """
+
+    path: str
+    speedup_percent: int
+    gain_percent: float | None
+    low_percent: float | None
+    high_percent: float | None
+    amdahl_percent: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """How much longer the loop's ticks are if a section takes longer: the second experiment, which needs no pauses.
+
+    Attributes:
+        path: of the section.
+        slower_percent: how much longer it took.
+        loss_percent: how much longer the tick was.
+        low_percent: lower end of its interval.
+        high_percent: upper end of its interval.
+        critical: of each millisecond more in the section, how much more the tick took; None where it is not known.
+    """
+
+    path: str
+    slower_percent: int
+    loss_percent: float
+    low_percent: float
+    high_percent: float
+    critical: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiments:
+    """What a run's experiments say.
+
+    Attributes:
+        loop: path of the loop whose ticks are measured.
+        tick_ns: its mean tick where nothing is done.
+        blocks: how many blocks say something.
+        predictions: by section, then by speed-up.
+        slopes: by path.
+        notes: what a reader must know of them, a sentence each.
+        misses: of a loop with a rate, how many ticks it would miss.
+    """
+
+    loop: str
+    tick_ns: float
+    blocks: int
+    predictions: Sequence[Prediction]
+    slopes: Mapping[str, Slope]
+    notes: Sequence[str] = ()
+    misses: Sequence[PredictedMisses] = ()
+
+
+def estimate(
+    loop: str,
+    paths: Sequence[str],
+    speedups: Sequence[int],
+    blocks: Sequence[Block],
+    notes: Sequence[str] = (),
+    doubts: Sequence[str] = (),
+) -> Experiments:
+    """Return what the blocks of a run say of its sections.
+
+    Args:
+        loop: path of the loop.
+        paths: of the sections, in the order of their numbers.
+        speedups: in percent, as they were tried.
+        blocks: all that were measured.
+        notes: what else a reader must know.
+        doubts: why nothing can be told, if so.
+    """
+    valid = [block for block in blocks if block.is_valid]
+    ticks = _levelled(valid)
+    base = ticks.get((NOTHING, 0, 0), [])
+    untouched = [block for block in valid if block.intervention == NOTHING]
+    shares = _shares(untouched, len(paths))
+    slopes = {
+        path: slope for at, path in enumerate(paths) if (slope := _slope(path, at, shares[at], ticks, base))
+    }
+    predictions = [
+        _prediction(
+            path, percent, shares[at], _shift(base, ticks.get((FASTER, at, percent), [])), slopes.get(path)
+        )
+        for at, path in enumerate(paths)
+        for percent in speedups
+    ]
+    tick_ns = median(block.tick_ns for block in untouched) if untouched else 0.0
+    more = [*doubts, *_unsettled(valid, base)]
+    if more:
+        predictions = [replace(each, verdict=UNKNOWN) for each in predictions]
+    return Experiments(
+        loop=loop,
+        tick_ns=tick_ns,
+        blocks=len(valid),
+        predictions=predictions,
+        slopes=slopes,
+        notes=(*notes, *more),
+    )
+
+
+def exact(
+    loop: str, tick_ns: float, shares: Mapping[str, float], speedups: Sequence[int], notes: Sequence[str]
+) -> Experiments:
+    """Return what Amdahl's law says of a program in which nothing runs concurrently with the loop.
+
+    Args:
+        loop: path of the loop.
+        tick_ns: its mean tick.
+        shares: what part of the tick each section takes, by its path.
+        speedups: in percent.
+        notes: what a reader must know.
+    """
+    predictions = []
+    for path, share in shares.items():
+        for percent in speedups:
+            gain = percent * share
+            predictions.append(
+                Prediction(
+                    path=path,
+                    speedup_percent=percent,
+                    gain_percent=gain,
+                    low_percent=gain,
+                    high_percent=gain,
+                    amdahl_percent=gain,
+                    verdict=EXACT,
+                )
+            )
+    return Experiments(
+        loop=loop, tick_ns=tick_ns, blocks=0, predictions=predictions, slopes={}, notes=tuple(notes)
+    )
+
+
+def _levelled(blocks: Sequence[Block]) -> dict[Intervention, list[float]]:
+    """The mean ticks of the blocks, by what was done, without the trend of those in which nothing was.
+
+    The trend is the median of the slopes between all pairs of blocks (Theil 1950, Sen 1968), of the ticks' logarithms.
+    """
+    base = [
+        (block.began_ns / 1e9, math.log(block.tick_ns)) for block in blocks if block.intervention == NOTHING
+    ]
+    slopes = [
+        (later - sooner) / (end - begin)
+        for at, (begin, sooner) in enumerate(base)
+        for end, later in base[at + 1 :]
+        if end > begin
+    ]
+    trend = median(slopes) if len(base) >= 2 * _LEAST_BLOCKS else 0.0
+    middle = median(begin for begin, _ in base) if base else 0.0
+    found: dict[Intervention, list[float]] = {}
+    for block in blocks:
+        level = math.exp(-trend * (block.began_ns / 1e9 - middle))
+        found.setdefault(block.what, []).append(block.tick_ns * level)
+    return found
+
+
+def _shares(untouched: Sequence[Block], targets: int) -> list[float]:
+    """What part of the tick each section takes on all threads together."""
+    whole = sum(block.ended_ns - block.began_ns for block in untouched)
+    return [sum(block.spent_ns[at] for block in untouched) / whole if whole else 0.0 for at in range(targets)]
+
+
+def _shift(base: Sequence[float], new: Sequence[float]) -> Shift | None:
+    return between(base, new) if len(base) >= _LEAST_BLOCKS and len(new) >= _LEAST_BLOCKS else None
+
+
+def _slope(
+    path: str, at: int, share: float, ticks: Mapping[Intervention, Sequence[float]], base: Sequence[float]
+) -> Slope | None:
+    shift = _shift(base, ticks.get((SLOWER, at, SLOWER_PERCENT), []))
+    if shift is None or math.isinf(shift.high):
+        return None
+    added = share * SLOWER_PERCENT / 100
+    return Slope(
+        path=path,
+        slower_percent=SLOWER_PERCENT,
+        loss_percent=100 * shift.estimate,
+        low_percent=100 * shift.low,
+        high_percent=100 * shift.high,
+        critical=shift.estimate / added if added > 0 else None,
+    )
+
+
+def _prediction(
+    path: str, percent: int, share: float, shift: Shift | None, slope: Slope | None
+) -> Prediction:
+    bound = percent * min(share, 1.0)
+    if shift is None or math.isinf(shift.high):
+        return Prediction(
+            path=path,
+            speedup_percent=percent,
+            gain_percent=None if shift is None else -100 * shift.estimate,
+            low_percent=None,
+            high_percent=None,
+            amdahl_percent=bound,
+            verdict=UNKNOWN,
+        )
+    low, high = -100 * shift.high - _COST, -100 * shift.low + _COST
+    return Prediction(
+        path=path,
+        speedup_percent=percent,
+        gain_percent=-100 * shift.estimate,
+        low_percent=low,
+        high_percent=high,
+        amdahl_percent=bound,
+        verdict=_verdict(low, high, bound, percent, slope),
+    )
+
+
+def _verdict(low: float, high: float, bound: float, percent: int, slope: Slope | None) -> str:
+    if low <= 0 and high >= bound:
+        return UNKNOWN
+    # The tick as a function of the section's length is the longest of some paths, so it is convex: no section gains
+    # more by its speed-up than it costs by an equal delay.
+    if slope is not None and low > max(0.0, slope.high_percent) * percent / slope.slower_percent:
+        return DISAGREE
+    if low > 0:
+        return GAIN
+    return LOSS if high < 0 else NO_GAIN
+
+
+def _unsettled(blocks: Sequence[Block], base: Sequence[float]) -> list[str]:
+    """A sentence where the blocks began before the program had settled: then nothing can be told."""
+    drifts: dict[Intervention, list[float]] = {}
+    for block in blocks:
+        if block.drift is not None:
+            drifts.setdefault(block.what, []).append(block.drift)
+    usual = median(drifts.get((NOTHING, 0, 0), [0.0]))
+    found = [
+        what
+        for what, some in drifts.items()
+        if what[0] == FASTER and len(some) >= _LEAST_BLOCKS and abs(median(some) - usual) > _SETTLED
+    ]
+    if not found and not _is_uneven(base):
+        return []
+    return [
+        "The program had not settled when some blocks began, as if queues were filling or being emptied, or its ticks "
+        "differ from block to block: give --settle more ticks, and let it run for longer"
+    ]
+
+
+def _is_uneven(base: Sequence[float]) -> bool:
+    if len(base) < _LEAST_BLOCKS:
+        return False
+    low, _, high = quantiles(base, n=4)
+    return high > (1 + _STEADY) * low

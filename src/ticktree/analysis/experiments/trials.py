@@ -1,0 +1,294 @@
+"""Remedies that can be applied to a program from outside, and what trying one says."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from ticktree.analysis.comparison.entry import Verdict, verdict_of
+from ticktree.analysis.comparison.shift import CONFIDENCE, Shift, within_pairs
+from ticktree.analysis.comparison.sides import Side
+from ticktree.analysis.finding import WARNING_SHARE, Finding
+from ticktree.profile import Profile
+from ticktree.profile.machine import programs_own
+
+# So many pairs that all of them agreeing is certain enough for an interval of 95%: a chance of 2 in 2^6.
+LEAST_PAIRS = 6
+# A remedy that has saved nothing in so many pairs is left: what it would save with more is not worth the time.
+GIVE_UP_PAIRS = 3
+# How far a result may be from what it was, as a part of it: threads add floating-point numbers in another order.
+TOLERANCE = 1e-3
+
+# Gauges of what instruments see: they say how the program works, not what comes of it.
+_INSTRUMENTS = ("torch/", "machine/")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A change of a program that needs no edit of it.
+
+    Attributes:
+        name: what it is called on the command line.
+        rules: the rules whose findings it answers.
+        environment: the variables that it sets.
+        is_patch: whether the program's process changes something itself (`instruments/remedies.py`, by the same name).
+        lines: what keeps it, as lines of the program; where there are none, it is the environment.
+        topic: a word that the finding's path or facts must have; "" where any finding of the rules will do.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    is_patch: bool = False
+    lines: tuple[str, ...] = ()
+    topic: str = ""
+
+
+# Every library of threads has a variable of its own; OpenMP's is torch's too.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# What glibc gives back to the kernel is zeroed, page by page, when it is asked for again (mallopt(3)).
+_KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296"}
+
+REMEDIES: Sequence[Remedy] = (
+    Remedy(
+        "unused-gradients",
+        ("unused-gradients",),
+        is_patch=True,
+        lines=(
+            "loss.backward(inputs=[*parameters])  # of the optimizers that step with this pass's gradients",
+        ),
+    ),
+    Remedy("one-thread", ("oversubscribed",), _ONE_THREAD),
+    Remedy("passive-threads", ("oversubscribed",), {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}),
+    Remedy("huge-pages", ("allocation",), {"THP_MEM_ALLOC_ENABLE": "1"}),
+    Remedy("keep-memory", ("allocation",), _KEEP_MEMORY),
+    Remedy(
+        "gc-freeze",
+        ("garbage-collection",),
+        is_patch=True,
+        lines=(
+            "gc.collect(); gc.freeze()  # before the loop, when everything is set up",
+            "gc.set_threshold(50_000)",
+        ),
+    ),
+    Remedy(
+        "sync-vector-env",
+        ("transport",),
+        is_patch=True,
+        lines=("envs = gymnasium.vector.SyncVectorEnv(env_fns)",),
+    ),
+    Remedy(
+        "loader-workers",
+        ("critical", "idle-worker"),
+        is_patch=True,
+        lines=("DataLoader(..., num_workers=2, persistent_workers=True)",),
+        topic="DataLoader load",
+    ),
+)
+
+
+def remedies_for(found: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding]]:
+    """Return by name the remedies of findings, each with the first finding that it answers.
+
+    Args:
+        found: in the order of what they save. Sections that are merely large count from a tenth of the tick on.
+    """
+    chosen: dict[str, tuple[Remedy, Finding]] = {}
+    for finding in found:
+        if finding.kind == "measurement" or (finding.kind == "size" and finding.saved_share < WARNING_SHARE):
+            continue
+        words = [finding.path, *map(str, finding.facts.values())]
+        for remedy in REMEDIES:
+            if finding.rule in remedy.rules and any(remedy.topic in word for word in words):
+                chosen.setdefault(remedy.name, (remedy, finding))
+    return chosen
+
+
+# -- whether the program does the same ---------------------------------------------------------------------------
+
+State: TypeAlias = Literal["unchanged", "within tolerance", "changed", "not comparable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Whether a program's results are the same under a remedy.
+
+    Attributes:
+        state: what came of comparing them.
+        numbers: how many numbers of the output and gauges were compared: those that runs without a remedy agree on.
+        reason: which result changed, or why nothing could be compared; "" otherwise.
+    """
+
+    state: State
+    numbers: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutput:
+    """What a run printed to its standard output, and the last readings of the gauges that the program reports."""
+
+    text: str
+    gauges: Mapping[str, float]
+
+    @classmethod
+    def of(cls, text: str, profile: Profile) -> ProgramOutput:
+        """Return that of a run."""
+        own = programs_own(profile.gauges)
+        kept = {name: gauge.last for name, gauge in sorted(own.items()) if not name.startswith(_INSTRUMENTS)}
+        return cls(text, kept)
+
+    def numbers(self) -> list[float]:
+        """Return every number, in the order of the text and then of the gauges' names."""
+        return [float(word) for word in _NUMBER.findall(self.text)] + list(self.gauges.values())
+
+    def form(self) -> tuple[str, tuple[str, ...]]:
+        """Return all but the numbers: what runs must have in common to be compared."""
+        return _NUMBER.sub("#", self.text), tuple(self.gauges)
+
+    def place(self, index: int) -> str:
+        """Return where a number stands: its line, or the name of its gauge."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            index -= len(_NUMBER.findall(line))
+            if index < 0:
+                return f"line {number} of its output"
+        return f"gauge {list(self.gauges)[index]}"
+
+
+def compare_results(
+    base: Sequence[ProgramOutput], new: Sequence[ProgramOutput], tolerance: float = TOLERANCE
+) -> Results:
+    """Return whether `new` runs of a program have the results of the `base` runs.
+
+    Numbers that differ between base runs, such as times, are no results.
+
+    Args:
+        base: of runs without the remedy, two at least.
+        new: of runs with it.
+        tolerance: how far a number may be from the base's, as a part of it.
+    """
+    forms = {each.form() for each in base}
+    if len(forms) > 1:
+        return Results(
+            "not comparable", reason="it prints different words from run to run, without any remedy"
+        )
+    if any(each.form() not in forms for each in new):
+        return Results("changed", reason="it prints other words")
+    first, *others = (each.numbers() for each in base)
+    stable = [at for at, value in enumerate(first) if all(numbers[at] == value for numbers in others)]
+    if not stable:
+        return Results(
+            "not comparable", reason="it prints no number that is the same in two runs: set its seed"
+        )
+    furthest = 0.0
+    for each in new:
+        numbers = each.numbers()
+        for at in stable:
+            apart = abs(numbers[at] - first[at])
+            if not apart <= tolerance * abs(first[at]):
+                reason = f"{each.place(at)}: {first[at]:.6g} became {numbers[at]:.6g}"
+                return Results("changed", len(stable), reason)
+            furthest = max(furthest, apart)
+    return Results("within tolerance" if furthest else "unchanged", len(stable))
+
+
+# -- what it gains -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of trying one remedy, or two together.
+
+    Attributes:
+        remedies: their names.
+        rules: the rules whose findings they answer.
+        pairs: how many pairs of runs, one without and one with them, were compared.
+        base_ns: mean steady tick without them; None where no pair was complete.
+        new_ns: the same with them.
+        shift: of the tick's duration, from base to new; None where no pair was complete.
+        verdict: what it says of the tick's duration.
+        results: whether the program's results are the same.
+        failure: why there is no verdict; "" where there is one.
+    """
+
+    remedies: tuple[str, ...]
+    rules: tuple[str, ...]
+    pairs: int
+    base_ns: float | None
+    new_ns: float | None
+    shift: Shift | None
+    verdict: Verdict
+    results: Results
+    failure: str = ""
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether ticks are shorter and results the same."""
+        return self.verdict == "faster" and self.results.state in ("unchanged", "within tolerance")
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What `ticktree try` found.
+
+    Attributes:
+        program: its command line.
+        loop: path of the loop whose ticks are compared.
+        trials: of each remedy, in the order in which they were tried.
+        winner: the best of them measured again in fresh pairs; None where none was verified.
+        both: the two best together, against none; None where there are no two.
+        untried: names of the rules whose recommendations have no remedy that can be applied from outside.
+    """
+
+    program: str
+    loop: str
+    trials: Sequence[Trial] = ()
+    winner: Trial | None = None
+    both: Trial | None = None
+    untried: Sequence[str] = ()
+
+    @property
+    def kept(self) -> Trial | None:
+        """The trial whose remedies are worth keeping: two together only where that is better than the best alone."""
+        if self.winner is None or not self.winner.is_verified:
+            return None
+        if self.both is not None and self.both.is_verified and _estimate(self.both) < _estimate(self.winner):
+            return self.both
+        return self.winner
+
+
+def _estimate(trial: Trial) -> float:
+    return math.inf if trial.shift is None else trial.shift.estimate
+
+
+def best_of(trials: Sequence[Trial], number: int) -> list[Trial]:
+    """Return the verified trials that gain most, at most `number` of them."""
+    return sorted((each for each in trials if each.is_verified), key=_estimate)[:number]
+
+
+def tick_shift(
+    base: Sequence[Profile],
+    new: Sequence[Profile],
+    loop: str,
+    threshold: float,
+    confidence: float = CONFIDENCE,
+) -> tuple[float, float, Shift, Verdict]:
+    """Return the mean steady tick of `base` and `new` runs in ns, how far it shifted, and what that says.
+
+    Args:
+        base: runs without a remedy.
+        new: as many with it, the n-th of both measured one after the other.
+        loop: path of the loop.
+        threshold: the least shift that matters, as a part of 1.
+        confidence: how often the interval holds the true shift.
+
+    Raises:
+        ValueError: a run has no steady tick of the loop.
+    """
+    before, after = (Side(runs).run_means(loop) for runs in (base, new))
+    shift = within_pairs(before, after, confidence)
+    return sum(before) / len(before), sum(after) / len(after), shift, verdict_of(shift, threshold)

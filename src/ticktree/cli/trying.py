@@ -1,0 +1,239 @@
+"""`ticktree try`: applies what findings advise, one remedy at a time, and measures what it gains."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import click
+
+from ticktree.analysis import findings
+from ticktree.analysis.experiments.trials import (
+    GIVE_UP_PAIRS,
+    LEAST_PAIRS,
+    REMEDIES,
+    TOLERANCE,
+    ProgramOutput,
+    Remedy,
+    Results,
+    Trial,
+    Trials,
+    best_of,
+    compare_results,
+    remedies_for,
+    tick_shift,
+)
+from ticktree.analysis.finding import Finding
+from ticktree.analysis.survey import Survey
+from ticktree.cli import comparing, options
+from ticktree.cli.bench import in_turn, place_for, run_program
+from ticktree.cli.files import deliver, format_of
+from ticktree.cli.runs import RUN
+from ticktree.cli.screen import note, progress, show, view_options
+from ticktree.cli.summary import settings_here
+from ticktree.errors import TicktreeError, reason
+from ticktree.instruments.remedies import REMEDIES_VARIABLE
+from ticktree.loading import find_run
+from ticktree.outputs.trials import TRIALS
+from ticktree.profile import Profile
+from ticktree.run.finishing import RunDirectory
+
+
+@click.command("try", short_help="Apply what the findings advise, and measure it.")
+@click.argument("run", metavar="[RUN]", type=RUN, required=False)
+@click.option(
+    "--remedy",
+    "wanted",
+    type=options.WordChoice([remedy.name for remedy in REMEDIES]),
+    multiple=True,
+    help="Try this one, whatever the findings are; may be given several times.",
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=LEAST_PAIRS),
+    default=LEAST_PAIRS,
+    show_default=True,
+    help="Pairs of runs for each remedy.",
+)
+@click.option(
+    "--loop", "loop_path", metavar="PATH", help="The loop whose ticks are compared; by default the main loop."
+)
+@click.option(
+    "--tolerance",
+    metavar="PERCENT",
+    type=click.FloatRange(min=0, max=100),
+    default=100 * TOLERANCE,
+    show_default=True,
+    help="How far a result may be from what it was.",
+)
+@comparing.threshold
+@click.option(
+    "--yes", is_flag=True, help="Loops that have a rate may be run again: no device can come to harm."
+)
+@click.option("--format", "format_name", type=options.WordChoice(list(TRIALS)), help="By default terminal.")
+@options.output
+@options.out
+def command(
+    run: Path | None,
+    wanted: tuple[str, ...],
+    pairs: int,
+    loop_path: str | None,
+    tolerance: float,
+    threshold: float,
+    yes: bool,
+    format_name: str | None,
+    output: Path | None,
+    out: Path,
+) -> None:
+    """Run the program of RUN again with each remedy that its findings advise, and say what that gains.
+
+    Remedies need no edit: environment variables, and changes that ticktree makes in the program's process. Each is
+    measured in pairs of runs, one without and one with it; whether the program prints the same numbers is checked. The
+    best is measured again in fresh pairs, then together with the second best. The program must end by itself, and
+    should set its seed. RUN is named as for `ticktree report`; by default it is the newest.
+    """
+    directory = find_run(None) if run is None else RunDirectory.open(run)
+    profile = directory.profile()
+    comparing.refuse_experiments([profile])
+    survey = Survey(profile, settings_here())
+    found = findings(profile, survey.settings)
+    chosen = _chosen(found, wanted)
+    loop = _loop(survey, loop_path, yes)
+    program = shlex.join(directory.manifest.argv)
+    untried = [each.rule for each in found if each.kind == "recommendation" and not remedies_for([each])]
+    trials = Trials(program, loop, untried=tuple(dict.fromkeys(untried)))
+    if chosen:
+        place = place_for(out, "try")
+        trial = _Trying(directory, place, loop, pairs, threshold / 100, tolerance / 100)
+        trials = _try_all(trial, trials, chosen)
+    form = format_name or format_of(output, TRIALS)
+    document = TRIALS[form](trials, view_options(sys.stdout if output is None else None))
+    if output is None:
+        show(document, sys.stdout)
+    else:
+        deliver(document, output)
+    if chosen:
+        note(f"Runs kept in {place}")
+
+
+def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remedy, tuple[str, ...]]]:
+    """Return each remedy to try, with the rules whose findings it answers."""
+    advised = remedies_for(found)
+    if not wanted:
+        return [(remedy, (finding.rule,)) for remedy, finding in advised.values()]
+    return [
+        (remedy, (advised[remedy.name][1].rule,) if remedy.name in advised else ())
+        for remedy in REMEDIES
+        if remedy.name in wanted
+    ]
+
+
+def _loop(survey: Survey, wanted: str | None, may_have_rate: bool) -> str:
+    """Return the path of the loop whose ticks are compared.
+
+    Raises:
+        TicktreeError: There is no such loop, or one that may drive a device.
+    """
+    views = [view for view in survey.loops if view.loop is not None]
+    rated = [view.path for view in views if view.loop is not None and view.loop.hz]
+    if rated and not may_have_rate:
+        raise TicktreeError(
+            f"the loop {rated[0]} has a rate to hold, and may drive a device: give --yes if the program may be run "
+            "again and again"
+        )
+    if not views:
+        raise TicktreeError(
+            "the run has no loop whose ticks could be compared: mark one with ticktree.loop(name)"
+        )
+    if wanted is not None and wanted not in [view.path for view in views]:
+        raise TicktreeError(
+            f"no loop {wanted} was recorded; there are: {', '.join(view.path for view in views)}"
+        )
+    return wanted or views[0].path
+
+
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """Runs a program with and without remedies.
+
+    Attributes:
+        run: the run whose program it is.
+        place: where the runs are kept.
+        loop: path of the loop whose ticks are compared.
+        pairs: how many pairs of runs a trial has.
+        threshold: the least shift that matters, as a part of 1.
+        tolerance: how far a result may be from what it was, as a part of it.
+    """
+
+    run: RunDirectory
+    place: Path
+    loop: str
+    pairs: int
+    threshold: float
+    tolerance: float
+
+    def trial(
+        self, remedies: Sequence[Remedy], rules: tuple[str, ...], doing: str, patient: bool = False
+    ) -> Trial:
+        """Return what pairs of runs say about remedies.
+
+        Args:
+            remedies: applied together.
+            rules: whose findings they answer.
+            doing: what the user reads meanwhile.
+            patient: whether all pairs are run, though nothing was gained in the first.
+        """
+        names = tuple(remedy.name for remedy in remedies)
+        trial = Trial(names, rules, 0, None, None, None, "inconclusive", Results("not comparable"))
+        runs: tuple[list[Profile], list[Profile]] = ([], [])
+        outputs: tuple[list[ProgramOutput], list[ProgramOutput]] = ([], [])
+        folder = self.place / "+".join((*names, *(["again"] if patient else [])))
+        for number, side in in_turn(self.pairs):
+            with progress(f"{doing}: pair {number + 1} of {self.pairs}, {('without', 'with')[side]}"):
+                try:
+                    profile, text = self._run(remedies if side else (), folder / ("base", "remedy")[side])
+                except TicktreeError as error:
+                    if not side:
+                        raise
+                    return replace(trial, failure=reason(error))
+            runs[side].append(profile)
+            outputs[side].append(ProgramOutput.of(text, profile))
+            if len(runs[0]) != len(runs[1]) or len(runs[0]) < min(GIVE_UP_PAIRS, self.pairs):
+                continue
+            try:
+                base_ns, new_ns, shift, verdict = tick_shift(*runs, self.loop, self.threshold)
+            except ValueError:
+                return replace(trial, failure=f"a run had no steady tick of {self.loop}")
+            results = compare_results(*outputs, self.tolerance)
+            trial = Trial(names, rules, len(runs[0]), base_ns, new_ns, shift, verdict, results)
+            if results.state == "changed" or (not patient and shift.estimate > -self.threshold):
+                break
+        return trial
+
+    def _run(self, remedies: Sequence[Remedy], out: Path) -> tuple[Profile, str]:
+        variables = {key: value for remedy in remedies for key, value in remedy.environment.items()}
+        if remedies:
+            variables[REMEDIES_VARIABLE] = ",".join(remedy.name for remedy in remedies)
+        with TemporaryFile() as printed:
+            profile = run_program(self.run.manifest.argv, out, variables, printed, self.run.manifest.cwd)
+            printed.seek(0)
+            return profile, printed.read().decode(errors="replace")
+
+
+def _try_all(trying: _Trying, trials: Trials, chosen: Sequence[tuple[Remedy, tuple[str, ...]]]) -> Trials:
+    known = {remedy.name: remedy for remedy, _ in chosen}
+    tried = [trying.trial([remedy], rules, remedy.name) for remedy, rules in chosen]
+    best = best_of(tried, 2)
+    winner = both = None
+    if best:
+        (name,) = best[0].remedies
+        winner = trying.trial([known[name]], best[0].rules, f"{name} again", patient=True)
+    if len(best) > 1:
+        pair = [known[name] for each in best for name in each.remedies]
+        rules = tuple(dict.fromkeys(rule for each in best for rule in each.rules))
+        both = trying.trial(pair, rules, " and ".join(remedy.name for remedy in pair), patient=True)
+    return replace(trials, trials=tuple(tried), winner=winner, both=both)

@@ -1,0 +1,158 @@
+"""`ticktree whatif`: what a loop would gain if a section were faster, measured in one run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ticktree.cli import options
+from ticktree.cli.experimenting import LOOK_EVERY_S, Experimenter, Question
+from ticktree.cli.files import deliver, format_of
+from ticktree.cli.recording import RecordingOptions
+from ticktree.cli.screen import complain, note, show, view_options
+from ticktree.errors import TicktreeError, reason
+from ticktree.outputs.whatif import WHATIFS
+from ticktree.recorder import EXPERIMENTS_VARIABLE, LEDGER_NAME, MOST_TARGETS, RUN_VARIABLE, Ledger
+from ticktree.run.finishing import RunDirectory
+from ticktree.supervisor.periodic import PeriodicTask, PeriodicTasks
+from ticktree.supervisor.program import Program
+from ticktree.supervisor.supervisor import end_like, supervise
+
+# Sleeps are waits for nobody of the run: a section that sleeps can be faster, too.
+_INSTRUMENTS = "default,sleep"
+
+
+def _speedups(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        found = sorted({int(word) for word in text.split(",")})
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is no list of percentages, as 10,25,50.", context, option
+        ) from None
+    if not found or found[0] < 1 or found[-1] > 100:
+        raise click.BadParameter("a section is made faster by 1 to 100 percent.", context, option)
+    return tuple(found)
+
+
+@click.command(
+    "whatif",
+    short_help="What would a faster section gain?",
+    # What follows the program's name is the program's.
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
+@click.option(
+    "--section",
+    "sections",
+    metavar="PATH",
+    multiple=True,
+    help="A section by its path, or by a name that no other has; may be given several times. By default those "
+    "with the most self time, five that the loop waits for and five that it does not.",
+)
+@click.option(
+    "--speedup",
+    "speedups",
+    metavar="PERCENT,...",
+    default="10,25,50,90",
+    show_default=True,
+    callback=_speedups,
+    help="By how much a section is made faster.",
+)
+@click.option("--loop", metavar="PATH", help="The loop whose ticks are measured; by default the main loop.")
+@click.option(
+    "--settle",
+    "settle_ticks",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    metavar="TICKS",
+    help="Ticks to wait after each change: longer than the longest queue.",
+)
+@click.option(
+    "--yes", "paced", is_flag=True, help="Loops that have a rate may be delayed: no device can come to harm."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the random order.")
+@click.option("--format", "format_name", type=options.WordChoice(list(WHATIFS)), help="By default terminal.")
+@options.output
+@click.option("--name", metavar="NAME", help="What to call the run; by default after the program.")
+@options.out
+@click.argument("program", metavar="SCRIPT|MODULE")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+def command(
+    is_module: bool,
+    sections: tuple[str, ...],
+    speedups: tuple[int, ...],
+    loop: str | None,
+    settle_ticks: int,
+    paced: bool,
+    seed: int,
+    format_name: str | None,
+    output: Path | None,
+    name: str | None,
+    out: Path,
+    program: str,
+    args: tuple[str, ...],
+) -> None:
+    """Run a program and measure what its loop would gain if a section were faster.
+
+    In random blocks of ticks all other threads and processes of the run are delayed while the section runs, which has
+    the same effect as a faster section; and the section itself is delayed, as a check. The program's output is its
+    own: what ticktree prints goes to standard error, or to the file that -o names.
+    """
+    if len(sections) > MOST_TARGETS:
+        raise click.UsageError(f"{MOST_TARGETS} sections can be tried at a time, not {len(sections)}.")
+    question = Question(sections, speedups, loop, settle_ticks, paced, seed)
+    form = format_name or format_of(output, WHATIFS)
+    _run(Program.named(program, is_module, args), name, out, question, form, output)
+
+
+def _run(
+    program: Program, name: str | None, out: Path, question: Question, form: str, output: Path | None
+) -> NoReturn:
+    """Run it to its end, say what the experiments found, and end this process like the program.
+
+    Raises:
+        TicktreeError: The program cannot be started, or there is no place for its run.
+    """
+    program.check()
+    # With a timeline: of a loop with a rate missed ticks are counted on it.
+    wanted = RecordingOptions(instrument=_INSTRUMENTS, timeline=True).environment()
+    run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
+    try:
+        run.describe({"experiments": True})  # its times are of no use but for this
+        ledger = Ledger(run.memory_dir / LEDGER_NAME)
+        experimenter = Experimenter(run, question, ledger)
+        environment = {**os.environ, RUN_VARIABLE: str(run.path), EXPERIMENTS_VARIABLE: "1", **wanted}
+        task = PeriodicTask(experimenter.look, LOOK_EVERY_S, LOOK_EVERY_S)
+        tasks = PeriodicTasks(run, program, [task], [experimenter.stop])
+        status = supervise(program.command(), environment, tasks, tasks.ended)
+    except (TicktreeError, OSError) as error:
+        run.finish()
+        raise TicktreeError(reason(error)) from None
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who ended the program by it wants to see the rest
+    try:
+        with suppress(OSError):
+            run.note_end(os.waitstatus_to_exitcode(status))
+        _tell(run, experimenter, form, output)
+    except Exception as error:  # even a mistake of ours must not change how the program ends
+        complain(reason(error))
+    end_like(status)
+
+
+def _tell(run: RunDirectory, experimenter: Experimenter, form: str, output: Path | None) -> None:
+    found = experimenter.result(run.finish())
+    if isinstance(found, str):
+        complain(f"no experiments: {found}")
+        return
+    document = WHATIFS[form](found, view_options(sys.stderr if output is None else None))
+    if output is None:
+        show(document, sys.stderr)
+    else:
+        deliver(document, output)
+    note(f"Run {run.path}")

@@ -1,0 +1,265 @@
+"""Changes of a running program that `ticktree try` tries: each does what a finding advises, without an edit.
+
+Each begins when the library that it changes is imported. A remedy that does not fit the program leaves it as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import FrameType, ModuleType
+from typing import Any, TypeAlias
+
+from ticktree.recorder.imports import when_imported
+
+# The names of the remedies, with commas between them; `ticktree try` sets it.
+REMEDIES_VARIABLE = "TICKTREE_REMEDIES"
+
+# What became of a pass's gradients is looked at so often before anything is changed.
+_LEARNED_PASSES = 6
+_FRAMES = 3
+_GC_THRESHOLD = 50_000
+_LOADER_WORKERS = 2
+
+_Place: TypeAlias = "tuple[tuple[object, int], ...]"
+
+
+def names_from_environment() -> list[str]:
+    """Return the names of the remedies that this program runs with."""
+    return [name for name in os.environ.get(REMEDIES_VARIABLE, "").split(",") if name]
+
+
+def apply_from_environment() -> None:
+    """Apply those remedies that are patches; the others are environment variables, which are set already."""
+    for name in names_from_environment():
+        if name in PATCHES:
+            PATCHES[name]()
+
+
+# -- unused gradients --------------------------------------------------------------------------------------------
+
+
+class _Pass:
+    """The gradients that one backward pass wrote, until something becomes of them."""
+
+    __slots__ = ("unresolved", "wasteful")
+
+    def __init__(self, wasteful: _Wasteful, written: set[int]) -> None:
+        self.wasteful = wasteful
+        self.unresolved = written
+
+
+class _Wasteful:
+    """A place that calls a backward pass: which parameters' gradients were used, and which were cleared."""
+
+    __slots__ = ("cleared", "inputs", "is_settled", "passes", "used")
+
+    def __init__(self) -> None:
+        self.passes = 0
+        self.used: set[int] = set()
+        self.cleared: dict[int, int] = {}
+        self.is_settled = False
+        self.inputs: list[Any] | None = None
+
+
+class _NeededGradients:
+    """Limits backward passes to the parameters whose gradients an optimizer steps with.
+
+    For the first passes of each place that calls one, notes which gradients it writes, which of them are stepped
+    with and which are cleared unused. Then such a pass gets `inputs`, all parameters but those that were never used:
+    the rest of it is what it was. A place is left alone where its graph has leaves that no optimizer knows.
+    """
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch = torch
+        self._parameters: dict[int, Any] = {}
+        self._optimizers: set[int] = set()
+        self._places: dict[_Place, _Wasteful] = {}
+        self._open: list[_Pass] = []
+
+    def backward(self, function: Callable[..., Any], tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call `function`, `torch.autograd.backward`."""
+        distributed = self._torch.distributed
+        if (
+            args[4:]
+            or kwargs.get("inputs") is not None
+            or (distributed.is_available() and distributed.is_initialized())
+        ):
+            return function(tensors, *args, **kwargs)
+        place = self._places.setdefault(_place(sys._getframe(2)), _Wasteful())
+        if not place.is_settled and place.passes >= _LEARNED_PASSES:
+            self._settle(place, tensors)
+        if place.inputs is not None:
+            return function(tensors, *args, **{**kwargs, "inputs": place.inputs})
+        before = None if place.is_settled or not self._parameters else self._states()
+        result = function(tensors, *args, **kwargs)
+        if before is not None:
+            now = self._states()
+            place.passes += 1
+            self._open.append(_Pass(place, {number for number in now if now[number] != before.get(number)}))
+        return result
+
+    def resolve(self, parameters: list[Any], is_used: bool) -> None:
+        """Note that the gradients of `parameters` are stepped with, or cleared."""
+        numbers = {id(parameter) for parameter in parameters}
+        for this in self._open:
+            resolved = this.unresolved & numbers
+            this.unresolved -= numbers
+            if is_used:
+                this.wasteful.used |= resolved
+            else:
+                for number in resolved:
+                    this.wasteful.cleared[number] = this.wasteful.cleared.get(number, 0) + 1
+        self._open = [this for this in self._open if this.unresolved][-64:]
+
+    def meet(self, optimizer: Any) -> list[Any]:
+        """Return the parameters of an optimizer; from now on they are watched."""
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        if id(optimizer) not in self._optimizers:
+            self._optimizers.add(id(optimizer))
+            self._parameters |= {id(parameter): parameter for parameter in parameters}
+            self._places.clear()  # what was learned knew less
+            self._open.clear()
+        return parameters
+
+    def _states(self) -> dict[int, tuple[int, int]]:
+        return {
+            number: (parameter.grad.data_ptr(), parameter.grad._version)
+            for number, parameter in self._parameters.items()
+            if parameter.grad is not None
+        }
+
+    def _settle(self, place: _Wasteful, tensors: Any) -> None:
+        place.is_settled = True
+        unused = {
+            number for number, times in place.cleared.items() if times >= _LEARNED_PASSES - 1
+        } - place.used
+        if not unused or not place.used or not _leaves(tensors) <= self._parameters.keys():
+            return
+        place.inputs = [
+            parameter
+            for number, parameter in self._parameters.items()
+            if number not in unused and parameter.requires_grad
+        ]
+
+
+def _place(frame: FrameType | None) -> _Place:
+    """Where a pass is called from: the innermost frames outside torch and ticktree, with their instructions."""
+    found: list[tuple[object, int]] = []
+    while frame is not None and len(found) < _FRAMES:
+        if not str(frame.f_globals.get("__name__", "")).startswith(("torch.", "ticktree.")):
+            found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def _leaves(tensors: Any) -> set[int]:
+    """The `id` of each leaf that a pass from `tensors` would write the gradient of."""
+    roots = [tensors] if hasattr(tensors, "grad_fn") else list(tensors)
+    waiting = [root.grad_fn for root in roots if root.grad_fn is not None]
+    met, leaves = set(waiting), set()
+    while waiting:
+        function = waiting.pop()
+        if hasattr(function, "variable"):
+            leaves.add(id(function.variable))
+        for following, _ in function.next_functions:
+            if following is not None and following not in met:
+                met.add(following)
+                waiting.append(following)
+    return leaves
+
+
+def _need_gradients(torch: ModuleType) -> None:
+    needed = _NeededGradients(torch)
+    backward, optimizer = torch.autograd.backward, torch.optim.Optimizer
+    optimizer_zero, module_zero = optimizer.zero_grad, torch.nn.Module.zero_grad
+
+    @functools.wraps(backward)
+    def limited(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        return needed.backward(backward, tensors, *args, **kwargs)
+
+    @functools.wraps(optimizer_zero)
+    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        needed.resolve(needed.meet(self), is_used=False)
+        return optimizer_zero(self, *args, **kwargs)
+
+    @functools.wraps(module_zero)
+    def module_zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        needed.resolve(list(self.parameters()), is_used=False)
+        return module_zero(self, *args, **kwargs)
+
+    def step(optimizer: Any, *_: Any) -> None:
+        needed.resolve(needed.meet(optimizer), is_used=True)
+
+    torch.autograd.backward = limited
+    optimizer.zero_grad, torch.nn.Module.zero_grad = zero_grad, module_zero_grad
+    import_module("torch.optim.optimizer").register_optimizer_step_pre_hook(step)
+
+
+# -- the others --------------------------------------------------------------------------------------------------
+
+
+def _freeze_collected() -> None:
+    """Set aside what is alive after the first full collection, and collect more rarely."""
+
+    def freeze(phase: str, facts: Mapping[str, int]) -> None:
+        if phase == "stop" and facts["generation"] == 2:
+            gc.callbacks.remove(freeze)
+            gc.freeze()
+
+    gc.callbacks.append(freeze)
+    gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
+
+
+def _make_synchronous(vector: ModuleType) -> None:
+    """Have `SyncVectorEnv` made where the program asks for an `AsyncVectorEnv`."""
+    known = ("copy", "observation_mode", "autoreset_mode")
+
+    def make(env_fns: Any, *args: Any, **kwargs: Any) -> Any:
+        if args:  # by position they are those of processes
+            return asynchronous(env_fns, *args, **kwargs)
+        return vector.SyncVectorEnv(env_fns, **{key: kwargs[key] for key in known if key in kwargs})
+
+    asynchronous = vector.AsyncVectorEnv
+    vector.AsyncVectorEnv = make  # type: ignore[attr-defined]
+
+
+def _give_workers(data: ModuleType) -> None:
+    """Give workers to each `DataLoader` that has none."""
+    initialize = data.DataLoader.__init__
+
+    @functools.wraps(initialize)
+    def init(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) < 5 and not kwargs.get("num_workers"):
+            kwargs |= {"num_workers": _LOADER_WORKERS, "persistent_workers": True}
+        initialize(self, dataset, *args, **kwargs)
+
+    data.DataLoader.__init__ = init
+
+
+def _said(name: str, change: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
+    """Return `change` with a line on standard error where it fails: the trial then says nothing of the remedy."""
+
+    def changed(module: ModuleType) -> None:
+        try:
+            change(module)
+        except Exception as error:
+            print(f"ticktree: the remedy {name} cannot be applied: {error!r}", file=sys.stderr)
+
+    return changed
+
+
+def _when_imported(name: str, module: str, change: Callable[[ModuleType], None]) -> Callable[[], object]:
+    return lambda: when_imported(module, _said(name, change))
+
+
+PATCHES: Mapping[str, Callable[[], object]] = {
+    "unused-gradients": _when_imported("unused-gradients", "torch", _need_gradients),
+    "gc-freeze": _freeze_collected,
+    "sync-vector-env": _when_imported("sync-vector-env", "gymnasium.vector", _make_synchronous),
+    "loader-workers": _when_imported("loader-workers", "torch.utils.data", _give_workers),
+}

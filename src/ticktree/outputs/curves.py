@@ -1,0 +1,297 @@
+"""Curves: what windows honestly know of each section over the run's time, as TensorBoard and Rerun draw it.
+
+The library that usually writes TensorBoard's event files is not needed: an event is a small message in a frame with
+two checksums. A Rerun recording also has worst ticks, gauges, and the report; its rows have ids that Rerun makes of
+the time they are written at: no two recordings are the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import markdown
+from ticktree.outputs import protobuf as pb
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.registry import wanted
+from ticktree.outputs.view.headline import headline, losses, title
+from ticktree.outputs.writing.visible import encodable, visible
+from ticktree.profile import Loop, Node, Profile, Stats
+from ticktree.profile import path as paths
+from ticktree.profile.histogram import edges_of
+from ticktree.profile.timeline import Timeline
+
+_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SectionCurve:
+    """One section's calls by the windows they ended in, in the order of time; windows without any are not there."""
+
+    path: str
+    node: Node
+    width_ns: int
+    ends_ns: tuple[int, ...]
+    counts: tuple[int, ...]
+    totals_ns: tuple[int, ...]
+
+    @property
+    def means_ms(self) -> list[float]:
+        """Mean duration of the calls that ended in each window."""
+        return [total / count / _MS for total, count in zip(self.totals_ns, self.counts, strict=True)]
+
+
+def series_of(profile: Profile) -> Iterator[SectionCurve]:
+    """Yield the series of every section, by path; empty where not known. The root, which is no section, has none."""
+    nodes = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
+    for path, node in nodes:
+        windows = node.windows
+        indices = sorted(windows.counts)
+        yield SectionCurve(
+            path=path,
+            node=node,
+            width_ns=windows.width_ns,
+            ends_ns=tuple((index + 1) * windows.width_ns for index in indices),
+            counts=tuple(windows.counts[index] for index in indices),
+            totals_ns=tuple(windows.totals.get(index, 0) for index in indices),
+        )
+
+
+def end_of(profile: Profile) -> int:
+    """Return when the last window of a profile ended, since the run began; 0 where none is known."""
+    return max((series.ends_ns[-1] for series in series_of(profile) if series.ends_ns), default=0)
+
+
+_CASTAGNOLI = 0x82F63B78  # the polynomial, its bits in the order in which the checksum takes them
+_32_BITS = (1 << 32) - 1
+
+
+def _table() -> tuple[int, ...]:
+    entries = []
+    for entry in range(256):
+        for _ in range(8):
+            entry = entry >> 1 ^ (_CASTAGNOLI if entry & 1 else 0)
+        entries.append(entry)
+    return tuple(entries)
+
+
+_TABLE = _table()
+
+
+def crc32c(content: bytes) -> int:
+    """Return the CRC-32C of `content`, which is not the CRC-32 that Python brings."""
+    crc = _32_BITS
+    for byte in content:
+        crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ _32_BITS
+
+
+def record(content: bytes) -> bytes:
+    """Return `content` framed."""
+    length = struct.pack("<Q", len(content))
+    return length + _checksum(length) + content + _checksum(content)
+
+
+def _checksum(content: bytes) -> bytes:
+    """Return the checksum as the format keeps it: turned and moved, for data that hold checksums themselves."""
+    crc = crc32c(content)
+    turned = (crc >> 15 | crc << 17) & _32_BITS
+    return struct.pack("<I", (turned + 0xA282EAD8) & _32_BITS)
+
+
+_SECOND = 1_000_000_000
+_VERSION = "brain.Event:2"
+
+
+def render_tensorboard(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the events in the order of time: the windows of all nodes, then what is known of the whole run only."""
+    events = [_event(0, pb.text(3, _VERSION))]
+    nodes = sorted((visible(path), node) for path, _, node in profile.root.walk() if path)
+    last_ns = 0
+    for end_ns, windows in _by_end(profile):
+        events.append(_event(end_ns, pb.message(5, b"".join(windows))))
+        last_ns = end_ns
+    values = b"".join([*_histograms(nodes), _text_of(profile, options)])
+    events.append(_event(last_ns, pb.message(5, values)))
+    return b"".join(map(record, events))
+
+
+def _by_end(profile: Profile) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield what sections did in the windows that end at the same time together, in the order of time."""
+    together: dict[int, list[bytes]] = {}
+    for series in sorted(series_of(profile), key=lambda one: visible(one.path)):
+        path = visible(series.path)
+        for end_ns, count, mean_ms in zip(series.ends_ns, series.counts, series.means_ms, strict=True):
+            calls_per_s = count * _SECOND / series.width_ns
+            values = together.setdefault(end_ns, [])
+            values.append(_value(f"mean ms/{path}", pb.single(2, mean_ms)))
+            values.append(_value(f"calls per s/{path}", pb.single(2, calls_per_s)))
+    yield from sorted(together.items())
+
+
+def _histograms(nodes: list[tuple[str, Node]]) -> Iterator[bytes]:
+    for path, node in nodes:
+        if node.count and node.stats.is_known:
+            yield _value(f"ms a call/{path}", pb.message(5, _histogram(node.stats)))
+
+
+def _histogram(stats: Stats) -> bytes:
+    """Return a HistogramProto, whose buckets begin where the ones before them end.
+
+    Its sum of squares is not kept by ticktree, and is left out.
+    """
+    limits: list[float] = []
+    counts: list[float] = []
+    for bucket in sorted(stats.histogram.buckets):
+        begin, end = (edge / _MS for edge in edges_of(bucket))
+        if not limits or limits[-1] < begin * (1 - 1e-9):  # nothing is between it and the one before
+            limits.append(begin)
+            counts.append(0.0)
+        limits.append(end)
+        counts.append(float(stats.histogram.buckets[bucket]))
+    head = pb.double(1, (stats.min_ns or 0) / _MS) + pb.double(2, (stats.max_ns or 0) / _MS)
+    head += pb.double(3, float(stats.count)) + pb.double(4, stats.sum_ns / _MS)
+    return head + pb.doubles(6, limits) + pb.doubles(7, counts)
+
+
+def _text_of(profile: Profile, options: ViewOptions) -> bytes:
+    """Return what was run and what was lost, as TensorBoard's text plugin shows it."""
+    about = headline(Survey(profile), options)
+    said = "  \n".join([title(profile), *about, *losses(profile)])
+    strings = 7  # DT_STRING
+    tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, said)
+    plugin = pb.message(1, pb.text(1, "text"))
+    return _value("ticktree", pb.message(9, plugin) + pb.message(8, tensor))
+
+
+def _value(tag: str, content: bytes) -> bytes:
+    return pb.message(1, pb.text(1, tag) + content)
+
+
+def _event(at_ns: int, content: bytes) -> bytes:
+    """Return an event: its wall time in seconds, its step in milliseconds, what it says.
+
+    A profile knows how long the run had gone on, but not at what o'clock: both count from the run's beginning.
+    """
+    return pb.double(1, at_ns / _SECOND) + pb.integer(2, at_ns // _MS) + content
+
+
+RUN, WALL = "run", "wall"
+
+
+def render_rerun(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
+    """Return a recording; what was not measured has no entity.
+
+    Raises:
+        TicktreeError: rerun-sdk is not installed.
+    """
+    recording = _Recording(wanted("rerun", by="rerun", extra="rerun"), title(profile))
+    if options.only != "calls":
+        _add_totals(recording, profile)
+    if timeline is not None:
+        recording.calls(timeline)
+    recording.words(markdown.render(profile, options).decode(errors="replace"), losses(profile))
+    return recording.bytes()
+
+
+def _add_totals(recording: _Recording, profile: Profile) -> None:
+    for series in series_of(profile):
+        recording.section(series)
+    end_ns = end_of(profile)
+    for _, loop in sorted(profile.loops.items()):
+        recording.loop(loop, end_ns)
+    for name, gauge in sorted(profile.gauges.items()):
+        recording.curve(["gauge", name], WALL, [gauge.last_wall_ns], [gauge.last])
+
+
+def entity(*parts: str) -> list[str]:
+    """Return the names of an entity's path; what cannot be seen in them is an escape, and no two become one.
+
+    Escapes begin with `%5C` instead of a backslash: one before a slash makes Rerun read on as if there were none.
+    """
+    return [visible(paths.element(part)).replace("%", "%25").replace("\\", "%5C") for part in parts]
+
+
+class _Recording:
+    """A recording in the making, on the library that writes it."""
+
+    def __init__(self, rerun: Any, name: str) -> None:
+        self._rerun = rerun
+        self._stream = rerun.RecordingStream("ticktree", recording_id=encodable(name), send_properties=False)
+        self._stream.set_log_time_enabled(False)
+        self._stream.set_log_tick_enabled(False)
+        self._sink = self._stream.binary_stream()
+
+    def section(self, series: SectionCurve) -> None:
+        """Add one section: its curves, and what is known of it in all."""
+        where = ["section", *paths.split(series.path)]
+        node = series.node
+        known = {
+            "calls": node.count,
+            "total_ns": node.total_ns,
+            "self_ns": node.self_ns,
+            "concurrent_ns": node.concurrent_ns,
+            **{key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")},
+        }
+        totals = {key: value for key, value in known.items() if value is not None}
+        self._stream.log(entity(*where), self._rerun.AnyValues(**totals), static=True)
+        self.curve([*where, "mean_ms"], RUN, series.ends_ns, series.means_ms)
+        self.curve([*where, "calls"], RUN, series.ends_ns, series.counts)
+        self.curve([*where, "total_ms"], RUN, series.ends_ns, [total / _MS for total in series.totals_ns])
+
+    def loop(self, loop: Loop, end_ns: int) -> None:
+        """Add one loop: its budget, and its worst ticks where they began."""
+        where = ["loop", *paths.split(loop.path)]
+        known = {
+            "ticks": loop.ticks,
+            "missed": loop.missed if loop.hz else None,
+            "busy_ns": loop.busy_ns,
+            "achieved_hz": loop.achieved_hz,
+            "budget_ns": loop.budget_ns,
+        }
+        totals = {key: value for key, value in known.items() if value is not None}
+        self._stream.log(entity(*where), self._rerun.AnyValues(**totals), static=True)
+        if loop.budget_ns is not None and end_ns:
+            self.curve([*where, "budget_ms"], RUN, [0, end_ns], [loop.budget_ns / _MS] * 2)
+        worst = sorted(loop.worst, key=lambda tick: (tick.started_ns, tick.writer, tick.tick))
+        starts = [tick.started_ns for tick in worst]
+        self.curve([*where, "worst_ms"], RUN, starts, [tick.duration_ns / _MS for tick in worst])
+
+    def calls(self, timeline: Timeline) -> None:
+        """Add every call, as a point where it began that is as high as it took long."""
+        for at, spot in enumerate(timeline.spots):
+            mine = np.flatnonzero(timeline.spot == at)
+            where = ["call", *paths.split(spot.path), "ms"]
+            self.curve(where, RUN, timeline.start_ns[mine], timeline.duration_ns[mine] / _MS)
+
+    def curve(self, where: Sequence[str], timeline: str, times_ns: ArrayLike, values: ArrayLike) -> None:
+        """Add points of a curve."""
+        times_ns = np.asarray(times_ns, np.int64)
+        if not len(times_ns):
+            return
+        kind = "duration" if timeline == RUN else "timestamp"
+        dtype = "timedelta64[ns]" if timeline == RUN else "datetime64[ns]"
+        times = {kind: times_ns.astype(dtype)}
+        self._stream.send_columns(
+            self._rerun.new_entity_path(entity(*where)),
+            indexes=[self._rerun.TimeColumn(timeline, **times)],
+            columns=self._rerun.Scalars.columns(scalars=np.asarray(values, np.float64)),
+        )
+
+    def words(self, report: str, lost: Sequence[str]) -> None:
+        """Add the report, and what could not be recorded."""
+        media = self._rerun.MediaType.MARKDOWN
+        self._stream.log("report", self._rerun.TextDocument(report, media_type=media), static=True)
+        if lost:
+            self._stream.log("not_recorded", self._rerun.TextLog(", ".join(lost), level="WARN"), static=True)
+
+    def bytes(self) -> bytes:
+        """Return all of it."""
+        content: bytes = self._sink.read() or b""
+        return content

@@ -1,0 +1,147 @@
+"""What trying remedies says: a table for a terminal, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ticktree.analysis.experiments.trials import REMEDIES, Results, Trial, Trials
+from ticktree.outputs import terminal
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.whatif import interval, percent
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Lines, Part, Table
+from ticktree.outputs.writing.visible import visible
+
+SCHEMA = "ticktree-try/1"
+
+_HEADS = (
+    Head("per tick", 1),
+    Head("change", 0),
+    Head("95% interval", 0),
+    Head("pairs", 3),
+    Head("results", 2, words=True),
+    Head("verdict", 0, words=True),
+)
+
+
+def _terminal(found: Trials, options: ViewOptions) -> bytes:
+    return terminal.draw(_parts(found), options)
+
+
+def _json(found: Trials, _options: ViewOptions) -> bytes:
+    kept = found.kept
+    document = {
+        "schema": SCHEMA,
+        "program": found.program,
+        "loop": found.loop,
+        "trials": [_trial_fields(each) for each in found.trials],
+        "winner": _trial_fields(found.winner) if found.winner else None,
+        "both": _trial_fields(found.both) if found.both else None,
+        "kept": {"remedies": list(kept.remedies), **_keeping(kept, found.program)} if kept else None,
+        "untried_rules": list(found.untried),
+    }
+    return json.dumps(document, indent=1).encode() + b"\n"
+
+
+TRIALS: dict[str, Callable[[Trials, ViewOptions], bytes]] = {"terminal": _terminal, "json": _json}
+
+
+def _parts(found: Trials) -> Iterator[Part]:
+    yield Heading("ticktree try", [visible(found.program), f"ticks of {visible(found.loop)}"])
+    if not found.trials:
+        yield Lines(
+            [["Nothing to try: no finding of this run has a remedy that can be applied from outside."]]
+        )
+    else:
+        again = [each for each in (found.winner, found.both) if each is not None]
+        yield Table("each remedy against none", "remedy", _HEADS, [_tried(each) for each in found.trials])
+        if again:
+            yield Table(
+                "measured again, in fresh pairs", "remedies", _HEADS, [_tried(each) for each in again]
+            )
+        yield Lines([[line] for line in _remarks(found)], is_apart=False)
+    if found.untried:
+        yield Lines([[f"Findings without a remedy to try: {', '.join(found.untried)}."]], is_apart=False)
+
+
+def _tried(trial: Trial) -> Entry:
+    shift, name = trial.shift, " + ".join(trial.remedies)
+    if trial.failure or shift is None:
+        return Entry(name, (formatting.ABSENT,) * 5 + ("failed",), "alarm", about=[[visible(trial.failure)]])
+    has_interval = shift.low > -1.0
+    cells = (
+        f"{formatting.time(trial.base_ns)} \N{RIGHTWARDS ARROW} {formatting.time(trial.new_ns)}",
+        percent(100 * shift.estimate),
+        interval(100 * shift.low, 100 * shift.high) if has_interval else formatting.ABSENT,
+        str(trial.pairs),
+        _results(trial.results),
+        "cannot tell" if trial.verdict == "inconclusive" else trial.verdict,
+    )
+    tone = VERDICT_TONES.get(trial.verdict, "plain") if trial.results.state != "changed" else "alarm"
+    return Entry(name, cells, tone, about=[[visible(trial.results.reason)]] if trial.results.reason else ())
+
+
+def _results(results: Results) -> str:
+    if results.state in ("unchanged", "within tolerance"):
+        how = "equal" if results.state == "unchanged" else "close"
+        return f"{formatting.counted(results.numbers, 'number')} {how}"
+    return results.state
+
+
+def _remarks(found: Trials) -> Iterator[str]:
+    kept = found.kept
+    if kept is None:
+        yield _why_none(found)
+        return
+    keeping = _keeping(kept, found.program)
+    yield f"Verified: {' + '.join(kept.remedies)}. Keep it with:"
+    if keeping["command"]:
+        yield f"  {keeping['command']}"
+    for line in keeping["lines"]:
+        yield f"  {line}"
+
+
+def _why_none(found: Trials) -> str:
+    if found.winner is not None:
+        return (
+            f"Nothing is verified: {' + '.join(found.winner.remedies)} gained nothing certain in fresh pairs."
+        )
+    if any(each.verdict == "faster" for each in found.trials):
+        return "Nothing is verified: what made ticks shorter changed the results, or they cannot be compared."
+    if any(each.shift is not None and each.verdict == "inconclusive" for each in found.trials):
+        return "Nothing is verified; more pairs (--pairs 12) or a machine without other work may tell."
+    return "Nothing tried here is worth doing: no remedy made the ticks shorter."
+
+
+def _keeping(trial: Trial, program: str) -> dict[str, Any]:
+    """Return what keeps the remedies of a trial: a command, where they are variables, and lines of the program."""
+    remedies = [remedy for remedy in REMEDIES if remedy.name in trial.remedies]
+    variables = {key: value for remedy in remedies for key, value in remedy.environment.items()}
+    words = [f"{key}={shlex.quote(value)}" for key, value in variables.items()]
+    command = " ".join([*words, "python", program]) if words else None
+    return {"command": command, "lines": [line for remedy in remedies for line in remedy.lines]}
+
+
+def _trial_fields(trial: Trial) -> dict[str, Any]:
+    shift = trial.shift
+    has_interval = shift is not None and shift.low > -1.0
+    return {
+        "remedies": list(trial.remedies),
+        "rules": list(trial.rules),
+        "pairs": trial.pairs,
+        "base_ns": trial.base_ns,
+        "new_ns": trial.new_ns,
+        "shift_percent": round(100 * shift.estimate, 3) if shift else None,
+        "low_percent": round(100 * shift.low, 3) if shift and has_interval else None,
+        "high_percent": round(100 * shift.high, 3) if shift and has_interval else None,
+        "verdict": trial.verdict,
+        "results": {
+            "state": trial.results.state,
+            "numbers": trial.results.numbers,
+            "reason": trial.results.reason,
+        },
+        "failure": trial.failure,
+    }

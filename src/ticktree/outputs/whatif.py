@@ -1,0 +1,192 @@
+"""What experiments say: a table for a terminal, a page with a curve for each section, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from html import escape
+
+from ticktree.analysis.experiments import Experiments, Prediction, Slope
+from ticktree.outputs import terminal
+from ticktree.outputs.html.static import Plane, html_table, line, mark, static_page, text
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Lines, Part, Table, Tone
+from ticktree.outputs.writing.visible import visible
+
+SCHEMA = "ticktree-whatif/1"
+
+_FASTER = (
+    Head("faster by", 0),
+    Head("gain", 0),
+    Head("95% interval", 1),
+    Head("Amdahl", 2),
+    Head("verdict", 0, words=True),
+)
+_SLOWER = (Head("slower by", 0), Head("loss", 0), Head("95% interval", 1), Head("of 1 ms more", 2))
+_MISSES = (Head("faster by", 0), Head("missed now", 0), Head("would be missed", 0))
+
+
+def _terminal(found: Experiments, options: ViewOptions) -> bytes:
+    return terminal.draw(_parts(found), options)
+
+
+def _json(found: Experiments, _options: ViewOptions) -> bytes:
+    document = {"schema": SCHEMA, "results": [_rounded(each) for each in found.predictions]}
+    if found.misses:
+        document["misses"] = [asdict(each) for each in found.misses]
+    return json.dumps(document, indent=1).encode() + b"\n"
+
+
+def _html(found: Experiments, options: ViewOptions) -> bytes:
+    title = f"{visible(found.loop)}: what if"
+    return static_page(title, "ticktree whatif", ("whatif.json", _json(found, options)), _page(found))
+
+
+WHATIFS: dict[str, Callable[[Experiments, ViewOptions], bytes]] = {
+    "terminal": _terminal,
+    "html": _html,
+    "json": _json,
+}
+
+
+def _parts(found: Experiments) -> Iterator[Part]:
+    pieces = [f"ticks of {visible(found.loop)}"]
+    if found.tick_ns:
+        pieces.append(formatting.time(found.tick_ns))
+    if found.blocks:
+        pieces.append(formatting.counted(found.blocks, "block"))
+    yield Heading("ticktree whatif", pieces)
+    yield from _tables(found)
+    for note in found.notes:
+        yield Lines([[note]], is_apart=False)
+
+
+def _tables(found: Experiments) -> Iterator[Table]:
+    heads, entries = (_MISSES, _misses(found)) if found.misses else (_FASTER, _faster(found))
+    yield Table("if a section were faster", "section", heads, list(entries))
+    if found.slopes:
+        slower = [_slower(each) for each in found.slopes.values()]
+        yield Table("if it were slower", "section", _SLOWER, slower)
+
+
+def _faster(found: Experiments) -> Iterator[Entry]:
+    last = ""
+    for each in found.predictions:
+        path = "" if each.path == last else visible(each.path)
+        last = each.path
+        cells = (
+            f"{each.speedup_percent}%",
+            percent(each.gain_percent),
+            interval(each.low_percent, each.high_percent),
+            percent(each.amdahl_percent),
+            each.verdict,
+        )
+        yield Entry(path, cells, VERDICT_TONES.get(each.verdict, "plain"), path=each.path)
+
+
+def _misses(found: Experiments) -> Iterator[Entry]:
+    last = ""
+    for each in found.misses:
+        path = "" if each.path == last else visible(each.path)
+        last = each.path
+        missed, then = (
+            f"{formatting.count(number)} of {formatting.count(each.ticks)}"
+            for number in (each.missed, each.predicted_missed)
+        )
+        tone: Tone = "good" if each.predicted_missed < each.missed else "plain"
+        yield Entry(path, (f"{each.speedup_percent}%", missed, then), tone, path=each.path)
+
+
+def _slower(slope: Slope) -> Entry:
+    cells = (
+        f"{slope.slower_percent}%",
+        percent(slope.loss_percent),
+        interval(slope.low_percent, slope.high_percent),
+        formatting.ABSENT if slope.critical is None else f"{max(0.0, slope.critical):.2f} ms",
+    )
+    return Entry(visible(slope.path), cells, path=slope.path)
+
+
+def percent(value: float | None) -> str:
+    """Return a percentage with one digit behind the point; "-" for None."""
+    if value is None:
+        return formatting.ABSENT
+    text = f"{value:.1f}%"
+    return "0.0%" if text == "-0.0%" else text.replace("-", "\N{MINUS SIGN}")
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval of percentages; "-" where an end is not known."""
+    return formatting.ABSENT if low is None or high is None else f"{percent(low)} to {percent(high)}"
+
+
+def _rounded(prediction: Prediction) -> dict[str, object]:
+    return {
+        key: round(value, 3) if isinstance(value, float) else value
+        for key, value in asdict(prediction).items()
+    }
+
+
+# -- the page ----------------------------------------------------------------------------------------------------
+
+_PLANE = Plane(height=240, left=72, right=44, top=14, bottom=30)
+_GRID_LINES = 4
+
+
+def _page(found: Experiments) -> Iterator[str]:
+    about = [formatting.time(found.tick_ns)] if found.tick_ns else []
+    about += [formatting.counted(found.blocks, "block")] if found.blocks else []
+    yield f"<h2>ticks of {escape(visible(found.loop))} <small>{' · '.join(about)}</small></h2>"
+    yield from (f"<p>{escape(note)}</p>" for note in found.notes)
+    for table in _tables(found):
+        yield from html_table(table)
+    if found.misses or not found.tick_ns:
+        return
+    for path in dict.fromkeys(each.path for each in found.predictions):
+        points = [each for each in found.predictions if each.path == path and each.gain_percent is not None]
+        if points:
+            verdicts = ", ".join(dict.fromkeys(each.verdict for each in points))
+            yield f"<h3>{escape(visible(path))}<small>{verdicts}</small></h3>"
+            yield f'<div class="scroll">{_curve(path, points, found.tick_ns)}</div>'
+    yield "<p>Of each section the mean tick, by how many percent faster the section is, with 95% intervals; "
+    yield "dashed is what Amdahl's law gives if the whole program waits for it.</p>"
+
+
+def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
+    """Return a section's curve, virtual speed-up against the tick, as an SVG element."""
+    most = max([0.0, *(-(each.low_percent or 0.0) for each in points)])  # in percent above today's tick
+    parts = list(_axes(tick_ns, most))
+    bound = points[-1].amdahl_percent / points[-1].speedup_percent * 100
+    parts.append(line("change", _x(0), _y(0, most), _x(100), _y(bound, most)))
+    curve = " ".join(
+        f"{_x(each.speedup_percent):.1f},{_y(each.gain_percent or 0.0, most):.1f}" for each in points
+    )
+    parts.append(f'<polyline class="level" fill="none" points="{_x(0):.1f},{_y(0, most):.1f} {curve}"/>')
+    for each in points:
+        x = _x(each.speedup_percent)
+        if each.low_percent is not None and each.high_percent is not None:
+            parts.append(line("level", x, _y(each.low_percent, most), x, _y(each.high_percent, most)))
+        said = f"{each.speedup_percent}% faster: {percent(each.gain_percent)}"
+        said += f" ({interval(each.low_percent, each.high_percent)})"
+        parts.append(mark(x, _y(each.gain_percent or 0.0, most), 4, said))
+    return _PLANE.svg(f"{visible(path)}: tick by speed-up", parts)
+
+
+def _axes(tick_ns: float, most: float) -> Iterator[str]:
+    gains = [100 - (100 + most) * number / _GRID_LINES for number in range(_GRID_LINES + 1)]
+    yield from _PLANE.grid(
+        [formatting.time(tick_ns * (1 - gain / 100)) if gain < 100 else "0" for gain in gains]
+    )
+    for speedup in range(0, 101, 25):
+        words = f"{speedup}% faster" if speedup else "as it is"
+        yield text(_x(speedup), _PLANE.height - 10, words, "middle")
+
+
+def _x(speedup: float) -> float:
+    return _PLANE.x(speedup / 100)
+
+
+def _y(gain: float, most: float) -> float:
+    return _PLANE.y((100 - gain) / (100 + most))

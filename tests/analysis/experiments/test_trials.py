@@ -1,0 +1,143 @@
+"""What trying a remedy says: which there are, whether results are the same, and which is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticktree.analysis.comparison.shift import Shift
+from ticktree.analysis.experiments.trials import (
+    LEAST_PAIRS,
+    REMEDIES,
+    ProgramOutput,
+    Results,
+    Trial,
+    Trials,
+    best_of,
+    compare_results,
+    remedies_for,
+    tick_shift,
+)
+from ticktree.analysis.finding import Finding
+from ticktree.analysis.loops import Saving
+from ticktree.analysis.registry import RULES
+from ticktree.instruments.remedies import PATCHES
+from ticktree.profile import Loop, Node, Profile, Stats
+
+MS = 10**6
+
+
+def trial(name: str, estimate: float, verdict: str = "faster", results: str = "unchanged") -> Trial:
+    shift = Shift(estimate, estimate - 0.01, estimate + 0.01)
+    return Trial((name,), ("rule",), 6, 10.0, 10 * (1 + estimate), shift, verdict, Results(results, 3))
+
+
+def test_every_remedy_answers_rules_that_there_are_and_can_be_applied() -> None:
+    assert {rule for remedy in REMEDIES for rule in remedy.rules} <= {rule.name for rule in RULES}
+    assert {remedy.name for remedy in REMEDIES if remedy.is_patch} == PATCHES.keys()
+    for remedy in REMEDIES:
+        assert remedy.is_patch or remedy.environment
+        assert remedy.lines or remedy.environment  # what keeps it
+
+
+def test_remedies_are_of_recommendations_and_of_large_sections_in_their_order() -> None:
+    found = [
+        Finding(rule="allocation", path="train"),
+        Finding(rule="unused-gradients", path="train/actor/backward"),
+        Finding(rule="oversubscribed", path="", kind="measurement"),
+        Finding(rule="drift", path="train"),
+    ]
+    chosen = remedies_for(found)
+    assert list(chosen) == ["huge-pages", "keep-memory", "unused-gradients"]
+    assert chosen["unused-gradients"][1] is found[1]
+
+
+def test_a_loader_without_workers_is_given_some_where_it_takes_a_tenth_of_the_tick() -> None:
+    def large(share: float, path: str) -> Finding:
+        return Finding(rule="critical", path=path, kind="size", saving=Saving(100.0, 100.0, 100 * share))
+
+    assert list(remedies_for([large(0.2, "train/DataLoader load")])) == ["loader-workers"]
+    assert not remedies_for([large(0.05, "train/DataLoader load")])
+    assert not remedies_for([large(0.2, "train/update")])
+
+
+# -- results -------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_that_differ_from_run_to_run_are_no_results() -> None:
+    base = [ProgramOutput("loss 0.5 took 1.2 s", {}), ProgramOutput("loss 0.5 took 1.9 s", {})]
+    assert compare_results(base, [ProgramOutput("loss 0.5 took 0.7 s", {})]) == Results("unchanged", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("loss 0.5", "unchanged"),
+        ("loss 0.5004", "within tolerance"),
+        ("loss 0.51", "changed"),
+        ("loss nan", "changed"),
+    ],
+)
+def test_a_result_may_be_as_far_from_the_base_as_is_allowed(text: str, state: str) -> None:
+    base = [ProgramOutput("loss 0.5", {})] * 2
+    assert (
+        compare_results(base, [ProgramOutput("loss 0.5", {}), ProgramOutput(text, {})], tolerance=1e-3).state
+        == state
+    )
+
+
+def test_where_a_result_changed_is_named() -> None:
+    base = [ProgramOutput("start\nloss 2.5 0.5\n", {"reward": 7.0})] * 2
+    of_text = compare_results(base, [ProgramOutput("start\nloss 2.5 0.9\n", {"reward": 7.0})])
+    assert of_text == Results("changed", 3, "line 2 of its output: 0.5 became 0.9")
+    of_gauge = compare_results(base, [ProgramOutput("start\nloss 2.5 0.5\n", {"reward": 8.0})])
+    assert of_gauge.reason == "gauge reward: 7 became 8"
+
+
+def test_programs_whose_output_says_nothing_cannot_be_compared() -> None:
+    assert (
+        "set its seed"
+        in compare_results(
+            [ProgramOutput("a 1", {}), ProgramOutput("a 2", {})], [ProgramOutput("a 1", {})]
+        ).reason
+    )
+    unlike = compare_results([ProgramOutput("a 1", {}), ProgramOutput("b 1", {})], [ProgramOutput("a 1", {})])
+    assert (unlike.state, unlike.numbers) == ("not comparable", 0)
+    assert compare_results([ProgramOutput("a 1", {})] * 2, [ProgramOutput("b 1", {})]).state == "changed"
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def of_ticks(mean_ns: int) -> Profile:
+    stats = Stats.of([mean_ns] * 20)
+    train = Node(name="train", self_ns=stats.sum_ns, steady=stats)
+    root = Node(name="root", children={"train": train})
+    return Profile(root, loops={"train": Loop(path="train", ticks=20, stats=stats, busy_ns=stats.sum_ns)})
+
+
+def test_the_fewest_pairs_that_may_be_asked_for_can_tell() -> None:
+    base = [of_ticks((100 + noise) * MS) for noise in range(LEAST_PAIRS)]
+    new = [of_ticks((90 + noise) * MS) for noise in range(LEAST_PAIRS)]
+    assert tick_shift(base, new, "train", 0.02)[3] == "faster"
+    assert tick_shift(new, base, "train", 0.02)[3] == "slower"
+    assert tick_shift(base[1:], new[1:], "train", 0.02)[3] == "inconclusive"
+
+
+def test_only_what_gained_and_changed_nothing_is_kept() -> None:
+    tried = [
+        trial("changes", -0.5, results="changed"),
+        trial("unknown", -0.4, results="not comparable"),
+        trial("second", -0.1),
+        trial("first", -0.2),
+        trial("no gain", -0.3, verdict="inconclusive"),
+    ]
+    assert [each.remedies for each in best_of(tried, 2)] == [("first",), ("second",)]
+    alone = Trials("train.py", "train", tried, winner=trial("first", -0.2))
+    assert alone.kept is alone.winner
+    assert Trials("train.py", "train", tried, winner=trial("first", 0.0, "inconclusive")).kept is None
+
+
+@pytest.mark.parametrize(("gain", "is_kept"), [(-0.25, True), (-0.15, False)])
+def test_two_remedies_are_kept_where_they_gain_more_than_the_best_alone(gain: float, is_kept: bool) -> None:
+    found = Trials("train.py", "train", winner=trial("first", -0.2), both=trial("both", gain))
+    assert found.kept is (found.both if is_kept else found.winner)

@@ -1,0 +1,116 @@
+"""What `ticktree try` changes in a program does what the finding advises, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ticktree.instruments.remedies import REMEDIES_VARIABLE
+
+
+def run(tmp_path: Path, source: str, remedies: str = "") -> str:
+    """Return what a program prints under `ticktree run`, with remedies."""
+    script = tmp_path / "program.py"
+    script.write_text(source)
+    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path), REMEDIES_VARIABLE: remedies}
+    done = subprocess.run(
+        [sys.executable, "-m", "ticktree", "run", "--quiet", str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+ACTOR_CRITIC = """
+import torch
+torch.manual_seed(0)
+torch.set_num_threads(1)
+actor, critic = torch.nn.Linear(3, 2), torch.nn.Linear(5, 1)
+of_actor = torch.optim.Adam(actor.parameters())
+of_critic = torch.optim.Adam(critic.parameters())
+def update():
+    states = torch.randn(8, 3)
+    loss = critic(torch.cat([states, torch.randn(8, 2)], 1)).pow(2).mean()
+    of_critic.zero_grad()
+    loss.backward()
+    of_critic.step()
+    of_critic.zero_grad()
+    loss_of_actor = -critic(torch.cat([states, actor(states)], 1)).mean() EXTRA
+    of_actor.zero_grad()
+    loss_of_actor.backward()
+    of_actor.step()
+    return critic.weight.grad is not None
+written = [update() for _ in range(30)]
+print([parameter.tolist() for parameter in [*actor.parameters(), *critic.parameters()]])
+"""
+WRITTEN = "print(written.count(True))\n"
+
+
+@pytest.fixture(scope="module")
+def torch() -> None:
+    pytest.importorskip("torch")
+
+
+@pytest.mark.usefixtures("torch")
+def test_gradients_that_no_optimizer_steps_with_are_no_longer_computed(tmp_path: Path) -> None:
+    source = ACTOR_CRITIC.replace("EXTRA", "") + WRITTEN
+    *base, of_base = run(tmp_path, source).splitlines()
+    *new, of_new = run(tmp_path, source, "unused-gradients").splitlines()
+    assert new == base  # each parameter, to the last digit
+    assert int(of_base) == 30
+    assert int(of_new) < 15  # those passes by which it was found out
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_pass_whose_graph_has_leaves_that_no_optimizer_knows_is_left_alone(tmp_path: Path) -> None:
+    source = ACTOR_CRITIC.replace("EXTRA", "* scale").replace(
+        "def update", "scale = torch.ones(1, requires_grad=True)\ndef update"
+    )
+    source += WRITTEN + "print(scale.grad is not None)\n"
+    assert run(tmp_path, source, "unused-gradients").splitlines() == run(tmp_path, source).splitlines()
+
+
+def test_what_is_alive_after_the_first_full_collection_is_set_aside(tmp_path: Path) -> None:
+    source = (
+        "import gc\nkept = [[] for _ in range(1000)]\ngc.collect()\nprint(gc.get_freeze_count() > 1000)\n"
+    )
+    assert run(tmp_path, source).strip() == "False"
+    assert run(tmp_path, source, "gc-freeze").strip() == "True"
+
+
+def test_vector_environments_are_made_in_the_process_itself(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    source = """
+import gymnasium
+def make(): return gymnasium.make("CartPole-v1")
+if __name__ == "__main__":
+    envs = gymnasium.vector.AsyncVectorEnv([make, make])
+    print(type(envs).__name__, envs.reset(seed=[1, 2])[0].tolist())
+    envs.close()
+"""
+    base, new = run(tmp_path, source).split(" ", 1), run(tmp_path, source, "sync-vector-env").split(" ", 1)
+    assert (base[0], new[0]) == ("AsyncVectorEnv", "SyncVectorEnv")
+    assert new[1] == base[1]
+
+
+@pytest.mark.usefixtures("torch")
+def test_loaders_without_workers_are_given_some(tmp_path: Path) -> None:
+    source = """
+import torch.utils.data
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(range(8), batch_size=4)
+    print(loader.num_workers, [batch.tolist() for batch in loader])
+    print(torch.utils.data.DataLoader(range(8), num_workers=1).num_workers)
+"""
+    base, new = run(tmp_path, source), run(tmp_path, source, "loader-workers")
+    assert base == "0 [[0, 1, 2, 3], [4, 5, 6, 7]]\n1\n"
+    assert new == base.replace("0 [[", "2 [[")
