@@ -1,0 +1,237 @@
+"""`ticktree mcp`: runs for coding agents, over the Model Context Protocol on standard input and output."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ticktree import __version__
+from ticktree.analysis.comparison import compare as compared
+from ticktree.analysis.comparison import differences
+from ticktree.analysis.registry import RULES
+from ticktree.analysis.survey import Survey
+from ticktree.cli import comparing
+from ticktree.cli.datasets import Database, write_dataset
+from ticktree.cli.files import named, read
+from ticktree.cli.runs import run_named
+from ticktree.cli.summary import settings_here
+from ticktree.errors import TicktreeError
+from ticktree.loading import load_repeats
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.comparison import COMPARISONS
+from ticktree.outputs.registry import wanted
+from ticktree.outputs.sentences import findings_in
+from ticktree.profile import Profile
+from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.directory import DEFAULT_OUT, no_run_in
+from ticktree.run.finishing import RunDirectory
+
+# Of one answer: about 2,000 tokens, as of the agent format.
+MAX_CHARACTERS = 6_000
+MAX_ROWS = 50
+_WIDTH = 100
+
+_INSTRUCTIONS = (
+    "Profiles that `ticktree run PROGRAM` recorded in the directory in which this server was started. Begin with "
+    "list_runs, then report; `run` is a name that list_runs gives, a path, last, or -2 for the one before. Times end "
+    "in _ns (nanoseconds). No tool changes a run or starts a program."
+)
+
+
+@click.command("mcp", short_help="Serve runs to coding agents, over MCP on stdin and stdout.")
+def command() -> None:
+    """Serve the runs kept here to a coding agent, by the Model Context Protocol on standard input and output.
+
+    It lists runs, reports, compares, and answers queries; it reads runs and changes nothing. It needs the extra
+    `mcp`; its queries need the extra `query`.
+    """
+    server = wanted("mcp.server", "mcp", "mcp").MCPServer(
+        "ticktree", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR"
+    )
+    failure = wanted("mcp.server.mcpserver.exceptions", "mcp", "mcp").ToolError
+    for tool in TOOLS:
+        server.add_tool(_answering(tool, failure), structured_output=False)
+    server.run()
+
+
+def list_runs(count: int = 20) -> str:
+    """The runs kept here, the newest first: name, program, when it began (UTC seconds), whether it has ended."""
+    finish_abandoned()
+    runs, damaged = RunDirectory.list_all(DEFAULT_OUT)
+    if not runs and not damaged:
+        raise TicktreeError(no_run_in(DEFAULT_OUT))
+    rows = [
+        {
+            "run": run.path.name,
+            "program": shlex.join(run.manifest.argv)[:200],
+            "started": run.manifest.started_ns // 1_000_000_000,
+            "finished": run.is_finished(),
+        }
+        for run in reversed(runs)
+    ]
+    return _json(rows[: _most(count)], len(rows), damaged=[path.name for path in damaged][:MAX_ROWS])
+
+
+def report(run: str = "last") -> str:
+    """A run in at most 2,000 tokens: headlines, warnings, recommendations with savings, loops, self times, tree."""
+    path, profile = _read(run)
+    return OUTPUTS["agent"].render(profile, _view(run=named(path)), None).decode()
+
+
+def compare(base: str, new: str) -> str:
+    """Whether a run is faster than another one: a verdict per loop and section, with the intervals of the changes."""
+    old, young = (load_repeats([_path(word)]) for word in (base, new))
+    comparing.refuse_experiments(old, young)
+    apart = differences(old, young)
+    verdicts = compared(old, young)
+    comparing.refuse_unlike(apart, allowed=False)
+    comparing.refuse_programs(old, young, verdicts, False)
+    return COMPARISONS["markdown"](verdicts, apart, _view()).decode()
+
+
+def top_sections(run: str = "last", count: int = 15) -> str:
+    """The sections with the most self time in the whole run, with their calls and percentiles per call."""
+    _, profile = _read(run)
+    nodes = sorted(profile.root.walk(), key=lambda entry: -entry[2].self_ns)
+    rows = [
+        {
+            "path": path,
+            "self_ns": node.self_ns,
+            "total_ns": node.total_ns,
+            "calls": node.count,
+            "p50_ns": node.stats.p50_ns,
+            "p99_ns": node.stats.p99_ns,
+            "waits": node.wait,
+        }
+        for path, _, node in nodes
+        if node.self_ns
+    ]
+    return _json(rows[: _most(count)], len(rows))
+
+
+def worst_ticks(run: str = "last", loop: str = "", count: int = 8) -> str:
+    """The longest ticks of the loops, or of one, with the rows in which each spent most, and what else happened."""
+    _, profile = _read(run)
+    if loop and loop not in profile.loops:
+        raise TicktreeError(
+            f"there is no loop {loop!r}; those of the run: {', '.join(profile.loops) or 'none'}"
+        )
+    rows = [
+        {
+            "loop": path,
+            "tick": tick.tick,
+            "duration_ns": tick.duration_ns,
+            "usual_ns": each.stats.p50_ns,
+            "started_ns": tick.started_ns,
+            "most": dict(sorted(tick.breakdown.items(), key=lambda item: -item[1])[:3]),
+            "causes": dict(tick.causes),
+        }
+        for path, each in profile.loops.items()
+        if loop in ("", path)
+        for tick in each.worst
+    ]
+    rows.sort(key=lambda row: -row["duration_ns"])  # type: ignore[operator]
+    return _json(rows[: _most(count)], len(rows))
+
+
+def query(sql: str, run: str = "last", count: int = MAX_ROWS) -> str:
+    """One SELECT (DuckDB) over a run's tables: nodes, loops, gauges, processes, threads, shares, losses, metadata.
+
+    Runs with a timeline also have calls and ticks. `DESCRIBE nodes` is no SELECT: `SELECT * FROM nodes LIMIT 1` shows
+    its columns.
+    """
+    path, profile = _read(run)
+    with tempfile.TemporaryDirectory(prefix="ticktree-mcp-") as scratch:
+        folder = Path(scratch) / "dataset"
+        write_dataset(folder, profile, path)
+        columns, rows = Database(folder, Path(scratch) / "spilled").select(sql)
+        taken = [dict(zip(columns, row, strict=True)) for row in islice(rows, _most(count))]
+        return _json(taken, len(taken) + sum(1 for _ in rows))
+
+
+def explain(rule: str, run: str = "last") -> str:
+    """What a rule found in a run: the sentence, the path, the saving, each measured fact, and what it looks for."""
+    path, profile = _read(run)
+    found = [each for each in findings_in(Survey(profile, settings_here())) if each.rule == rule]
+    if not found:
+        names = sorted({each.rule for each in findings_in(Survey(profile, settings_here()))})
+        raise TicktreeError(
+            f"{rule} found nothing in {named(path)}; rules that did: {', '.join(names) or 'none'}"
+        )
+    looks_for = next((each.__doc__ for each in RULES if each.name == rule), None)
+    rows = [
+        {
+            "message": each.message,
+            "severity": each.severity,
+            "path": each.path,
+            "loop": each.loop,
+            "saved_share": each.saved_share,
+            "facts": dict(each.facts),
+        }
+        for each in found
+    ]
+    return _json(rows[:MAX_ROWS], len(rows), rule=rule, looks_for=" ".join((looks_for or "").split()))
+
+
+TOOLS: tuple[Callable[..., str], ...] = (
+    list_runs,
+    report,
+    compare,
+    top_sections,
+    worst_ticks,
+    query,
+    explain,
+)
+
+
+def _answering(tool: Callable[..., str], failure: type[Exception]) -> Callable[..., str]:
+    """Return a tool whose mistakes of the user are answers, not crashes, and whose answers are bounded."""
+
+    @wraps(tool)
+    def answering(*args: Any, **kwargs: Any) -> str:
+        try:
+            text = tool(*args, **kwargs)
+        except TicktreeError as error:
+            raise failure(str(error)[:MAX_CHARACTERS]) from None
+        if len(text) <= MAX_CHARACTERS:
+            return text
+        return f"{text[:MAX_CHARACTERS]}\n... {len(text) - MAX_CHARACTERS:,} characters more: ask for less"
+
+    return answering
+
+
+def _path(word: str) -> Path:
+    return run_named(f"@{word}" if re.fullmatch(r"-\d+", word) else word)
+
+
+def _read(run: str) -> tuple[Path, Profile]:
+    path = _path(run)
+    return path, read(path)
+
+
+def _view(run: str | None = None) -> ViewOptions:
+    return replace(ViewOptions(), width=_WIDTH, color=False, run=run, settings=settings_here())
+
+
+def _most(count: int) -> int:
+    return max(1, min(count, MAX_ROWS))
+
+
+def _json(rows: list[dict[str, Any]], there_are: int, **more: Any) -> str:
+    """Return rows as JSON, as many as fit, and how many there are."""
+    while True:
+        answer = {**more, "rows": rows, "left_out": there_are - len(rows)}
+        text = json.dumps(answer, ensure_ascii=False, default=str)
+        if len(text) <= MAX_CHARACTERS or len(rows) <= 1:
+            return text
+        rows = rows[: len(rows) * 3 // 4]
