@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.rules.action_chunks import BufferCopiesRule
+from ticktree.analysis.rules.robot import BufferCopiesRule
 
 RULE = BufferCopiesRule()
 

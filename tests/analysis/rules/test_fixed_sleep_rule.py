@@ -7,7 +7,7 @@ import pytest
 from support.findings import findings
 from support.virtual_programs import MS
 from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule
-from ticktree.profile.ticks import Causes
+from ticktree.profile.loop import Causes
 
 RULE = FixedSleepRule()
 

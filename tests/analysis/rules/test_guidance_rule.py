@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.rules.action_chunks import GuidanceRule
+from ticktree.analysis.rules.robot import GuidanceRule
 
 RULE = GuidanceRule()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from support.rule_programs import robot_tick
-from ticktree.analysis.rules.action_chunks import HorizonRule
+from ticktree.analysis.rules.robot import HorizonRule
 
 RULE = HorizonRule()
 

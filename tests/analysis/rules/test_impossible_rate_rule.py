@@ -45,7 +45,7 @@ def test_a_convolution_that_no_processor_could_do_in_that_time_is_called_impossi
     (found,) = program.found(RULE, **HERE)
     assert (found.path, found.severity, found.is_wrong_number) == ("train/conv1", "critical", True)
     assert found.message == (
-        "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 us is 44.4 TFLOP/s, 226× the 196 "
+        "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 µs is 44.4 TFLOP/s, 226× the 196 "
         "GFLOP/s it can reach. Probably the call returned before the work was done, or the batch size is "
         "wrong (1 instead of 256)"
     )
@@ -75,7 +75,7 @@ def test_on_a_machine_that_nobody_measured_it_is_told_by_what_can_be_reckoned(pr
     train(program, conv1_ms=0.05)
     (found,) = program.found(RULE, **RECKONED)
     assert found.message == (
-        "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 us is 44.4 TFLOP/s, 36× the 1.25 "
+        "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 µs is 44.4 TFLOP/s, 36× the 1.25 "
         "TFLOP/s it can reach. Probably the call returned before the work was done, or the batch size is "
         "wrong (7 instead of 256)"
     )
@@ -103,7 +103,7 @@ def test_of_several_side_by_side_the_one_that_is_most_so_is_told_and_the_others_
     (found,) = program.found(RULE, **HERE)
     assert found.path == "claimed/conv1"
     assert found.message == (
-        "conv1 is faster than this machine can be: 2.22 GFLOP in 20.0 us is 111 TFLOP/s, 566× the 196 "
+        "conv1 is faster than this machine can be: 2.22 GFLOP in 20.0 µs is 111 TFLOP/s, 566× the 196 "
         "GFLOP/s it can reach. Probably the call returned before the work was done, or the batch size is "
         "wrong; the same holds for conv3, conv2"
     )
@@ -129,7 +129,7 @@ def test_where_there_is_a_gpu_it_is_only_asked_whether_it_was_waited_for(program
     assert (found.severity, found.is_wrong_number) == ("warning", False)
     assert found.message.startswith("conv1 is faster than this machine's processor can be: ")
     assert found.message == (
-        "conv1 is faster than this machine's processor can be: 2.22 GFLOP in 50.0 us is 44.4 TFLOP/s, "
+        "conv1 is faster than this machine's processor can be: 2.22 GFLOP in 50.0 µs is 44.4 TFLOP/s, "
         "226× the 196 GFLOP/s it can reach; did the program wait for the GPU?"
     )
 

@@ -18,7 +18,7 @@ from support.rule_programs import Program
 from support.steady_loops import watched
 from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION
 from ticktree.profile import Profile
-from ticktree.profile.ticks import Causes
+from ticktree.profile.loop import Causes
 
 TICKS = 400
 QUIET = {"used": [0.9] * 9, "others": [0.0] * 9, "waiting": [0.01] * 9}
@@ -53,6 +53,18 @@ def with_causes(profile: Profile, **amounts: int) -> Profile:
                 loop.stats.count, **{key: each * loop.stats.count for key, each in amounts.items()}
             ),
             worst=tuple(replace(tick, causes=dict(amounts)) for tick in loop.worst),
+        )
+        for path, loop in profile.loops.items()
+    }
+    return replace(profile, loops=loops)
+
+
+def with_missed_causes(profile: Profile, **amounts: int) -> Profile:
+    """The profile, with so much per missed tick of what its loop's thread had to do with the system."""
+    loops = {
+        path: replace(
+            loop,
+            missed_causes=Causes(loop.missed, **{key: each * loop.missed for key, each in amounts.items()}),
         )
         for path, loop in profile.loops.items()
     }
@@ -96,6 +108,32 @@ def robot() -> Profile:
         return watched(program.profile(), **QUIET)
 
 
+def spinning() -> Profile:
+    """A loop that spins until a tick is due: how long, nothing tells."""
+    dice = random.Random(10)
+
+    def tick(program: Program, number: int) -> None:
+        program.spend("observe", 1)
+        program.spend("act", 3)
+        program.recorder.advance(round((6 + dice.uniform(-0.05, 0.05)) * 1e6))
+
+    return looped(tick, "control", hz=100)
+
+
+def crowded_out() -> Profile:
+    """A paced loop that other processes preempt in the ticks that it misses."""
+    busy = {"used": [0.5] * 9, "others": [1.8] * 9, "waiting": [0.6] * 9}
+
+    def tick(program: Program, number: int) -> None:
+        slow = 5 if number % 20 == 19 else 1
+        program.spend("observe", 1.0 * slow)
+        program.spend("act", 3.0 * slow)
+
+    return with_missed_causes(
+        looped(tick, "control", hz=100, pace=True, machine=busy), involuntary_switches=2
+    )
+
+
 def planned_updates() -> Profile:
     """Steps of an env, and a long update after every 128th."""
     spend = scattered(4)
@@ -109,13 +147,33 @@ def planned_updates() -> Profile:
     return looped(tick, "env", ticks=1024)
 
 
+def sleeping(*, bare: bool) -> Profile:
+    """No loop: work, and a sleep after it, in a section of its own or as `--instrument sleep` records it."""
+    spend = scattered(9)
+    with Program() as program:
+        for _ in range(200):
+            spend(program, "poll", 1)
+            if bare:
+                spend(program, "time.sleep", 4, wait=True)
+            else:
+                with program.inside("pause"):
+                    spend(program, "time.sleep", 4, wait=True)
+        return watched(program.profile(), **QUIET)
+
+
 HEALTHY = {
+    "a bare time.sleep outside all loops": lambda: sleeping(bare=True),
+    "one in a section": lambda: sleeping(bare=False),
     "training": training,
     "paced by the loop": lambda: paced(hz=100, pace=True),
     "paced by time.sleep, with a rate": lambda: paced(hz=100),
     "paced by time.sleep, without a rate": paced,
     "paced by asyncio.sleep": lambda: paced("asyncio.sleep"),
     "paced by precise_sleep": lambda: paced("precise_sleep", hz=100),
+    "paced by the timeout of an event": lambda: paced("Event.wait"),
+    "paced by select": lambda: paced("select.select", hz=100),
+    "paced by spinning": spinning,
+    "a loop whose core others take": crowded_out,
     "a robot with three cameras": robot,
     "an update every 128 steps": planned_updates,
     "equal workers": lambda: watched(Trainer().profile(), **QUIET),
@@ -214,6 +272,17 @@ def oversleeping() -> Profile:
     return looped(tick, "control", hz=100)
 
 
+def hiccup_of_own_pace() -> Profile:
+    """A loop that starts anew after each late tick: its mean tick is too long, its sleep is not to blame."""
+
+    def tick(program: Program, number: int) -> None:
+        decide = 30 if number % 25 == 24 else 3
+        program.spend("decide", decide)
+        program.spend("time.sleep", max(0, 10 - decide), wait=True)
+
+    return looped(tick, "control", hz=100)
+
+
 INJECTED = {
     "a storm of collections": (storm, "garbage-collection"),
     "a hiccup in a loop with a rate": (lambda: hiccup(200.0), "missed-deadline"),
@@ -226,6 +295,7 @@ INJECTED = {
     "unused gradients": (unused, "unused-gradients"),
     "copies of copies": (copying, "copied-twice"),
     "a fixed sleep": (oversleeping, "fixed-sleep"),
+    "a hiccup in a loop that sleeps what is left": (hiccup_of_own_pace, "missed-deadline"),
     "one slow worker": (lambda: watched(Trainer(slow={2: 9.0}).profile(), **QUIET), "straggler"),
 }
 

@@ -72,6 +72,7 @@ def test_what_is_set_already_is_no_advice():
         "Start fewer threads; numerical libraries run one each already: 5.0 busy threads share 2 cores, "
         "and wait for one 60% of the time they could run"
     )
+    assert (one.saving, one.severity) == (None, "critical")  # as much work is left for fewer of them
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
     (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
     assert one.message == (

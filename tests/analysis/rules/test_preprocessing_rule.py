@@ -4,8 +4,8 @@ import pytest
 
 from support.rule_programs import robot_tick
 from support.virtual_programs import MS
+from ticktree.analysis.finding import Settings
 from ticktree.analysis.rules.robot import PreprocessingRule
-from ticktree.analysis.settings import Settings
 
 RULE = PreprocessingRule()
 

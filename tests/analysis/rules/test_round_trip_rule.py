@@ -12,7 +12,7 @@ from ticktree.analysis import server_side
 from ticktree.analysis.rules.robot import RoundTripRule
 from ticktree.profile import Cpu
 from ticktree.recorder import Calling
-from ticktree.remote import called
+from ticktree.remote import requests
 
 RULE = RoundTripRule()
 
@@ -148,4 +148,4 @@ def test_where_the_way_takes_longer_than_the_server_what_is_sent_is_to_be_smalle
 
 
 def test_the_words_of_the_far_side_are_those_that_calls_are_recorded_under():
-    assert (server_side.SERVER, server_side.NETWORK) == (called.SERVER, called.NETWORK)
+    assert (server_side.SERVER, server_side.NETWORK) == (requests.SERVER, requests.NETWORK)

@@ -7,8 +7,8 @@ import pytest
 from support.findings import findings
 from support.virtual_programs import MS, Program, with_node
 from ticktree.analysis import Settings
+from ticktree.analysis.finding import Thresholds
 from ticktree.analysis.registry import RULES
-from ticktree.analysis.settings import Thresholds
 from ticktree.profile import Memory
 
 MB = 1_000_000

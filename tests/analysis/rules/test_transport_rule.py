@@ -59,7 +59,7 @@ def test_workers_that_work_less_than_the_loop_waits_for_them_cost_more_than_they
     assert (one.path, one.loop, one.severity) == ("env/envs.step", "env", "critical")
     assert one.message == (
         "Do the work of 8 × env worker in the process of env (SyncVectorEnv instead of AsyncVectorEnv), or give each "
-        "worker more per message: they are busy for 96.0 us per tick together, and envs.step waits 800 us to send to "
+        "worker more per message: they are busy for 96.0 µs per tick together, and envs.step waits 800 µs to send to "
         "them and for them"
     )
     assert one.saving.share == pytest.approx((800 - 96) / 810)
@@ -77,3 +77,8 @@ def test_what_the_loop_does_while_its_workers_work_is_not_called_transport():
 
 def test_of_workers_that_are_mostly_outside_all_sections_nothing_is_known():
     assert found(vector_env(step_us=12, known=0.7)) == []
+
+
+def test_that_the_loop_waits_for_such_workers_is_said_once():
+    advice = [each.rule for each in findings(vector_env(step_us=12)) if each.kind == "recommendation"]
+    assert advice == ["transport"]

@@ -2,14 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.drift.changed_loops import ChangedLoop, changed_loops
-from ticktree.analysis.drift.changes import Kind
+from ticktree.analysis.drift.changes import Kind, LoopChange, Stretch, change_of, in_windows
 from ticktree.analysis.finding import Claim, Fact, Finding
-from ticktree.analysis.machine import Machine, is_contended
+from ticktree.analysis.loop_views import counts
+from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
 from ticktree.analysis.survey import Survey
+from ticktree.profile import Loop, Node
+from ticktree.profile import path as paths
+
+# Of less it cannot be said that a section explains a change: others explain as much.
+EXPLAINED_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCause:
+    """The section that explains a change.
+
+    Attributes:
+        path: its path; the loop's own where no section explains it.
+        share: how much of the change, without what ran beside the loop; 1 for the loop itself.
+        before_ns: its time a tick before the change.
+        after_ns: its time a tick after it.
+    """
+
+    path: str
+    share: float
+    before_ns: float
+    after_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedLoop:
+    """A loop whose ticks changed in the run.
+
+    Attributes:
+        loop: which.
+        change: how.
+        width_ns: length of the windows in which the change is given.
+        cause: what explains it.
+        lost_ns: what would be saved, were all its ticks as fast as its fast ones.
+    """
+
+    loop: Loop
+    change: LoopChange
+    width_ns: int
+    cause: ChangeCause
+    lost_ns: float
+
+
+def changed_loops(seen: Survey, kind: Kind) -> Iterator[ChangedLoop]:
+    """Yield the loops with a change of this kind, in the order of their paths.
+
+    Left out are loops of several runs, which have no one change, and loops that several threads go round: one of them
+    that ends changes what is left, and not how fast it is.
+    """
+    for path, loop in sorted(seen.profile.loops.items()):
+        node = seen.profile.root.at(path)
+        goers = sum(1 for share in node.by_writer.values() if share.count)
+        if len(node.per_run) > 1 or goers > 1:
+            continue
+        change = change_of(node)
+        if change is not None and change.kind == kind:
+            yield ChangedLoop(
+                loop, change, node.windows.width_ns, _cause(path, node, change), _lost_ns(change)
+            )
+
+
+def _lost_ns(change: LoopChange) -> float:
+    if change.kind == "trend":  # half of the ticks times half of the way, on either side of the middle
+        ticks = sum(each.ticks for each in (*change.before, *change.after)) * 1.5
+        return ticks * abs(change.after_ns - change.before_ns) / 2
+    slow = change.after if change.after_ns > change.before_ns else (*change.before, *change.rest)
+    return sum(each.ticks for each in slow) * abs(change.after_ns - change.before_ns)
+
+
+def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
+    """Return the section furthest down that explains most of the change of a loop's ticks."""
+    width_ns = node.windows.width_ns
+    at_first, then = (*change.before, *change.rest), change.after
+    before_ns, after_ns = _a_tick(node, width_ns, node, at_first), _a_tick(node, width_ns, node, then)
+    whole_ns = after_ns - before_ns
+    cause, counted = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
+    while node.children and whole_ns:
+        parts = [
+            ChangeCause(paths.child(cause.path, name), counted * counts(child) * (b - a) / whole_ns, a, b)
+            for name, child in node.children.items()
+            if child.windows.counts
+            for a, b in [(_a_tick(child, width_ns, None, at_first), _a_tick(child, width_ns, None, then))]
+        ]
+        most = max(parts, key=lambda part: (part.share, part.path), default=None)
+        if most is None or most.share < EXPLAINED_SHARE:
+            break
+        cause, node = most, node.children[paths.split(most.path)[-1]]
+        counted *= counts(node)
+    return cause
+
+
+def _a_tick(node: Node, width_ns: int, loop: Node | None, stretches: Sequence[Stretch]) -> float:
+    """Return a node's time a tick of the loop in these stretches."""
+    ticks = sum(each.ticks for each in stretches)
+    if loop is not None:
+        return sum(each.total_ns for each in stretches) / ticks
+    if node.windows.width_ns > width_ns:  # of which part of a wider window nobody knows
+        return 0.0
+    return sum(in_windows(node.windows, width_ns, each.first, each.last) for each in stretches) / ticks
 
 
 class DriftRule:
@@ -34,17 +134,18 @@ class PhaseChangeRule:
     name: ClassVar[str] = "phase-change"
 
     def find(self, context: Survey) -> Iterator[Finding]:
-        """Yield a finding for each loop with a step (analysis/drift/step.py says when there is one)."""
+        """Yield a finding for each loop with a step (analysis/drift/statistics.py says when there is one)."""
         return _findings(self.name, context, "step")
 
 
 def _findings(rule: str, context: Survey, kind: Kind) -> Iterator[Finding]:
-    # Where other processes took the run's cores, the change may be theirs.
-    is_doubtful = is_contended(Machine(context.profile))
+    # Where the run lacked cores, the change may be for that.
+    machine = Machine(context.profile)
+    is_doubtful = lacks_cores(machine)
     for changed in changed_loops(context, kind):
         facts = _facts(changed)
         if is_doubtful:
-            facts["doubt"] = "contended"
+            facts["doubt"] = doubt_of(machine)
         yield Finding(
             rule=rule,
             kind="measurement" if is_doubtful else "recommendation",

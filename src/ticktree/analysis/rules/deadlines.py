@@ -10,15 +10,16 @@ from typing import ClassVar
 
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
-from ticktree.analysis.machine import Machine, is_contended
-from ticktree.analysis.missed_ticks import EXPLAINED_SHARE, MissedTicks, missed_ticks
+from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
+from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
 from ticktree.profile import path as paths
 from ticktree.profile.histogram import middle_of
-from ticktree.profile.ticks import WorstTick
+from ticktree.profile.loop import WorstTick
 
+# Ticks that are preempted less often were late for another reason. Our own choice.
+PREEMPTED_SHARE = 0.5
 # A thread lost its core for a reason if it lost it once per missed tick, and so many times as often as in kept ticks.
 SWITCHES_FACTOR = 2.0
 
@@ -56,12 +57,18 @@ class MissedDeadlineRule:
 
     def find(self, context: Survey) -> Iterator[Finding]:
         """Yield the loops that miss ticks, the one that misses the largest part of them first."""
+        machine = Machine(context.profile)
         for missed in missed_ticks(context.profile):
             loop = missed.loop
             if loop.budget_ns is None or loop.stats.count < LEAST_TICKS or missed.share < MISSES_SHARE:
                 continue
+            view = context.view_of(loop.path)
+            if view is not None and view.is_paced_unseen:
+                continue
+            is_doubtful = lacks_cores(machine) and _may_lack_cores(missed, machine)
             yield Finding(
                 rule=self.name,
+                kind="measurement" if is_doubtful else "recommendation",
                 severity=severity_of_missed(missed.share),
                 path=loop.path,
                 facts={
@@ -72,8 +79,21 @@ class MissedDeadlineRule:
                     "budget_ns": loop.budget_ns,
                     **_lateness(loop),
                     **(_causes_of_some(missed) if missed.kept else _causes_of_all(missed)),
+                    **({"doubt": doubt_of(machine)} if is_doubtful else {}),
                 },
             )
+
+
+def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
+    """Whether missed ticks may be late only because their thread waited for a core.
+
+    One that was never preempted did not; and where all are missed, so would they be with a core of their own.
+    """
+    if not missed.kept:
+        busy_ns, budget_ns = missed.busy.missed_ns if missed.busy else 0.0, missed.loop.budget_ns or 0
+        return busy_ns * (1 - (machine.typical("waiting") or 0.0)) <= budget_ns
+    causes = missed.loop.missed_causes
+    return causes is None or causes.involuntary_switches >= PREEMPTED_SHARE * causes.ticks
 
 
 def _lateness(loop: Loop) -> Mapping[str, Fact]:
@@ -162,7 +182,9 @@ class FixedSleepRule:
                 continue
             over_ns, slept_ns = view.tick_ns - loop.budget_ns, _slept_ns(view)
             busy_ns = view.tick_ns - slept_ns
-            if over_ns < LATE_SHARE * loop.budget_ns or slept_ns < over_ns or busy_ns > loop.budget_ns:
+            # A few late ticks make the mean long; a fixed sleep makes all ticks long.
+            least_over_ns = min(over_ns, (loop.stats.p50_ns or 0) - loop.budget_ns)
+            if least_over_ns < LATE_SHARE * loop.budget_ns or slept_ns < over_ns or busy_ns > loop.budget_ns:
                 continue
             yield Finding(
                 rule=self.name,
@@ -181,7 +203,7 @@ class FixedSleepRule:
 def _slept_ns(view: LoopView) -> float:
     """Return what a tick slept: as recorded, or its self time where its thread gives up its core in each tick."""
     if view.slack_ns or view.loop is None:
-        return 0.0 if view.misses else view.slack_ns
+        return view.slack_ns
     switches = usual_per_tick(view.loop, "voluntary_switches")
     sleeps = switches is not None and switches >= SLEEPS_PER_TICK
     return view.sections[0].self_ns if sleeps else 0.0
@@ -205,8 +227,8 @@ class SpikesRule:
     name: ClassVar[str] = "spikes"
 
     def find(self, context: Survey) -> Iterator[Finding]:
-        """Yield a finding for each such loop, unless other processes take the run's cores."""
-        if is_contended(Machine(context.profile)):
+        """Yield a finding for each such loop, unless the run lacks cores."""
+        if lacks_cores(Machine(context.profile)):
             return
         for view in context.loops:
             spikes = _spikes(view)

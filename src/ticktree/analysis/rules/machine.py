@@ -120,10 +120,15 @@ class OversubscribedRule:
             return
         # With no more threads than cores it is others that are in the way, and on an idle machine nothing is wrong.
         is_alone = busy_threads(used, waiting) > (machine.cores or 0) + MARGIN_CORES
+        settings = _thread_settings(context)
+        # Threads of one library spin while they wait for each other; others, and workers, do work that is left with
+        # fewer of them.
+        may_spin = settings["threads_per_library"] == "many" and settings["processes"] in (0, 1)
         yield Finding(
             rule=self.name,
             kind="recommendation" if is_alone else "measurement",
-            claim=Claim(waiting),
+            severity=severity_of(waiting),
+            claim=Claim(waiting) if may_spin else None,
             path="",
             facts={
                 "busy_threads": busy_threads(used, waiting),
@@ -132,7 +137,7 @@ class OversubscribedRule:
                 "cores_used": used,
                 "cores_used_by_others": machine.typical("others") or 0.0,
                 "readings": gauge.count if (gauge := machine.gauge("waiting")) else 0,
-                **_thread_settings(context),
+                **settings,
             },
         )
 

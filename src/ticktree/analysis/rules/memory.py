@@ -1,4 +1,4 @@
-"""Rules about memory: sections that need much, ticks that touch fresh memory, pauses of the garbage collector."""
+"""Rules about memory: sections that need much, growth, fresh memory in each tick, pauses of the collector."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from ticktree.analysis.finding import Claim, Fact, Finding
-from ticktree.analysis.loops import LEAST_TICKS, TELLING_SHARE, LoopView, SectionView
+from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, TELLING_SHARE, LoopView, SectionView
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
-from ticktree.profile import Loop, Memory, Node
+from ticktree.profile import Gauge, Loop, Memory, Node
+from ticktree.profile.machine import GROWTH, RESIDENT
 
 PAGE_BYTES = 4096
 # A megabyte per tick: less is what any program takes and gives back. Our own choice.
@@ -18,6 +19,17 @@ LEAST_FAULTS = 256
 LEAST_FAULTS_SHARE = 0.05
 # A section that declares so much of the fresh memory as work is named. Our own choice.
 NAMED_SHARE = 0.5
+
+# Half a minute of readings, in three of four of which memory grew: what fills once, or is given back, does not. All of
+# it our own choice.
+FEWEST_READINGS = 30
+RISING_SHARE = 0.75
+# In all, and as a part of what the run has at its end, where it still has all it took.
+LEAST_GROWTH_BYTES = 100_000_000
+LEAST_GROWTH_SHARE = 0.1
+KEPT_SHARE = 0.99
+# What was given back in any one second.
+MOST_DROP_SHARE = 0.1
 
 # Of the ticks' time. Half of the programs that mind pauses at all mind them from about here on, and it costs one line.
 LEAST_GC_SHARE = 0.02
@@ -87,6 +99,43 @@ def _needy(
 
 def _needed(memory: Memory | None) -> int:
     return 0 if memory is None or memory.growth_bytes is None else memory.growth_bytes
+
+
+class MemoryGrowthRule:
+    """The run's memory grows all along.
+
+    Finds a run whose processes take more memory in three of four of its seconds; see docs/rules/memory-growth.md.
+    """
+
+    name: ClassVar[str] = "memory-growth"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield one finding where memory grows steadily and is not given back."""
+        growth, resident = (context.profile.gauges.get(name) for name in (GROWTH, RESIDENT))
+        if growth is None or resident is None or not _is_steady(growth, resident):
+            return
+        view = next(iter(context.main_loops), context.run)
+        facts: dict[str, Fact] = {
+            "growth_bytes_per_s": growth.p50 or 0.0,
+            "resident_bytes": resident.last,
+            "rising_share": growth.positive.count / growth.count,
+            "readings": growth.count,
+        }
+        if view.loop is not None:
+            facts["growth_per_tick_bytes"] = (growth.p50 or 0.0) * view.tick_ns / NS_PER_SECOND
+        yield Finding(rule=self.name, kind="size", path=view.path, facts=facts)
+
+
+def _is_steady(growth: Gauge, resident: Gauge) -> bool:
+    # A reading is of about a second.
+    grown_bytes = (growth.p50 or 0.0) * growth.count
+    return (
+        growth.count >= FEWEST_READINGS
+        and growth.positive.count >= RISING_SHARE * growth.count
+        and grown_bytes >= max(LEAST_GROWTH_BYTES, LEAST_GROWTH_SHARE * resident.last)
+        and -growth.min <= MOST_DROP_SHARE * grown_bytes
+        and resident.last >= KEPT_SHARE * resident.max
+    )
 
 
 class AllocationRule:

@@ -1,23 +1,31 @@
-"""Rules about robot policies: preprocessing that takes long, round trips that dominate."""
+"""Rules about robot policies and chunks of actions: what is done for each, how many serve, what their copies cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from ticktree.analysis.finding import WARNING_SHARE, Claim, Fact, Finding
+from ticktree.analysis.categories import Categories, words
+from ticktree.analysis.finding import LEAST_SHARE, WARNING_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.rules.workers import is_depth
 from ticktree.analysis.section_kinds import (
+    GUIDANCE,
     PREPROCESSING,
+    PREVIOUS_ACTIONS,
+    QUEUE_MERGE,
     ROUND_TRIP,
     inference,
     kind_of,
+    moves_data,
     per_tick_ns,
     sections_of,
 )
 from ticktree.analysis.server_side import server_side
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.tick_causes import usual_per_tick
+from ticktree.analysis.tick_causes import growth, usual_per_tick
+from ticktree.profile import Gauge, Loop, Profile
 
 # A guide to the real-time chunking of robot policies expects 5 to 20 ms of preprocessing for 100 to 200 ms of
 # inference: at most a fifth of it, the most of the one against the least of the other.
@@ -144,3 +152,267 @@ def _blocks(section: SectionView) -> bool:
     switches = usual_per_tick(view.loop, "voluntary_switches") if view.loop is not None else None
     sleeps = sum(each.calls for each in view.path_sections if each.is_slack)
     return switches is not None and switches >= section.calls + sleeps
+
+
+_EXECUTION = Categories(
+    {"execution": ("send action*", "execute action*", "apply action*", "env step", "step env", "robot step")}
+)
+# An action is executed in every tick; a few may be left out where the queue was empty. Our own choice.
+EVERY_TICK_SHARE = 0.5
+# A queue is also between a loader and its learner, and a buffer is where experience is kept.
+_ACTIONS = frozenset({"action", "actions", "chunk", "chunks"})
+
+# A guide to real-time chunking asks for an execution horizon of at least 10 to 20 actions.
+LEAST_HORIZON = 10
+# A policy that is asked in every tick executes no chunks, whatever its section is called.
+LEAST_USED = 1.5
+
+# What guidance costs at least where nothing is wasted: of an inference of SmolVLA on one thread it took 33% as it
+# comes (87 ms with it, 58 without) and 25% with the policy's parameters frozen (77 ms), measured here.
+GUIDANCE_SHARE = 0.25
+# So few readings may be below what is called the queue's low: it is empty when a run begins.
+LOW = 0.05
+# With twice the actions in the queue that one inference takes, it may take twice as long before the loop waits. Our
+# own choice.
+IN_QUEUE_FACTOR = 2.0
+# From so many empty readings on, as a part and as a number, the queue runs empty; the first few are the run's
+# beginning. (Without guided chunks 3.7 to 5.7% of the ticks of a 30 Hz loop were without an action, measured here.)
+EMPTY_SHARE = 0.01
+EMPTY_READINGS = 10
+
+# What follows inference is expected to take 1 to 5 ms where it takes 100 to 200: at most a twentieth of it. (Of a
+# guide to real-time chunking; it gives no number for the merge itself, which does less than the rest that
+# follows. It names large buffers of previous actions as a cause, but gives no number of their own.)
+MERGE_SHARE = 0.05
+# And it must be so much of its tick, whether there is inference in it or not. Our own choice.
+OF_THE_TICK_SHARE = 0.05
+# What waits for more than half of its time waits for the other thread; else it works.
+MOSTLY_SHARE = 0.5
+# "Each time": in at least nine of ten inferences, or ticks where there is none. Our own choice.
+EACH_TIME_SHARE = 0.9
+
+
+class HorizonRule:
+    """Too few actions of each inference are used for it to pay.
+
+    Finds each loop that infers a chunk of actions too often; see docs/rules/horizon.md.
+    """
+
+    name: ClassVar[str] = "horizon"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop of whose chunks fewer than ten actions are executed, if that costs it."""
+        for view in context.repeated:
+            model = inference(view, context)
+            if view.loop is None or not model or not _executes_chunks(view, context):
+                continue
+            longest = max(model, key=lambda section: section.total_ns)
+            used = view.ticks / longest.count if longest.count >= LEAST_TICKS else LEAST_HORIZON
+            share = longest.share * (1 - used / LEAST_HORIZON)
+            if not LEAST_USED <= used < LEAST_HORIZON or share < WARNING_SHARE:
+                continue
+            facts: dict[str, Fact] = {
+                "section": longest.path,
+                "actions_per_inference": used,
+                "wanted_actions_per_inference": LEAST_HORIZON,
+                "per_call_ns": longest.call_ns,
+                "per_tick_ns": longest.total_ns,
+                "tick_share": longest.share,
+                "inferences": longest.count,
+                "ticks": view.ticks,
+            }
+            yield Finding(rule=self.name, claim=Claim(share, view.path), path=longest.path, facts=facts)
+
+
+def _executes_chunks(view: LoopView, context: Survey) -> bool:
+    """Tell whether `view` executes actions, tick by tick, of which a policy gives several at once.
+
+    A policy that is asked in every tick gives no chunks. A loop that only infers may do so as often as it likes: which
+    of its actions are executed, and how many, is then not known here.
+    """
+    kinds = (QUEUE_MERGE, GUIDANCE, PREVIOUS_ACTIONS)
+    is_chunked = _counts_actions(context.profile) or any(sections_of(view, kind, context) for kind in kinds)
+    if not is_chunked:
+        return False
+    if view.loop is not None and view.loop.hz:
+        return True
+    calls = [section.calls for section in view.path_sections if _EXECUTION.of(section.name) == "execution"]
+    return max(calls, default=0) >= EVERY_TICK_SHARE
+
+
+def _counts_actions(profile: Profile) -> bool:
+    return any(
+        is_depth(gauge) and not _ACTIONS.isdisjoint(words(gauge.name)) for gauge in profile.gauges.values()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Guided:
+    """An inference that is guided.
+
+    Attributes:
+        section: the section that guides, of several the longest.
+        ns: what guidance takes per tick.
+        inference_ns: what inference takes with it.
+        inferences: per tick.
+    """
+
+    section: SectionView
+    ns: float
+    inference_ns: float
+    inferences: float
+
+
+class GuidanceRule:
+    """Guiding a policy's new actions by the old ones costs more than it gives.
+
+    Finds each guided inference whose queue of actions shows that it does not pay; see docs/rules/guidance.md.
+    """
+
+    name: ClassVar[str] = "guidance"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding where guidance is expensive and the queue is never short, or is empty in spite of it."""
+        depths = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge)]
+        if len(depths) != 1 or depths[0].count < LEAST_TICKS:  # of several, any might be the actions'
+            return
+        depth = depths[0]
+        for view in context.repeated:
+            guided = _guided(view, context)
+            if guided is None or guided.ns < GUIDANCE_SHARE * guided.inference_ns:
+                continue
+            loop, share = _control_loop(view, context), view.share(guided.ns)
+            reason = _empty(depth) or (_never_low(depth, guided, loop) if loop is not None else None)
+            if reason is None or share < LEAST_SHARE:
+                continue
+            facts: dict[str, Fact] = {
+                "section": guided.section.path,
+                "guidance_per_inference_ns": guided.ns / guided.inferences,
+                "inference_ns": guided.inference_ns / guided.inferences,
+                "of_inference_share": guided.ns / guided.inference_ns,
+                "gauge": depth.name,
+                "readings_at_0": depth.zeros,
+                "readings": depth.count,
+                **reason,
+            }
+            claim = Claim(share, view.path) if loop is view.loop else None
+            yield Finding(rule=self.name, claim=claim, path=guided.section.path, facts=facts)
+
+
+def _guided(view: LoopView, context: Survey) -> _Guided | None:
+    """Return the guidance in `view`; None where there is none, or no inference."""
+    guides = sections_of(view, GUIDANCE, context)
+    model = [
+        section
+        for section in inference(view, context)
+        if not any(each in guides for each in (section, *section.above()))
+    ]
+    inferences = max((section.calls for section in model), default=0)
+    if not guides or inferences * view.ticks < LEAST_TICKS:
+        return None
+    outside = [section for section in guides if not any(above in model for above in section.above())]
+    inference_ns = per_tick_ns(model) + per_tick_ns(outside)
+    longest = max(guides, key=lambda section: section.total_ns)
+    return _Guided(longest, per_tick_ns(guides), inference_ns, inferences) if inference_ns > 0 else None
+
+
+def _control_loop(view: LoopView, context: Survey) -> Loop | None:
+    """Return the loop that executes the actions: the only one with a rate; else the one that infers."""
+    paced = [loop for loop in context.profile.loops.values() if loop.budget_ns is not None]
+    return paced[0] if len(paced) == 1 else view.loop if not paced else None
+
+
+def _empty(depth: Gauge) -> Mapping[str, Fact] | None:
+    """Return how often the queue was empty; None where it hardly ever was."""
+    if depth.zeros < EMPTY_READINGS or depth.zeros < EMPTY_SHARE * depth.count:
+        return None
+    return {"empty_share": depth.zeros / depth.count}
+
+
+def _never_low(depth: Gauge, guided: _Guided, loop: Loop) -> Mapping[str, Fact] | None:
+    """Return the queue's low where it always held far more than an inference takes; None where it did not."""
+    period_ns, low = loop.budget_ns or loop.stats.mean_ns, depth.quantile(LOW)
+    if not period_ns or low is None:
+        return None
+    ticks = guided.inference_ns / guided.inferences / period_ns
+    if low < IN_QUEUE_FACTOR * max(1.0, ticks):
+        return None
+    return {"low_in_queue": low, "inference_ticks": ticks}
+
+
+class QueueMergeRule:
+    """Merging new actions into the queue of those still to do is slow.
+
+    Finds each merge that takes a twentieth of its tick and of the inference it follows; see docs/rules/queue-merge.md.
+    """
+
+    name: ClassVar[str] = "queue-merge"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each merge of actions that takes too long."""
+        for view in context.repeated:
+            model_ns = per_tick_ns(inference(view, context))
+            for section in sections_of(view, QUEUE_MERGE, context):
+                is_long = section.total_ns >= MERGE_SHARE * model_ns
+                if not is_long or section.count < LEAST_TICKS or section.share < OF_THE_TICK_SHARE:
+                    continue
+                facts: dict[str, Fact] = {
+                    "section": section.path,
+                    "per_call_ns": section.call_ns,
+                    "calls": section.count,
+                    "tick_share": section.share,
+                }
+                if model_ns > 0:
+                    facts["of_inference_share"] = section.total_ns / model_ns
+                if section.waited_share > 0:
+                    facts["waited_share"] = section.waited_share
+                grown = growth(section.node)
+                if grown is not None:
+                    facts["as_long_at_the_end_factor"] = grown
+                claim = Claim(section.share, view.path)
+                yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+
+
+class BufferCopiesRule:
+    """The previous actions are copied for every inference.
+
+    Finds each section that copies previous actions and takes long; see docs/rules/buffer-copies.md.
+    """
+
+    name: ClassVar[str] = "buffer-copies"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each copy of the previous actions that takes long."""
+        for view in context.repeated:
+            times = max((section.count for section in inference(view, context)), default=view.ticks)
+            for section in sections_of(view, PREVIOUS_ACTIONS, context):
+                is_long = section.share >= OF_THE_TICK_SHARE and section.count >= LEAST_TICKS
+                if not is_long or not _copies(section) or section.count < EACH_TIME_SHARE * times:
+                    continue
+                facts: dict[str, Fact] = {
+                    "section": section.path,
+                    "per_call_ns": section.call_ns,
+                    "calls": section.count,
+                    "tick_share": section.share,
+                }
+                copied = _copied_bytes(section)
+                if copied is not None:
+                    facts["per_call_bytes"] = copied
+                claim = Claim(section.share, view.path)
+                yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+
+
+def _copies(section: SectionView) -> bool:
+    """Tell whether it, or most of what is in it, copies: it declares bytes, or its name says so."""
+    if section.bytes_per_call is not None or moves_data(section.name):
+        return True
+    inside = [each for each in section.below if moves_data(each.name) or each.bytes_per_call is not None]
+    return 2 * per_tick_ns(inside) >= section.total_ns > 0
+
+
+def _copied_bytes(section: SectionView) -> float | None:
+    """Return how many bytes a call copies, as it declares itself or its children do; None where none does."""
+    if section.bytes_per_call is not None:
+        return section.bytes_per_call
+    declared = [each.bytes_per_call * each.calls for each in section.below if each.bytes_per_call is not None]
+    return sum(declared) / section.calls if declared and section.calls else None

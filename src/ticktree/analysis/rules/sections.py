@@ -1,4 +1,4 @@
-"""Rules about sections that are large: a great part of a tick, or long calls."""
+"""Rules about sections that are large: a great part of a tick, long calls, writes that wait for the disk."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
-from ticktree.analysis.settings import Thresholds
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Thresholds
 from ticktree.analysis.survey import Survey
 
 # Less of a tick is not worth a line, however long it takes. Our own choice.
 TRIFLE_SHARE = 0.05
+
+# Functions that wait until what was written is on the disk, as the instrument `disk` calls them.
+DISK_SECTIONS = frozenset({"os.fsync", "os.fdatasync", "os.sync"})
+# Fewer are those of a checkpoint now and then, without which a run could not go on after a crash. Our own choice.
+LEAST_SYNCS = 10
 
 
 class CriticalRule:
@@ -46,6 +50,38 @@ class SlowRule:
                 continue
             if not _is_critical(bottleneck, thresholds) and not _is_trifle(bottleneck, call_ns):
                 yield _finding(self.name, bottleneck)
+
+
+class BlockingWritesRule:
+    """A loop waits for the disk.
+
+    Finds each loop that writes files out to the disk in its ticks; see docs/rules/blocking-writes.md.
+    """
+
+    name: ClassVar[str] = "blocking-writes"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each loop that calls such functions often, with where it spends most time in them."""
+        for view in context.loops:
+            synced = [
+                each for each in view.path_sections if each.name in DISK_SECTIONS and not each.is_in_wait
+            ]
+            calls = sum(each.count for each in synced)
+            if view.loop is None or calls < LEAST_SYNCS:
+                continue
+            largest = max(synced, key=lambda each: each.total_ns)
+            per_tick_ns = sum(each.total_ns for each in synced)
+            yield Finding(
+                rule=self.name,
+                claim=Claim(view.share(per_tick_ns), view.path),
+                path=largest.path,
+                facts={
+                    "section": largest.path,
+                    "calls": calls,
+                    "per_tick_ns": per_tick_ns,
+                    "per_call_ns": largest.call_ns,
+                },
+            )
 
 
 def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:

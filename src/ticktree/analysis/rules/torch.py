@@ -1,4 +1,4 @@
-"""Rules about PyTorch: gradients that are never used, models that are not compiled, or are compiled again."""
+"""Rules about PyTorch and JAX: gradients never used, models not compiled, functions compiled again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ticktree.analysis.section_kinds import inference, per_tick_ns
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.clock import HOST, REMOTE
+from ticktree.profile.measures import HOST, REMOTE
 
 # What the instrument of torch calls a backward pass that was seen to compute gradients that are cleared before any
 # step uses them, and the gauge of what part of all numbers in its gradients that are.
@@ -28,11 +28,17 @@ WAITS_SHARE = 0.5
 # 2024.
 TYPICAL_FACTOR = 2.27
 # A shorter call is mostly Python's own cost on a CPU, which guards and graph breaks of torch.compile add to: CleanRL's
-# network of 19 to 70 us per call became 0.67 and 0.86 times as fast.
+# network of 19 to 70 µs per call became 0.67 and 0.86 times as fast.
 LEAST_CALL_NS = 200_000
 
 # What the instrument of torch calls a compilation.
 COMPILING = "torch compile"
+# What the instrument of JAX calls the phases of one, each followed by the function's name; and its gauges of why there
+# was another: the name, and how often for this reason.
+PHASES = ("trace ", "lower ", "compile ")
+RECOMPILED_GAUGE = "jax/compiled again/"
+# A function is often compiled for two shapes, as those of training and of evaluation.
+LEAST_COMPILATIONS = 3
 # Where no warm-up was set aside, the first ticks are not counted: there compiling is in its place.
 FIRST_TICKS = 10
 
@@ -174,3 +180,46 @@ def _late(node: Node, of_loop: Node, loop: Loop) -> tuple[int, int]:
             late = [at for at in windows.counts if at > index]
             return sum(windows.counts[at] for at in late), sum(windows.totals.get(at, 0) for at in late)
     return 0, 0
+
+
+class RecompilationRule:
+    """JAX compiles a function again and again, and why is known.
+
+    Finds each function that `jax.jit` compiled at least three times; see docs/rules/recompilation.md.
+    """
+
+    name: ClassVar[str] = "recompilation"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such function, the longest in compiling first."""
+        reasons: dict[str, list[tuple[float, str]]] = {}
+        for gauge, values in context.profile.gauges.items():
+            if gauge.startswith(RECOMPILED_GAUGE):
+                function, _, reason = gauge.removeprefix(RECOMPILED_GAUGE).partition(": ")
+                reasons.setdefault(function, []).append((-values.max, reason))
+        phases: dict[str, list[tuple[str, Node]]] = {}
+        for path, _, node in context.profile.root.walk() if reasons else ():
+            phase = next((phase for phase in PHASES if node.name.startswith(phase)), None)
+            if phase is not None:
+                phases.setdefault(node.name.removeprefix(phase), []).append((path, node))
+        found = (_compiled_again(name, phases.get(name, []), min(why)[1]) for name, why in reasons.items())
+        for again_ns, path, facts in sorted((each for each in found if each), key=lambda each: -each[0]):
+            run_ns = context.run_ns or context.profile.root.total_ns
+            claim = Claim(again_ns / run_ns if run_ns else 0.0)
+            yield Finding(rule=self.name, claim=claim, path=path, facts=facts)
+
+
+def _compiled_again(
+    name: str, phases: list[tuple[str, Node]], reason: str
+) -> tuple[float, str, dict[str, Fact]] | None:
+    """Return for how long a function was compiled again, where it was longest, and the facts."""
+    times = sum(node.count for _, node in phases if node.name.startswith(PHASES[-1]))
+    if times < LEAST_COMPILATIONS:
+        return None
+    again_ns = sum(node.total_ns for _, node in phases) * (times - 1) / times
+    path, _ = max(phases, key=lambda entry: entry[1].total_ns)
+    return (
+        again_ns,
+        path,
+        {"function": name, "compilations": times, "recompiling_ns": again_ns, "reason": reason},
+    )

@@ -10,12 +10,12 @@ from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, s
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import Machine, is_contended
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.workers.blame import Blame, blames
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
-from ticktree.analysis.workers.waits import Waiting, waitings_of
+from ticktree.analysis.workers.waits import Blame, Waiting, blames, waitings_of
 from ticktree.profile import Gauge
+from ticktree.profile import path as paths
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
 # worker in five does nothing that counts.
@@ -28,6 +28,17 @@ IDLE_SHARE = 0.5
 LEAST_RUN_SHARE = 0.1
 # What ended its waits is only named where it ended so much of them.
 NAMED_SHARE = 0.1
+
+# What ends these waits follows from their names, as instruments give them.
+ENDED_BY_NAME = frozenset({"DataLoader wait"})
+
+# Of n workers that share a lock all but one wait while one holds it, if they do nothing else; if each does as much
+# outside it as inside, all but two. With two workers nobody would call it a queue. Our own choice.
+CONVOY_WORKERS = 3
+CONVOY_OUTSIDE = 2
+# Their peers ended so much of these waits.
+CONVOY_KNOWN_SHARE = 0.5
+_LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 
 # Workers of which the loop waits for less than half of the time that ended its waits do not serve this loop alone.
 SERVES_SHARE = 0.5
@@ -134,7 +145,8 @@ class ImbalanceRule:
             stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
             for workers in equals(role):
                 uneven = imbalance([each for each in whole_lives(workers) if each not in stragglers], context)
-                if uneven is not None and _is_uneven(uneven, context.run_ns):
+                # Who of an executor's threads takes the next task is nobody's choice.
+                if uneven is not None and _is_uneven(uneven, context.run_ns) and not _is_executor(role):
                     yield self._finding(role, uneven, context.run_ns)
 
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
@@ -151,6 +163,10 @@ class ImbalanceRule:
                 "imbalance_share": uneven.share,
             },
         )
+
+
+def _is_executor(role: Role) -> bool:
+    return role.name.startswith("ThreadPoolExecutor")
 
 
 def _is_uneven(uneven: Imbalance, run_ns: int) -> bool:
@@ -172,14 +188,19 @@ class IdleWorkerRule:
         waits = [
             (role, wait) for role in context.threads if (wait := _longest_wait(role, context)) is not None
         ]
-        explained = _explained([wait for _, wait in waits], context)
+        served = [finding.path for finding in TransportRule().find(context)]
+        explained = _explained([wait for _, wait in waits], context) | {
+            role.name for role, wait in waits if _is_convoy(wait, context)
+        }
         for role, wait in waits:
-            if role.name not in explained:
+            if role.name not in explained and not any(
+                wait.path == path or paths.is_below(wait.path, path) for path in served
+            ):
                 yield self._finding(role, _idle(role, context), wait, context)
 
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Survey) -> Finding:
         claim = _claim(wait, context)
-        lives_ns = sum(_life_ns(unit, context) for unit in idle)
+        lives_ns = sum(context.life_ns(unit) for unit in idle)
         facts: dict[str, Fact] = {
             "role": role.name,
             "workers": role.count,
@@ -196,8 +217,10 @@ class IdleWorkerRule:
             facts[f"{prefix}woken_by"] = cause.by[0][0] if len(cause.by) == 1 else cause.role
             facts[f"{prefix}woken_in"] = cause.path
             facts[f"{prefix}woken_by_share"] = min(1.0, cause.wakes.waited_ns / wait.waited_ns)
-        # Workers that wait are capacity to spare; a main loop that waits would be faster, unless it waits for a core.
-        is_loops = claim is not None and not is_contended(Machine(context.profile))
+        # Workers that wait are capacity to spare; a main loop that waits would be faster, unless it waits for a core,
+        # or it is not known what for.
+        is_known = bool(causes) or context.profile.root.at(wait.path).name in ENDED_BY_NAME
+        is_loops = claim is not None and is_known and not is_contended(Machine(context.profile))
         kind: Kind = "recommendation" if is_loops else "size"
         return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
 
@@ -236,7 +259,7 @@ def _idle(role: Role, context: Survey) -> dict[Unit, int]:
 
 def _is_idle(unit: Unit, waited_ns: int, context: Survey) -> bool:
     is_long = waited_ns >= LEAST_RUN_SHARE * context.run_ns * unit.members
-    return is_long and waited_ns > IDLE_SHARE * _life_ns(unit, context) > 0
+    return is_long and waited_ns > IDLE_SHARE * context.life_ns(unit) > 0
 
 
 def _claim(wait: Waiting, context: Survey) -> Claim | None:
@@ -248,8 +271,78 @@ def _claim(wait: Waiting, context: Survey) -> Claim | None:
     return None
 
 
-def _life_ns(unit: Unit, context: Survey) -> int:
-    return max(context.present_ns(unit), unit.span_ns or 0)
+class LockConvoyRule:
+    """Workers queue for one lock, because they do little outside it.
+
+    Finds each wait for a lock in which all but two of a role's workers are at any moment; see
+    docs/rules/lock-convoy.md.
+    """
+
+    name: ClassVar[str] = "lock-convoy"
+
+    def find(self, context: Survey) -> Iterator[Finding]:
+        """Yield a finding for each such wait, the longest of each role first."""
+        for role in context.threads:
+            for wait in _waits(role, context):
+                if _is_convoy(wait, context):
+                    yield Finding(
+                        rule=self.name,
+                        severity=severity_of(wait.waited_ns / _lives_ns(wait, context)),
+                        claim=_convoy_claim(wait, context),
+                        path=wait.path,
+                        facts={
+                            "role": role.name,
+                            "workers": wait.count,
+                            "waiting_workers": _waiting_workers(wait, context),
+                            "waits": wait.calls,
+                            "waited_ns": wait.waited_ns,
+                            "for_peers_share": min(1.0, sum(_for_peers(wait).values()) / wait.waited_ns),
+                        },
+                    )
+
+
+def _is_convoy(wait: Waiting, context: Survey) -> bool:
+    """Whether those who wait there queue for a lock that they hand to one another."""
+    peers = _for_peers(wait)
+    return (
+        wait.count == len(wait.each) >= CONVOY_WORKERS
+        and wait.calls >= LEAST_CALLS * wait.count
+        and len(peers) >= wait.count - 1  # else there are several locks
+        and sum(peers.values()) >= CONVOY_KNOWN_SHARE * wait.waited_ns
+        and _waiting_workers(wait, context) >= wait.count - CONVOY_OUTSIDE
+    )
+
+
+def _for_peers(wait: Waiting) -> Mapping[str, int]:
+    """Return who of the same role ended these waits by letting a lock go, and how much of them."""
+    ended: dict[str, int] = {}
+    for cause in wait.causes:
+        if cause.role == wait.role.name and any(map(_LOCKS.search, cause.channels)):
+            for name, ns in cause.by:
+                ended[name] = ended.get(name, 0) + ns
+    return ended
+
+
+def _waiting_workers(wait: Waiting, context: Survey) -> float:
+    """Return how many of them wait there at any moment, on average."""
+    lives_ns = _lives_ns(wait, context)
+    return wait.count * wait.waited_ns / lives_ns if lives_ns else 0.0
+
+
+def _lives_ns(wait: Waiting, context: Survey) -> int:
+    return sum(context.life_ns(unit) for unit, _ in wait.each)
+
+
+def _convoy_claim(wait: Waiting, context: Survey) -> Claim | None:
+    """Return what each tick would be shorter if nobody waited there; no more than the cores allow."""
+    claim = _claim(wait, context)
+    view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
+    if claim is None or view is None:
+        return None
+    processes = {writer.partition("/")[0] for unit, _ in wait.each for writer in unit.writers}
+    cores = min(Machine(context.profile).cores or 1, len(processes))  # threads of one share an interpreter
+    free_ns = view.busy_ns * max(1.0, wait.count / cores)
+    return Claim(min(claim.share, view.share(max(0.0, view.tick_ns - free_ns))), claim.path)
 
 
 class TransportRule:
@@ -268,12 +361,17 @@ class TransportRule:
         for view in context.main_loops:
             for role in context.threads:
                 section = _served_section(view, role)
-                if section is None or not all(_is_known(unit, context) for unit in role.units):
+                is_served = section is not None and section.count >= LEAST_CALLS
+                if (
+                    section is None
+                    or not is_served
+                    or not all(_is_known(unit, context) for unit in role.units)
+                ):
                     continue
                 worked_ns = sum(map(context.worked_ns, role.units)) / section.node.count * section.calls
                 inside = [section, *section.all_below()]
                 blocked_ns = sum(each.self_ns for each in inside if each.is_wait and not each.is_parallel)
-                if section.count < LEAST_CALLS or TRANSPORT_FACTOR * worked_ns >= blocked_ns:
+                if TRANSPORT_FACTOR * worked_ns >= blocked_ns:
                     continue
                 yield Finding(
                     rule=self.name,

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from support.example_trainers import LEARNER, MS, S, node, writer
+from support.example_workers import crew, ids, stepping
+from support.findings import findings
+from ticktree.analysis.rules.workers import IdleWorkerRule, LockConvoyRule
+from ticktree.profile import Profile, Waker, Wakes
+from ticktree.run.finishing import RunDirectory
+
+PROGRAM = """
+import multiprocessing, sys, time
+
+def work(lock, inside, outside):
+    for _ in range(30):
+        with lock:
+            time.sleep(inside)
+        time.sleep(outside)
+
+if __name__ == "__main__":
+    lock = multiprocessing.Lock()
+    times = float(sys.argv[1]), float(sys.argv[2])
+    workers = [multiprocessing.Process(target=work, args=(lock, *times)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+"""
+
+
+def queueing(waits_ms, channel="lock", count=4, peers=None, calls=100) -> Profile:
+    """Workers that wait so long for a lock in each of their 10 ms, and for whom."""
+    who = ids(count)
+    wakers = {
+        Waker(channel, each, other, "step"): Wakes(calls // count, round(ms * MS * calls / (count - 1)), 0)
+        for each, ms in zip(who, waits_ms, strict=True)
+        for other in (peers or who)
+        if other != each
+    }
+    wait = node(
+        "acquire",
+        {each: [round(ms * MS)] * calls for each, ms in zip(who, waits_ms, strict=True)},
+        beside=True,
+        wait=True,
+        wakers=wakers,
+    )
+    others = [writer(LEARNER, "learner", last_ns=S)]
+    return crew(
+        stepping([10 - ms for ms in waits_ms], calls=calls), wait, count=count, others=others, run_ns=S
+    )
+
+
+def found(profile: Profile):
+    return findings(profile, rules=[LockConvoyRule()])
+
+
+def test_workers_that_do_little_outside_a_lock_queue_for_it():
+    (one,) = found(queueing([7.4] * 4))
+    assert one.message == (
+        "Do less while the lock of acquire is held, or give each worker a lock of its own: of 4 × env worker, 3.0 "
+        "wait for it at any moment, 100% of that until one of them lets it go"
+    )
+    assert (one.path, one.severity, one.saving) == ("acquire", "critical", None)
+    assert findings(queueing([7.4] * 4), rules=[IdleWorkerRule()]) == []
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        queueing([4] * 4),  # they do more outside it than inside
+        queueing([7.4] * 4, channel="pipe"),  # messages
+        queueing([7.4] * 4, peers=[LEARNER]),  # another's lock: idle-worker names it
+        queueing([7.4] * 4, peers=ids(4)[:2]),  # two locks
+        queueing([6] * 2, count=2),
+        queueing([7.4] * 4, calls=8),  # chance
+    ],
+    ids=["outside", "messages", "another's", "two locks", "two workers", "few"],
+)
+def test_what_is_no_queue_for_one_lock_is_not_called_so(profile):
+    assert found(profile) == []
+
+
+@pytest.mark.parametrize(("inside", "outside", "rules"), [(0.005, 0.0, ["lock-convoy"]), (0.001, 0.03, [])])
+def test_processes_that_share_a_lock(tmp_path, inside, outside, rules):
+    """What they do is to sleep, so that it takes as long on any machine."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py", str(inside), str(outside)]
+    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=400)
+    profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+    assert [one.rule for one in found(profile)] == rules

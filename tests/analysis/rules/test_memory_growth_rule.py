@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from support.findings import findings
+from support.steady_loops import watched
+from ticktree.analysis.rules.memory import MemoryGrowthRule
+
+MB = 1_000_000
+SECONDS = 60
+
+
+def grown(program, per_second, start=400 * MB):
+    """A run of which so many bytes came in each of its seconds."""
+    for _ in program.ticks(50, "train", warmup=0):
+        program.spend("update", 10)
+    resident = [start]
+    for more in per_second:
+        resident.append(resident[-1] + more)
+    profile = watched(program.profile(), resident=resident[1:], growth=per_second)
+    return findings(profile, rules=[MemoryGrowthRule()])
+
+
+def noise(mean, seed=1):
+    dice = random.Random(seed)
+    return [mean * dice.uniform(0.5, 1.5) for _ in range(SECONDS)]
+
+
+def test_memory_that_grows_in_each_second_is_told_per_second_and_per_tick(program):
+    (found,) = grown(program, [3 * MB] * SECONDS)
+    assert found.message == (
+        "the run's memory grows by 3.00 MB/s, 30.0 kB per tick of train, in 100% of its seconds, and is 580 MB at the "
+        "end: unless that is a buffer that is filled by plan, look for what is kept"
+    )
+    assert (found.kind, found.severity, found.path) == ("size", "info", "train")
+
+
+def test_so_is_what_grows_by_more_and_less(program):
+    assert grown(program, noise(3 * MB))
+
+
+@pytest.mark.parametrize(
+    "per_second",
+    [
+        [300 * MB, *[0] * (SECONDS - 1)],  # imports, a model
+        [6 * MB] * 30 + [0] * 30,  # a buffer that is full after half of the time
+        ([9 * MB] * 9 + [-81 * MB]) * 6,  # filled and cleared
+        [3 * MB] * 20,  # too short to tell
+        [0.1 * MB] * SECONDS,
+        [3 * MB] * (SECONDS - 1) + [-150 * MB],  # given back at the end
+    ],
+    ids=["once", "full", "cleared", "short", "little", "given back"],
+)
+def test_what_fills_once_or_is_given_back_does_not_grow_all_along(program, per_second):
+    assert grown(program, per_second) == []
+
+
+def test_nobody_watched(program):
+    program.spend("update", 10)
+    assert program.found(MemoryGrowthRule()) == []
