@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ticktree.analysis.categories import Categories
+from ticktree.analysis.finding import Settings, Thresholds, Weights
 from ticktree.analysis.quantities import duration_ns, part, size_bytes
-from ticktree.analysis.settings import Settings, Thresholds, Weights
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
 
@@ -34,7 +34,7 @@ class ConfigurationError(TicktreeError):
     """A file's configuration cannot be understood; one line that names the file and the key."""
 
 
-class Table(Mapping[str, Any]):
+class ConfigurationTable(Mapping[str, Any]):
     """A table of a configuration, which knows its name and the file it is from.
 
     Args:
@@ -67,7 +67,7 @@ class Table(Mapping[str, Any]):
         """
         raise ConfigurationError(f"{self.path or FILE_NAME}: [{self.name}] {key}: {why}")
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> ConfigurationTable:
         """Return the table called `key`, empty where there is none.
 
         Raises:
@@ -76,7 +76,7 @@ class Table(Mapping[str, Any]):
         values = self._values.get(key, {})
         if not isinstance(values, dict):
             self.fail(key, f"should be a table, not {values!r:.60}")
-        return Table(values, f"{self.name}.{key}", self.path)
+        return ConfigurationTable(values, f"{self.name}.{key}", self.path)
 
     def only(self, known: tuple[str, ...]) -> None:
         """Refuse a key that is none of `known`, with the one that was probably meant.
@@ -102,7 +102,7 @@ class Table(Mapping[str, Any]):
             self.fail(key, str(error))
 
 
-def configuration(start: Path | None = None) -> Table:
+def configuration(start: Path | None = None) -> ConfigurationTable:
     """Return [tool.ticktree] of the nearest pyproject.toml that has one, from `start` upwards; else an empty table.
 
     Args:
@@ -118,10 +118,10 @@ def configuration(start: Path | None = None) -> Table:
             if found is not None:
                 found.only(TABLES)
                 return found
-    return Table({})
+    return ConfigurationTable({})
 
 
-def configuration_in(path: Path) -> Table:
+def configuration_in(path: Path) -> ConfigurationTable:
     """Return [tool.ticktree] of one file.
 
     Raises:
@@ -142,7 +142,7 @@ def budgets(table: Mapping[str, Any]) -> Plan:
     """
     from ticktree.analysis.budgets import plan_of  # needs what only comparing needs
 
-    found = (table if isinstance(table, Table) else Table(table)).table("budgets")
+    found = (table if isinstance(table, ConfigurationTable) else ConfigurationTable(table)).table("budgets")
     return plan_of(found, f"{found.path or FILE_NAME}: [{found.name}]")
 
 
@@ -152,7 +152,7 @@ def settings(table: Mapping[str, Any]) -> Settings:
     Raises:
         ConfigurationError: a value cannot be understood.
     """
-    table = table if isinstance(table, Table) else Table(table)
+    table = table if isinstance(table, ConfigurationTable) else ConfigurationTable(table)
     score = table.table("score")
     score.only(("weights", "thresholds"))
     return Settings(
@@ -162,7 +162,7 @@ def settings(table: Mapping[str, Any]) -> Settings:
     )
 
 
-def _tool(path: Path) -> Table | None:
+def _tool(path: Path) -> ConfigurationTable | None:
     """Return [tool.ticktree] of a file, None where it has none."""
     try:
         document = tomllib.loads(read_bytes(path, MOST_OF_FACTS).decode())
@@ -174,10 +174,10 @@ def _tool(path: Path) -> Table | None:
     values = tool.get("ticktree") if isinstance(tool, dict) else None
     if values is not None and not isinstance(values, dict):
         raise ConfigurationError(f"{path}: [tool] ticktree: should be a table, not {values!r:.60}")
-    return None if values is None else Table(values, path=path)
+    return None if values is None else ConfigurationTable(values, path=path)
 
 
-def _categories(table: Table) -> dict[str, tuple[str, ...]]:
+def _categories(table: ConfigurationTable) -> dict[str, tuple[str, ...]]:
     return {name: table.parsed(name, _patterns) for name in table}
 
 
@@ -189,7 +189,7 @@ def _patterns(value: object) -> tuple[str, ...]:
     return patterns
 
 
-def _weights(table: Table) -> Weights:
+def _weights(table: ConfigurationTable) -> Weights:
     table.only(_WEIGHTS)
     weights = Weights(**{key: table.parsed(key, part) for key in table})
     if not any(getattr(weights, key) for key in _WEIGHTS):
@@ -197,6 +197,6 @@ def _weights(table: Table) -> Weights:
     return weights
 
 
-def _thresholds(table: Table) -> Thresholds:
+def _thresholds(table: ConfigurationTable) -> Thresholds:
     table.only(tuple(_THRESHOLDS))
     return Thresholds(**{_THRESHOLDS[key][0]: table.parsed(key, _THRESHOLDS[key][1]) for key in table})

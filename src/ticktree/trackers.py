@@ -44,7 +44,7 @@ def log(profile: Profile, tracker: Any, step: int | None = None, *, run_id: str 
 
 def metrics(profile: Profile) -> dict[str, float]:
     """The numbers that `log` logs, by name: for a tracker of another sort."""
-    from ticktree.outputs.shapes.numbers import numbers
+    from ticktree.outputs.numbers import numbers
 
     return {f"{PREFIX}{name}": number for name, number in numbers(profile).items()}
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.finding import Claim, Fact, Finding, Severity, severity_of
+from ticktree.analysis.finding import Claim, Fact, Finding, Settings, Severity, severity_of
 from ticktree.analysis.registry import findings
-from ticktree.analysis.rule import Rule
-from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
+from ticktree.analysis.third_party import Rule
 
 __all__ = [
     "Claim",

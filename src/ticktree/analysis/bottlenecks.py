@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from ticktree.analysis.finding import Weights
 from ticktree.analysis.loops import LoopView, Saving, SectionView
-from ticktree.analysis.settings import Weights
 from ticktree.profile import path as paths
 
 
 class Scores:
     """The weighted scores of sections that are parts of one tick.
 
-    A section's score is 100 times the weighted mean of four parts of 1: its own time as a part of the tick; its own
+    A section's score is 100 times the weighted mean of four parts of 1: its self time as a part of the tick; its own
     time a call, and the memory and the device's memory that a call needs, each as a part of the greatest of all
     sections. What was not measured of a section has no part in its mean: it is not taken for nothing.
 
@@ -63,8 +63,8 @@ class Bottleneck:
     Attributes:
         view: the loop, or the run.
         section: the section. Its `self_ns` is what could be saved in a tick.
-        share: its own time as a part of the tick.
-        call_ns: own time a call; None where it was not called in the steady phase.
+        share: its self time as a part of the tick.
+        call_ns: self time a call; None where it was not called in the steady phase.
         saving: what the loop would gain; None of what runs concurrently, and of the sleep that holds its rate.
         score: 0 to 100, see `Scores`; None of what does not work on the loop's path.
         memory_bytes: the most that a call needed beyond what was there; None where not measured.
@@ -122,7 +122,7 @@ def is_work(section: SectionView) -> bool:
 
 
 def call_ns(section: SectionView) -> float | None:
-    """Return the own time of a call; None where there was none in the steady phase."""
+    """Return the self time of a call; None where there was none in the steady phase."""
     return section.self_ns / section.calls if section.calls else None
 
 
@@ -155,9 +155,9 @@ class CategoryShare:
 
     Attributes:
         name: of the category; "other" of sections that are in none.
-        ns: own time of all its sections in a mean steady tick, or in the run.
+        ns: self time of all its sections in a mean steady tick, or in the run.
         share: the same as a part of it.
-        sections: how many have own time.
+        sections: how many have self time.
     """
 
     name: str

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ticktree.profile import Node
-from ticktree.profile.clock import REMOTE
+from ticktree.profile.measures import REMOTE
 from ticktree.profile.short_names import does
 
 WAITING = "waiting"
@@ -43,7 +43,7 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
-# What a request is called (remote/names.py, instruments/grpc.py): the words of its path are not this program's for
+# What a request is called (remote/requests.py, instruments/grpc.py): the words of its path are not this program's for
 # what it does. With a host it is sent; without, it may as well be served here.
 _REQUEST = re.compile(
     r"(?:[A-Z]{3,16}|\(other method\)) (?P<host>[^/\s(]*)(?:/.*|\((?:other hosts|no URL)\))|/[\w.]+/\w+"
@@ -109,7 +109,7 @@ def within(
     """Return what a node is in: a wait, what its name tells, or what those above it are in.
 
     What another program did while it was waited for is no wait of that program's. A loop is in what is around it: its
-    own time is what the program does between its sections, whatever the loop is called.
+    self time is what the program does between its sections, whatever the loop is called.
 
     Args:
         node: which.

@@ -1,4 +1,4 @@
-"""Finding: one recommendation or observation, with the evidence it rests on."""
+"""Finding: one recommendation or observation, with the evidence it rests on; and the settings of how it is judged."""
 
 from __future__ import annotations
 
@@ -7,6 +7,59 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ticktree.analysis.loops import Saving
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """How much each part counts in a section's score; only their ratios matter.
+
+    Those of a training profiler that ranks by them: 40% the share of the time, 30% the time a call, 15% each the peaks
+    of memory and of device memory.
+
+    Attributes:
+        time: of the share of the time.
+        call: of the time a call.
+        memory: of the memory a call needs at its peak.
+        device_memory: of the device's memory it needs.
+    """
+
+    time: float = 0.40
+    call: float = 0.30
+    memory: float = 0.15
+    device_memory: float = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """From where on a section is worth a word, whatever else is known of it.
+
+    Attributes:
+        critical_share: part of the time.
+        slow_ns: time a call, in nanoseconds.
+        memory_bytes: memory at its peak.
+        device_memory_bytes: the device's memory at its peak.
+    """
+
+    critical_share: float = 0.30
+    slow_ns: int = 100_000_000
+    memory_bytes: int = 100_000_000
+    device_memory_bytes: int = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a profile is judged.
+
+    Attributes:
+        categories: patterns of names by category, tried before the defaults; see `Categories`.
+        weights: of a section's score.
+        thresholds: of the findings about single sections.
+    """
+
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: Weights = field(default_factory=Weights)
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
 
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 Kind: TypeAlias = Literal["recommendation", "measurement", "size"]
@@ -46,7 +99,7 @@ class Finding:
     Attributes:
         rule: the name of the rule that found it; docs/rules has a page of that name.
         path: of the node it is about; "" where it is about the whole run.
-        facts: what was measured, by name, and what the sentence about it needs (outputs/findings.py): nanoseconds
+        facts: what was measured, by name, and what the sentence about it needs (outputs/view/headline.py): nanoseconds
             where the name ends in `_ns`, bytes in `_bytes`, a part of 1 in `_share`, how many times as much in
             `_factor`; paths of nodes, and words.
         message: the sentence of a rule that another distribution brings; "" of ticktree's own. Names in it are as the

@@ -16,9 +16,12 @@ from ticktree.analysis.loops import (
 )
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.clock import HOST
+from ticktree.profile.measures import HOST
 from ticktree.profile.short_names import ShortNames
 
+# Waits that have a timeout, as instruments call them. One in ten that something else ends may be the loop's last.
+TIMED_WAITS = frozenset({"Event.wait", "Condition.wait", "select.select"})
+WOKEN_SHARE = 0.1
 # Loops whose busy times differ by less are equally busy: their order must not change from run to run.
 ALIKE_SHARE = 0.75
 
@@ -162,7 +165,7 @@ def _section(
     below = {name: _took_ns(view, child) * counts(child) for name, child in shown.items()}
     self_ns = max(0.0, took_ns - sum(below.values()))
     recorder_ns = min(self_ns, _recorder_ns(view, node, whole=is_loop and not below))
-    is_pacing_sleep = at.may_pace and not is_first and is_sleep(node.name)
+    is_pacing_sleep = at.may_pace and not is_first and (is_sleep(node.name) or _is_timeout(at))
     section = SectionView(
         view=view,
         node=node,
@@ -180,6 +183,13 @@ def _section(
         category=at.within.category,
     )
     return section, below
+
+
+def _is_timeout(at: _Visit) -> bool:
+    """Whether it is a wait of the loop itself that mostly ended because its time was over."""
+    is_loops = at.parent is not None and at.parent.parent is None
+    woken = sum(wakes.count for wakes in at.node.wakers.values())
+    return is_loops and at.node.wait and at.node.name in TIMED_WAITS and woken <= WOKEN_SHARE * at.node.count
 
 
 def _visits(

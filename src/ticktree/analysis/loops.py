@@ -12,7 +12,7 @@ from typing import Any
 
 from ticktree.profile import Loop, Node, Stats, Waker, Wakes
 from ticktree.profile import path as paths
-from ticktree.profile.clock import HOST
+from ticktree.profile.measures import HOST
 from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
 
@@ -21,6 +21,11 @@ NS_PER_SECOND = 1_000_000_000
 CONCURRENT_SHARE = 0.5
 # One late tick in a thousand is any busy machine's. Our own choice.
 MISSES_SHARE = 0.001
+# A loop whose ticks take as long as its rate allows, to a hundredth, does so by intent. Our own choice.
+HELD_SHARE = 0.01
+HELD_TYPICAL_SHARE = 0.03
+# What it waits is in none of its sections: else they work for all of the tick.
+UNSEEN_SHARE = 0.1
 # Of the loops that miss nothing, those that were busy for so much of the busiest one's time matter; two fill a screen.
 MAIN_SHARE = 0.3
 MAIN_LOOPS = 2
@@ -290,7 +295,27 @@ class LoopView:
     @property
     def misses(self) -> bool:
         """Whether the loop misses more than one tick in a thousand."""
-        return self.loop is not None and self.loop.missed > MISSES_SHARE * self.ticks
+        return (
+            self.loop is not None
+            and self.loop.missed > MISSES_SHARE * self.ticks
+            and not self.is_paced_unseen
+        )
+
+    @property
+    def is_paced_unseen(self) -> bool:
+        """Whether something that was not recorded as a sleep holds its rate, as a loop that spins until a tick is due.
+
+        Its ticks take as long as its rate allows, a little more or less each: those that take more are not late.
+        """
+        if self.loop is None or not self.loop.budget_ns or self.slack_ns:
+            return False
+        if not self.sections or self.share(self.sections[0].self_ns) < UNSEEN_SHARE:
+            return False
+        tick_ns, budget_ns = self.loop.stats.p50_ns or 0, self.loop.budget_ns
+        return (
+            abs(self.tick_ns - budget_ns) <= HELD_SHARE * budget_ns
+            and abs(tick_ns - budget_ns) <= HELD_TYPICAL_SHARE * budget_ns
+        )
 
     @cached_property
     def slack_ns(self) -> float:

@@ -84,6 +84,16 @@ def is_contended(machine: Machine) -> bool:
     return waiting >= WAITING_SHARE and others >= LEAST_OTHERS
 
 
+def lacks_cores(machine: Machine) -> bool:
+    """Tell whether the run waited for cores, whoever had them: then its ticks may be late or slow for that alone."""
+    return is_contended(machine) or (machine.is_one and is_oversubscribed(machine))
+
+
+def doubt_of(machine: Machine) -> str:
+    """Return why a run lacked cores."""
+    return "contended" if is_contended(machine) else "oversubscribed"
+
+
 def is_oversubscribed(machine: Machine) -> bool:
     """Tell whether threads waited for cores and the run had more of them than cores were left to it."""
     used, waiting = machine.typical("used"), machine.typical("waiting")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ticktree.analysis.workers.collectives import BLOCKING
+from ticktree.analysis.workers.stragglers import BLOCKING
 from ticktree.profile.timeline import Timeline
 
 # Bounds of fewer meetings may be right by chance where the ranks did not meet at all.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 from ticktree.analysis.finding import (
     KINDS,
@@ -12,32 +14,49 @@ from ticktree.analysis.finding import (
     SEVERITIES,
     Claim,
     Finding,
+    Settings,
     Severity,
     severity_of,
     severity_of_missed,
 )
 from ticktree.analysis.loops import Saving
-from ticktree.analysis.rule import Rule
-from ticktree.analysis.rules.action_chunks import BufferCopiesRule, GuidanceRule, HorizonRule, QueueMergeRule
 from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
 from ticktree.analysis.rules.copies import CopiedTwiceRule, ListOfArraysRule
 from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule, SpikesRule, TooFewTicksRule
 from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
-from ticktree.analysis.rules.memory import AllocationRule, GarbageCollectionRule, GpuMemoryRule, MemoryRule
-from ticktree.analysis.rules.robot import PreprocessingRule, RoundTripRule
-from ticktree.analysis.rules.sections import CriticalRule, SlowRule
-from ticktree.analysis.rules.torch import LateCompilationRule, NoCompilationRule, UnusedGradientsRule
+from ticktree.analysis.rules.memory import (
+    AllocationRule,
+    GarbageCollectionRule,
+    GpuMemoryRule,
+    MemoryGrowthRule,
+    MemoryRule,
+)
+from ticktree.analysis.rules.robot import (
+    BufferCopiesRule,
+    GuidanceRule,
+    HorizonRule,
+    PreprocessingRule,
+    QueueMergeRule,
+    RoundTripRule,
+)
+from ticktree.analysis.rules.sections import BlockingWritesRule, CriticalRule, SlowRule
+from ticktree.analysis.rules.torch import (
+    LateCompilationRule,
+    NoCompilationRule,
+    RecompilationRule,
+    UnusedGradientsRule,
+)
 from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
 from ticktree.analysis.rules.workers import (
     IdleWorkerRule,
     ImbalanceRule,
+    LockConvoyRule,
     StarvedRule,
     StragglerRule,
     TransportRule,
 )
-from ticktree.analysis.settings import Settings
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.third_party import Loaded, found_by, installed, load
+from ticktree.analysis.third_party import Loaded, Rule, found_by, installed, load
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
 
@@ -56,6 +75,7 @@ RULES: Sequence[Rule] = (
     MissedDeadlineRule(),
     SpikesRule(),
     TransportRule(),
+    LockConvoyRule(),
     StragglerRule(),
     ImbalanceRule(),
     IdleWorkerRule(),
@@ -64,6 +84,7 @@ RULES: Sequence[Rule] = (
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),
+    BlockingWritesRule(),
     PreprocessingRule(),
     HorizonRule(),
     GuidanceRule(),
@@ -77,11 +98,13 @@ RULES: Sequence[Rule] = (
     CriticalRule(),
     SlowRule(),
     MemoryRule(),
+    MemoryGrowthRule(),
     GpuMemoryRule(),
     OversubscribedRule(),
     ContendedRule(),
     ThrottledRule(),
     LateCompilationRule(),
+    RecompilationRule(),
     GarbageCollectionRule(),
     PhaseChangeRule(),
     DriftRule(),
@@ -187,3 +210,39 @@ def _order(finding: Finding) -> tuple[bool, int, int, float]:
 def others() -> tuple[Loaded, ...]:
     """Return what came of the rules that other distributions bring, loaded once."""
     return load(installed(), {rule.name for rule in RULES})
+
+
+# What the first line of each of ticktree's own rules ends with; docs/rules has a page each.
+_SEE = "; see docs/rules/"
+
+
+class Explained(NamedTuple):
+    """What there is to know of a rule.
+
+    Attributes:
+        about: what it is about; "" where it does not say, or Python left the docstrings out.
+        page: its page in ticktree's documentation; "" of other distributions' rules.
+    """
+
+    about: str
+    page: str
+
+
+def explained(name: str) -> Explained:
+    """Return what the rule called `name` is about."""
+    rule = next((rule for rule in RULES if rule.name == name), None)
+    if rule is not None:
+        return Explained(_of_ours(rule), f"docs/rules/{name}.md")
+    found = (other.rule for other in others() if other.rule is not None)
+    theirs = next((rule for rule in found if rule.name == name), None)
+    return Explained(_first_paragraph(type(theirs)) if theirs is not None else "", "")
+
+
+def _of_ours(rule: Rule) -> str:
+    about, _, finds = (inspect.getdoc(type(rule)) or "").partition("\n\n")
+    first, _, _ = " ".join(finds.split()).partition(_SEE)
+    return " ".join(f"{about} It {first[:1].lower()}{first[1:]}.".split()) if first else about
+
+
+def _first_paragraph(documented: object) -> str:
+    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.loops import DOMINATES_SHARE, SectionView
-from ticktree.profile.clock import REMOTE
+from ticktree.profile.measures import REMOTE
 
 # The rows under a call whose server reported its time, as docs/remote.md names them.
 SERVER = "server"

@@ -7,10 +7,9 @@ from functools import cached_property
 
 from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
 from ticktree.analysis.categories import Categories
-from ticktree.analysis.finding import Claim
+from ticktree.analysis.finding import Claim, Settings
 from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
-from ticktree.analysis.settings import Settings
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.workers.stragglers import Straggler, stragglers
 from ticktree.profile import Loop, Profile
@@ -146,3 +145,11 @@ class Survey:
     def worked_ns(self, unit: Unit) -> int:
         """How long `unit` was in sections that do not wait; 0 where its tasks waited at once for longer."""
         return max(0, self.present_ns(unit) - self.waited_ns(unit))
+
+    def life_ns(self, unit: Unit) -> int:
+        """How long `unit` lived: at least as long as it was in sections."""
+        return max(self.present_ns(unit), unit.span_ns or 0)
+
+    def is_instrumented(self, unit: Unit) -> bool:
+        """Whether `unit` was in any section that does not wait: of another only the waits are known."""
+        return self.worked_ns(unit) > 0

@@ -1,4 +1,4 @@
-"""Third-party rules: those that other distributions bring, found by entry point and never trusted to work."""
+"""Rules: what one is, and those that other distributions bring, found by entry point and never trusted to work."""
 
 from __future__ import annotations
 
@@ -7,18 +7,33 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
+from typing import ClassVar, Protocol
 
 from ticktree.analysis.finding import KINDS, SEVERITIES, Claim, Finding
-from ticktree.analysis.rule import Rule
 from ticktree.analysis.survey import Survey
 from ticktree.entry_points import entry_points_of
+
+
+class Rule(Protocol):
+    """Finds one sort of thing. It keeps nothing between profiles.
+
+    Attributes:
+        name: of its findings, its file here and its page in docs/rules.
+    """
+
+    name: ClassVar[str]
+
+    def find(self, seen: Survey) -> Iterator[Finding]:
+        """Yield what it finds in `seen.profile`, the most important first; nothing where there is nothing to say."""
+        ...
+
 
 GROUP = "ticktree.rules"
 LONGEST_REASON = 200  # characters: an exception may quote a whole file
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RuleSource:
     """Where a rule comes from.
 
     Attributes:
@@ -40,12 +55,12 @@ class Source:
 class Loaded:
     """What came of loading one source: a rule, or the reason why there is none."""
 
-    source: Source
+    source: RuleSource
     rule: Rule | None = None
     reason: str = ""
 
 
-def load(sources: Collection[Source], taken: Collection[str]) -> tuple[Loaded, ...]:
+def load(sources: Collection[RuleSource], taken: Collection[str]) -> tuple[Loaded, ...]:
     """Return what comes of each of `sources`, in an order that does not depend on how they were found.
 
     Args:
@@ -64,7 +79,7 @@ def load(sources: Collection[Source], taken: Collection[str]) -> tuple[Loaded, .
 
 
 @cache
-def installed() -> tuple[Source, ...]:
+def installed() -> tuple[RuleSource, ...]:
     """Return where the distributions of this environment bring rules from; looked up once, nothing imported."""
     return tuple(_source(entry) for entry in entry_points_of(GROUP))
 
@@ -82,13 +97,13 @@ def found_by(loaded: Loaded, context: Survey) -> list[Finding]:
     return found if problem is None else [_note(loaded.source, problem)]
 
 
-def _source(entry: EntryPoint) -> Source:
+def _source(entry: EntryPoint) -> RuleSource:
     distribution = getattr(entry, "dist", None)
     name = distribution.metadata["Name"] if distribution is not None else None
-    return Source(entry.name, str(name or ""), entry.load)
+    return RuleSource(entry.name, str(name or ""), entry.load)
 
 
-def _loaded(source: Source, names: Collection[str]) -> Loaded:
+def _loaded(source: RuleSource, names: Collection[str]) -> Loaded:
     try:
         made = source.load()
         rule = made() if isinstance(made, type) else made
@@ -127,7 +142,7 @@ def _problems(found: object, name: str) -> Iterator[str]:
             yield f"gives a fact that is not a finite number: {key!r}"
 
 
-def _note(source: Source, reason: str) -> Finding:
+def _note(source: RuleSource, reason: str) -> Finding:
     message = f"{source} {reason}; nothing was looked for with it"
     return Finding(rule=source.entry, path="", message=message, kind="measurement")
 

@@ -7,16 +7,16 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import click
 
 from ticktree.analysis.comparison import Comparison, compare, differences, looks
 from ticktree.cli import comparing, options
-from ticktree.cli.progress import progress
-from ticktree.cli.screen import note, show, view_options
+from ticktree.cli.screen import note, progress, show, view_options
 from ticktree.errors import TicktreeError
 from ticktree.files.trust import own_directory
 from ticktree.outputs.comparison import COMPARISONS
@@ -56,13 +56,13 @@ def command(
     words = [_words(command_a), _words(command_b)]
     for given in words:
         _program(given).check()
-    place = _place(out)
+    place = place_for(out, "bench")
     plan = looks(pairs)
     sides: tuple[list[Profile], list[Profile]] = ([], [])
     compared: Comparison | None = None
-    for number, side in _order(pairs):
+    for number, side in in_turn(pairs):
         with progress(f"pair {number + 1} of {pairs}: {'AB'[side]}"):
-            sides[side].append(_run(words[side], place / "ab"[side]))
+            sides[side].append(run_program(words[side], place / "ab"[side]))
         done = min(map(len, sides))
         if len(sides[0]) != len(sides[1]) or done not in plan:
             continue
@@ -94,21 +94,39 @@ def _program(words: Sequence[str]) -> Program:
     return Program.named(target, is_module, tuple(arguments))
 
 
-def _place(out: Path) -> Path:
+def place_for(out: Path, command_name: str) -> Path:
+    """Make the folder that keeps the runs of a command.
+
+    Raises:
+        TicktreeError: It cannot be made.
+    """
     try:
-        return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-bench")
+        return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{command_name}")
     except OSError as error:
         raise TicktreeError(f"cannot keep runs in {out}: {error.strerror}") from None
 
 
-def _order(pairs: int) -> Iterator[tuple[int, int]]:
+def in_turn(pairs: int) -> Iterator[tuple[int, int]]:
     """A B, B A, A B, ...: the number of the pair, and which of the two."""
     for number in range(pairs):
         yield from ((number, side) for side in ((0, 1) if number % 2 == 0 else (1, 0)))
 
 
-def _run(words: Sequence[str], out: Path) -> Profile:
-    """One run; what the program prints is kept beside the runs.
+def run_program(
+    words: Sequence[str],
+    out: Path,
+    variables: Mapping[str, str] | None = None,
+    printed: IO[bytes] | None = None,
+    directory: str | None = None,
+) -> Profile:
+    """Run a program once; what it prints is kept beside the runs.
+
+    Args:
+        words: the program and its arguments, as after `ticktree run`.
+        out: where the run is kept.
+        variables: what its environment has beside this process's own.
+        printed: where its standard output goes; None for the same file as its standard error.
+        directory: where it is started; None for where this process is.
 
     Raises:
         TicktreeError: It ended badly, or recorded nothing that can be read.
@@ -117,8 +135,10 @@ def _run(words: Sequence[str], out: Path) -> Profile:
     with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:
         done = subprocess.run(
             [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", str(out), *words],
+            cwd=directory,
+            env={**os.environ, **(variables or {})},
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=log if printed is None else printed,
             stderr=log,
             check=False,
         )

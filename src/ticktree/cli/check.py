@@ -13,9 +13,8 @@ from ticktree.analysis.budgets import Checked, Plan, budget_of, check, slower_of
 from ticktree.analysis.comparison import Difference, differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, read, view_for
-from ticktree.cli.progress import progress
 from ticktree.cli.runs import RUN, CommandOfRuns
-from ticktree.cli.screen import note
+from ticktree.cli.screen import note, progress
 from ticktree.configuration import budgets, configuration, configuration_in
 from ticktree.errors import TicktreeError
 from ticktree.loading import load_repeats
@@ -87,6 +86,7 @@ def command(
         )
     new = [read(None)] if not runs else _repeats(runs)
     base = _repeats([Path(plan.baseline)]) if plan.baseline else []
+    comparing.refuse_experiments(base, new)
     apart = differences(base, new) if base else []
     checked = check(new, plan, base)
     comparing.refuse_unlike(apart, plan.allow_different)

@@ -11,8 +11,8 @@ import click
 from ticktree.analysis.comparison import Comparison, compare, differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, format_of, view_for
-from ticktree.cli.progress import progress
 from ticktree.cli.runs import RUN, CommandOfRuns
+from ticktree.cli.screen import progress
 from ticktree.errors import TicktreeError
 from ticktree.loading import load_repeats
 from ticktree.outputs.comparison import COMPARISONS
@@ -71,6 +71,7 @@ def command(
         old, young = (load_repeats(paths, categories) for paths in ([base, *more_base], new))
     if pairs and len(old) != len(young):
         raise TicktreeError(f"{len(old)} runs of the base and {len(young)} new ones make no pairs")
+    comparing.refuse_experiments(old, young)
     apart = differences(old, young)
     compared = compare(old, young, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)

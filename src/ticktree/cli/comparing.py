@@ -24,6 +24,20 @@ allow_different = click.option(
 )
 
 
+def refuse_experiments(*sides: Sequence[Profile]) -> None:
+    """Refuse runs of `ticktree whatif`, whose sections were delayed, and those with a remedy of `ticktree try`.
+
+    Raises:
+        TicktreeError: There is one.
+    """
+    if any("experiments" in run.metadata for side in sides for run in side):
+        raise TicktreeError(
+            "a run of `ticktree whatif` is no measurement: its threads were delayed on purpose"
+        )
+    if any("remedies" in run.metadata for side in sides for run in side):
+        raise TicktreeError("a run of `ticktree try` with a remedy is no run of the program as it is")
+
+
 def refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
     """Say what alone may have made one side faster, and go no further.
 

@@ -10,42 +10,29 @@ from pathlib import Path
 
 import click
 
-from ticktree.cli.checks import (
-    ceilings,
-    clock,
-    cores,
-    cost,
-    devices,
-    interpreter,
-    libraries,
-    memory,
-    newest,
-    noise,
-    recording,
-)
-from ticktree.cli.measuring.everything import measure as measure_all
-from ticktree.cli.measuring.table import table
-from ticktree.cli.progress import progress
+from ticktree.cli import machine_checks, recording_checks
+from ticktree.cli.measuring import measure as measure_all
+from ticktree.cli.measuring import table
 from ticktree.cli.runs import RUN, CommandOfRuns
-from ticktree.cli.screen import note, show, view_options
+from ticktree.cli.screen import note, progress, show, view_options
 from ticktree.errors import one_line
-from ticktree.machine.ceilings import kept, processor
-from ticktree.machine.ceilings.fingerprint import fingerprint
+from ticktree.machine import ceilings, processor
+from ticktree.machine.ceilings import fingerprint
 from ticktree.outputs import terminal
 from ticktree.run.abandoned import finish_abandoned
 
 # What is found out, and a function that says it: a sentence a line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
-    ("python", interpreter.check),
-    ("clock", clock.check),
-    ("section", cost.check),
-    ("memory", memory.check),
-    ("cores", cores.check),
-    ("noise", noise.check),
-    ("ceilings", ceilings.check),
-    ("devices", devices.check),
-    ("recording", recording.check),
-    ("libraries", libraries.check),
+    ("python", machine_checks.interpreter),
+    ("clock", machine_checks.clock),
+    ("section", machine_checks.cost),
+    ("memory", machine_checks.memory),
+    ("cores", machine_checks.cores),
+    ("noise", machine_checks.noise),
+    ("ceilings", machine_checks.limits),
+    ("devices", machine_checks.devices),
+    ("recording", recording_checks.recording),
+    ("libraries", recording_checks.libraries),
 )
 
 
@@ -72,7 +59,7 @@ def command(run: Path | None, measure: bool) -> None:
         _measure()
         return
     finish_abandoned()
-    for name, check in (*_CHECKS, ("run", lambda: newest.check(run))):
+    for name, check in (*_CHECKS, ("run", lambda: recording_checks.newest(run))):
         with progress(f"looking at the {name}"):
             found = list(check())
         show(_paragraph(name, found).encode(errors="backslashreplace"), sys.stdout)
@@ -84,14 +71,14 @@ def _measure() -> None:
     is_busy = os.getloadavg()[0] > processor.usable_cores() / 2
     now = measure_all()
     try:
-        earlier = kept.load(machine)
-    except kept.NotUsableError as error:
+        earlier = ceilings.load(machine)
+    except ceilings.NotUsableError as error:
         note(f"{error}; it is replaced.")
         earlier = None
     best = now if earlier is None else earlier + now
     show(terminal.draw([table(now, best)], view_options(sys.stdout)), sys.stdout)
-    path = kept.save(machine, best)
-    lines = [f"Kept in {path}: {ceilings.best_of(best)}.", *ceilings.unusable(best)]
+    path = ceilings.save(machine, best)
+    lines = [f"Kept in {path}: {machine_checks.best_of(best)}.", *machine_checks.unusable(best)]
     if is_busy:
         lines.append("The machine was busy. Measure again when it is not: the best of all times is kept.")
     text = "\n".join(["", *(line for sentence in lines for line in _wrapped(sentence, _width())), ""])

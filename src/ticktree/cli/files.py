@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.cli.progress import progress
-from ticktree.cli.screen import is_terminal, note, show, show_bytes, view_options
+from ticktree.cli.screen import is_terminal, note, progress, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
 from ticktree.loading import find_run, load, load_timeline

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticktree.cli.screen import complain
-from ticktree.profile import Profile
-from ticktree.profile.machine import FOCUS_UNSEEN
 
 if TYPE_CHECKING:
+    from ticktree.profile import Profile
     from ticktree.run.finishing import RunDirectory
 
 # Many a package is called by a name that is shorter than its path.
@@ -36,9 +34,11 @@ def never_called_of(profile: Profile) -> list[str]:
 
 def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
     """The names of functions that no process of the run called; none where one may have called them unseen."""
+    from ticktree.outputs.markdown import focus_roots
+    from ticktree.profile.machine import FOCUS_UNSEEN
+
     if FOCUS_UNSEEN in profile.gauges:
         return []
-    from ticktree.outputs.view.call_tree import focus_roots
 
     called = {root.function for root, _ in focus_roots(profile)}
     return [name for name in names if not any(name == one or name.endswith(f".{one}") for one in called)]
@@ -124,6 +124,8 @@ def _known(script: Path | None) -> Iterator[str]:
 
 
 def _functions_in(file: Path) -> Iterator[str]:
+    import ast  # here, because the start of every run would wait for it
+
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):

@@ -13,10 +13,13 @@ from ticktree.errors import TicktreeError, did_you_mean
 # In the order of the help.
 _COMMANDS = (
     "run",
+    "attach",
     "report",
     "top",
     "compare",
     "bench",
+    "whatif",
+    "try",
     "check",
     "export",
     "merge",
@@ -25,7 +28,12 @@ _COMMANDS = (
     "history",
     "doctor",
     "demo",
+    "mcp",
 )
+
+
+# A statement's word can be no module's.
+_MODULES = {"try": "trying"}
 
 
 class _LazyGroup(click.Group):
@@ -35,7 +43,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"ticktree.cli.{cmd_name}").command
+        command: click.Command = import_module(f"ticktree.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def resolve_command(

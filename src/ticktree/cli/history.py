@@ -9,14 +9,13 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.history import THRESHOLD, History, history
+from ticktree.analysis.history import THRESHOLD, Commit, History, history
 from ticktree.cli import options
-from ticktree.cli.commits import commits_of
 from ticktree.cli.files import deliver, format_of, view_for
-from ticktree.cli.progress import progress
-from ticktree.cli.screen import note
+from ticktree.cli.screen import note, progress
 from ticktree.errors import TicktreeError
 from ticktree.history import take_in
+from ticktree.machine import git
 from ticktree.outputs.history import BINARY, HISTORIES, regression
 from ticktree.profile.remembered import STATISTICS, Remembered
 from ticktree.run.abandoned import finish_abandoned
@@ -132,3 +131,37 @@ def _name(found: History) -> None:
         for turn in trend.regressions:
             meant = f"; if it was meant: --accept {turn.run.commit[:9]}" if turn.run.commit else ""
             note(f"regression: {regression(series, trend, turn)}{meant}")
+
+
+_NAME = re.compile(r"[0-9a-f]{7,64}")
+# Each is a question to git, which takes milliseconds.
+_MOST = 100
+
+
+def commits_of(found: History, folder: Path) -> dict[str, Commit]:
+    """Return what is known of the commits at which anything changed; nothing where there is no repository.
+
+    Args:
+        found: The history.
+        folder: Any in the repository.
+    """
+    pairs = {
+        turn.run.commit: turn.last.commit
+        for told in found.told
+        for trend in told.trends
+        for turn in trend.turns
+        if _NAME.fullmatch(turn.run.commit)
+    }
+    commits = {}
+    for commit, before in list(pairs.items())[:_MOST]:
+        subject = git.ask(folder, "log", "-1", "--format=%s", commit, "--")
+        if subject is not None:
+            commits[commit] = Commit(subject.strip(), _after(folder, before, commit))
+    return commits
+
+
+def _after(folder: Path, before: str, commit: str) -> int | None:
+    if not _NAME.fullmatch(before):
+        return None
+    count = git.ask(folder, "rev-list", "--count", f"{before}..{commit}", "--")
+    return int(count) if count is not None and count.strip().isdigit() else None

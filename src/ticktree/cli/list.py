@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ticktree.cli.ages import ago
+from ticktree.cli.runs import ago
 from ticktree.cli.screen import is_terminal, show, view_options
 from ticktree.errors import TicktreeError, one_line
 from ticktree.run.abandoned import finish_abandoned

@@ -12,14 +12,13 @@ from pathlib import Path
 import click
 
 from ticktree.cli import options
-from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver
-from ticktree.cli.progress import progress
 from ticktree.cli.runs import CommandOfRuns, run_named
-from ticktree.cli.screen import note, show, view_options
+from ticktree.cli.screen import note, progress, show, view_options
+from ticktree.cli.summary import why_empty
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import FileError
-from ticktree.fleet.merging.engines import ENGINES, engine
+from ticktree.fleet.merging import ENGINES
 from ticktree.history import HISTORY_NAME
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -27,7 +26,7 @@ from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging import Job, Part
-from ticktree.run.reading.whole_run import add_up_crowds
+from ticktree.run.reading.reader import add_up_crowds
 
 _NAMED_AT_MOST = 3
 # The loss that counts what `--skip` has left out.
@@ -76,7 +75,7 @@ def command(
         finish_abandoned()
         damaged: dict[Path, FileError] = {}
         sources = _sources(runs, skip, damaged)
-        part = engine(engine_name).reduce(sources, Job.of(sources, name, keeps_writers=not no_writers))
+        part = ENGINES[engine_name](sources, Job.of(sources, name, keeps_writers=not no_writers))
     _refuse(part, skip, allow_different)
     for error in list(damaged.values())[:_NAMED_AT_MOST]:
         note(f"Left out: {error}")
@@ -87,7 +86,7 @@ def command(
     if reason is not None:
         note(f"Nothing was recorded: {reason}.")
     if output is None:
-        from ticktree.cli.judging import settings_or_defaults
+        from ticktree.cli.summary import settings_or_defaults
         from ticktree.outputs import OUTPUTS
 
         view = replace(view_options(sys.stdout), settings=settings_or_defaults())

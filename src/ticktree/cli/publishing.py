@@ -106,9 +106,8 @@ class Publishing:
         """
         if self.otlp is None and self.prometheus is None:
             return None
-        from ticktree.publishing.otlp.destination import Destination
-        from ticktree.publishing.prometheus.door import Address, Door
-        from ticktree.publishing.publisher import Publisher
+        from ticktree.publishing.otlp_destination import Destination
+        from ticktree.publishing.publisher import Address, Door, Publisher
 
         every_s = _interval_s(environment) if self.every is None else self.every
         destination = None if self.otlp is None else Destination.of(self.otlp, environment)

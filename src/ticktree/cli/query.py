@@ -12,14 +12,11 @@ from pathlib import Path
 import click
 
 from ticktree.cli import options
-from ticktree.cli.datasets import is_dataset, write_dataset
+from ticktree.cli.datasets import FORMATS, Database, is_dataset, write_dataset
 from ticktree.cli.files import deliver, read
-from ticktree.cli.progress import progress
-from ticktree.cli.querying.answers import FORMATS
-from ticktree.cli.querying.database import Database
 from ticktree.cli.runs import CommandOfRuns, run_named
-from ticktree.cli.screen import note, show
-from ticktree.outputs.extras import wanted
+from ticktree.cli.screen import note, progress, show
+from ticktree.outputs.registry import wanted
 
 
 @click.command("query", cls=CommandOfRuns, short_help="SQL over a run.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -18,13 +18,44 @@ from ticktree.recorder import (
     GATHER_VARIABLE,
     MEMORY_VARIABLE,
     MOST_EVENTS,
+    SAMPLE_VARIABLE,
     SYNC_VARIABLE,
     TIMELINE_VARIABLE,
 )
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
-from ticktree.session.asking import DEFAULT_EVENTS
+from ticktree.session.memory_file import DEFAULT_EVENTS
+
+_SAMPLE_HZ, _MOST_HZ = 100, 1000  # that of a thread by default; at most
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class SampleRate(NamedTuple):
+    """How samples are taken.
+
+    Attributes:
+        hz: how many times a second.
+        is_inside: on a thread in each process, instead of from outside.
+    """
+
+    hz: float
+    is_inside: bool = False
+
+
+class _SampleType(click.ParamType[SampleRate]):
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SampleRate:
+        word, _, rate = str(value).partition(":")
+        is_inside = word == "thread"
+        try:
+            hz = float((rate or _SAMPLE_HZ) if is_inside else value)
+        except ValueError:
+            hz = 0.0
+        if not 1 <= hz <= _MOST_HZ:
+            self.fail(f"{value!r} is neither a rate from 1 to {_MOST_HZ} Hz nor thread[:HZ]", param, ctx)
+        return SampleRate(hz, is_inside)
+
 
 _OPTIONS = (
     click.option(
@@ -76,6 +107,15 @@ _OPTIONS = (
         help="The same, of so many calls a process.",
     ),
     click.option(
+        "--sample",
+        type=_SampleType(),
+        metavar="HZ|thread[:HZ]",
+        help="Sample which code runs in sections' self time, so many times a second, from outside; thread: "
+        "where the system refuses that, on a thread in each process. By default 100 times, and only where sections do "
+        "not tell where most of the time goes.",
+    ),
+    click.option("--no-sample", is_flag=True, help="Never do that."),
+    click.option(
         "--gather-every",
         type=click.IntRange(min=0),
         default=0,
@@ -102,6 +142,9 @@ class RecordingOptions:
         focus_c: whether C functions are recorded there too.
         timeline: whether to keep calls one by one.
         timeline_events: the same, and how many of each process.
+        sample: how often a second code is sampled, and from where; None for from outside, and only where sections do
+            not tell where most of the time goes.
+        no_sample: whether it never is.
         gather_every: after how many ticks what other machines record is brought to rank 0; 0 for only at the end.
     """
 
@@ -116,6 +159,8 @@ class RecordingOptions:
     focus_c: bool = False
     timeline: bool = False
     timeline_events: int | None = None
+    sample: SampleRate | None = None
+    no_sample: bool = False
     gather_every: int = 0
 
     def environment(self) -> dict[str, str]:
@@ -140,6 +185,8 @@ class RecordingOptions:
         events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
         if events is not None:
             environment[TIMELINE_VARIABLE] = str(events)
+        if self.sample is not None and self.sample.is_inside:
+            environment[SAMPLE_VARIABLE] = str(self.sample.hz)
         if self.gather_every:
             environment[GATHER_VARIABLE] = str(self.gather_every)
         return environment | focus_environment(
@@ -151,6 +198,8 @@ class RecordingOptions:
             raise TicktreeError(
                 "--no-instrument records no library and --instrument those it names: give one of them"
             )
+        if self.no_sample and self.sample is not None:
+            raise TicktreeError("--sample samples and --no-sample does not: give one of them")
         of_focus = (
             ("--depth", self.depth != DEPTH),
             ("--warmup", self.warmup is not None),
@@ -169,13 +218,48 @@ def options(command: _Command) -> _Command:
     return command
 
 
-class CommandThatRecords(click.Command):
-    """A command with these options, whose help lists the libraries that ticktree brings; `doctor` finds others'."""
+# Of the help, by the parameters' names; what is in none of them comes last.
+_GROUPS = {
+    "Program and run": ("is_module", "name", "out", "quiet", "is_remembered"),
+    "What is recorded": (
+        *(
+            "instrument",
+            "no_instrument",
+            "torch_layers",
+            "memory",
+            "device_sync",
+            "timeline",
+            "timeline_events",
+        ),
+    ),
+    "Calls below a function": ("focus", "depth", "warmup", "focus_c"),
+    "Sampling": ("sample", "no_sample"),
+    "While it runs": ("summary_every", "prometheus", "otlp", "every", "gather_every"),
+}
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write them at the end of the help."""
-        for title, on_demand in (("Libraries, by default", False), ("Libraries, on demand", True)):
-            rows = [(library.name, library.adds) for library in BUILT_IN if library.on_demand == on_demand]
+
+class CommandThatRecords(click.Command):
+    """A command with these options, in groups, whose help names the libraries that ticktree brings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in their groups."""
+        waiting = {
+            str(parameter.name): record
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None
+        }
+        groups = {
+            title: [waiting.pop(name) for name in names if name in waiting]
+            for title, names in _GROUPS.items()
+        }
+        for title, rows in {**groups, "Other": list(waiting.values())}.items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Name the libraries; what is recorded of each is in `ticktree doctor -v` and in the documentation."""
+        for title, on_demand in (("Libraries, by default", False), ("Libraries, on demand", True)):
+            names = [library.name for library in BUILT_IN if library.on_demand == on_demand]
+            with formatter.section(title), formatter.indentation():
+                formatter.write_text(", ".join(names))

@@ -10,12 +10,10 @@ import click
 
 from ticktree.analysis.workers.roles import By
 from ticktree.cli import options
-from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.files import deliver, format_of, named, read, timeline_for, view_for
-from ticktree.cli.judging import settings_here
-from ticktree.cli.progress import progress
 from ticktree.cli.runs import RUN, CommandOfRuns
-from ticktree.cli.screen import note
+from ticktree.cli.screen import note, progress
+from ticktree.cli.summary import settings_here, why_empty
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants

@@ -16,20 +16,19 @@ import click
 
 from ticktree.cli import options, publishing, recording
 from ticktree.cli.focus import complain_of_focus, note_focus
-from ticktree.cli.live_summary import LiveSummary
 from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import RecordingOptions
+from ticktree.cli.sampling import RunSampler
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
 from ticktree.files.trust import NotOwnError
-from ticktree.fleet.courier.process import CourierProcess
-from ticktree.profile.machine import is_empty
+from ticktree.fleet.courier_process import CourierProcess
+from ticktree.instruments.remedies import REMEDIES_VARIABLE
 from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.instrument_losses import summarize_instrument_losses
 from ticktree.run.job import how_far
+from ticktree.run.losses import say_without_room, summarize_instrument_losses
 from ticktree.run.memory import other_root
-from ticktree.run.without_room import say_without_room
 from ticktree.supervisor.periodic import PeriodicTask, PeriodicTasks
 from ticktree.supervisor.program import Program
 from ticktree.supervisor.supervisor import end_like, supervise
@@ -150,14 +149,16 @@ def run_program(
     if elsewhere:
         complain(elsewhere)
     try:
+        _note_remedies(run)
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         note_focus(run, asked.focus)
         if not quiet and (remark := gil.remark()) is not None:
             complain(remark)
         if publisher is not None and publisher.url and not quiet:
             complain(f"metrics are at {publisher.url}")
-        tasks = _tasks(run, program, asked, publisher, summary_every_s)
-        status = supervise(program.command(), environment, tasks, tasks.ended)
+        sampler = RunSampler(run, asked)
+        tasks = _tasks(run, program, asked, publisher, summary_every_s, sampler)
+        status = supervise(program.command(), environment, tasks, tasks.ended, sampler.begin)
     except TicktreeError:
         run.finish()
         raise
@@ -168,11 +169,17 @@ def run_program(
             if run.put_back():
                 complain(f"{run.path} was deleted while the program ran; it is made again")
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, program, quiet, asked, publisher, is_remembered)
+        _close(run, program, quiet, asked, publisher, is_remembered, sampler)
     except Exception as error:  # Even a mistake of ours must not change how the program ends.
         kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
         complain(f"{reason(error)}{kept}")
     end_like(status)
+
+
+def _note_remedies(run: RunDirectory) -> None:
+    """Mark a run of `ticktree try` with remedies: it is none of the program as it is."""
+    if os.environ.get(REMEDIES_VARIABLE):
+        run.describe({"remedies": os.environ[REMEDIES_VARIABLE]})
 
 
 def _tasks(
@@ -181,9 +188,10 @@ def _tasks(
     asked: RecordingOptions,
     publisher: Publisher | None,
     summary_every_s: float | None,
+    sampler: RunSampler,
 ) -> PeriodicTasks:
-    more: list[PeriodicTask] = []
-    at_end: list[Callable[[], None]] = []
+    more: list[PeriodicTask] = sampler.tasks()
+    at_end: list[Callable[[], None]] = [sampler.end]
     if asked.gather_every:
         courier = CourierProcess(asked.gather_every)
         more.append(PeriodicTask(partial(courier.begin, run)))
@@ -191,6 +199,8 @@ def _tasks(
     if publisher is not None:
         more.append(PeriodicTask(partial(publisher.begin, run)))
     if summary_every_s is not None:
+        from ticktree.cli.summary import LiveSummary
+
         more.append(PeriodicTask(LiveSummary(run).print, summary_every_s, summary_every_s))
     return PeriodicTasks(run, program, more, at_end)
 
@@ -211,8 +221,10 @@ def _close(
     asked: RecordingOptions,
     publisher: Publisher | None,
     is_remembered: bool,
+    sampler: RunSampler,
 ) -> None:
-    from ticktree.cli.progress import progress
+    from ticktree.cli.screen import progress
+    from ticktree.profile.machine import is_empty
     from ticktree.run.abandoned import finish_abandoned
 
     far = "; ".join(how_far(run.path))
@@ -227,6 +239,7 @@ def _close(
             complain(line)
         ending(profile)
         if not quiet:
+            sampler.say(is_empty=is_empty(profile))
             from ticktree.cli.summary import print_summary
 
             print_summary(profile, run.path)
@@ -247,6 +260,8 @@ def _hint(program: Program, profile: Profile) -> None:
     given where the program refused its arguments (status 2, as of argparse and click), and where nothing was recorded:
     there the option may have been meant to change that.
     """
+    from ticktree.profile.machine import is_empty
+
     if not (is_empty(profile) or 2 in profile.metadata.get("exit_status", ())):
         return
     ours = {word: option for option in command.params for word in option.opts if word.startswith("--")}

@@ -101,3 +101,12 @@ class CommandOfRuns(click.Command):
             if re.fullmatch(r"-\d+", args[at]) and (before is None or before.type is RUN):
                 args[at] = f"@{args[at]}"
         return super().parse_args(ctx, args)
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago that is, in the largest unit that fits: "3 days ago", "just now"."""
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        count = int(seconds // length)
+        if count:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

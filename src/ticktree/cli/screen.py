@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, TextIO
@@ -14,7 +15,6 @@ from ticktree.errors import TicktreeError, one_line
 
 if TYPE_CHECKING:
     from ticktree.outputs import ViewOptions
-
 
 _PATIENCE_S = 0.2
 # For streams that are no Unicode: each of our signs, and one of ASCII that can be taken for it.
@@ -131,7 +131,7 @@ def show_at_once(document: bytes, stream: TextIO | None) -> None:
 def view_options(stream: TextIO | None) -> ViewOptions:
     """How to draw on a standard stream."""
     from ticktree.outputs import ViewOptions
-    from ticktree.outputs.summary import options_for
+    from ticktree.outputs.registry import options_for
 
     return ViewOptions() if stream is None or stream.closed else options_for(stream)
 
@@ -139,3 +139,27 @@ def view_options(stream: TextIO | None) -> ViewOptions:
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether somebody may be watching."""
     return stream is not None and not stream.closed and stream.isatty()
+
+
+_UNANNOUNCED_S = 0.3
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[None]:
+    """Show `doing` on standard error while the context lasts, once that is a moment; never when piped."""
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    status = Console(stderr=True).status(escape(doing))
+    waiting = threading.Timer(_UNANNOUNCED_S, status.start)
+    waiting.daemon = True
+    waiting.start()
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        waiting.join()
+        status.stop()

@@ -1,18 +1,94 @@
-"""What is printed when a program has ended: its tree, or why there is none."""
+"""What is printed of a run: its tree so far or at its end, or why there is none."""
 
 from __future__ import annotations
 
+import shlex
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ticktree.cli.diagnosis import why_empty
+from ticktree.analysis import Settings
 from ticktree.cli.files import named
-from ticktree.cli.judging import settings_or_defaults
-from ticktree.cli.screen import note, show, view_options
+from ticktree.cli.focus import functions_of, never_called_of
+from ticktree.cli.screen import complain, note, show, show_at_once, view_options
+from ticktree.errors import TicktreeError, one_line
 from ticktree.outputs import OUTPUTS
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
+from ticktree.profile.machine import is_empty
+from ticktree.recorder import OFF_VARIABLE, says_off
+from ticktree.run.finishing import RunDirectory
+from ticktree.run.losses import LOSS
 from ticktree.run.naming import as_typed
+
+
+def settings_here() -> Settings:
+    """Return the settings of the project in which the command was called.
+
+    Raises:
+        TicktreeError: its pyproject.toml cannot be understood.
+    """
+    from ticktree.configuration import configuration, settings
+
+    return settings(configuration())
+
+
+def settings_or_defaults() -> Settings:
+    """Return the same; the defaults, and a complaint, where they cannot be understood.
+
+    For the end of a program that ran for hours: what it recorded is shown all the same.
+    """
+    try:
+        return settings_here()
+    except TicktreeError as error:
+        complain(f"{error}; the defaults are used")
+        return Settings()
+
+
+def why_empty(profile: Profile) -> str | None:
+    """The reason why nothing was recorded, to be read after a colon; None if something was."""
+    if not is_empty(profile):
+        return None
+    facts = profile.metadata
+    if "read_from" in facts:
+        return "the file holds no timers"
+    if "memory_files_damaged" in profile.losses:
+        return "what was recorded is damaged"
+    if LOSS in profile.losses:
+        return (
+            "there was no room for the memory file of any process, and none could keep what it had at its end"
+        )
+    if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
+        return f"{OFF_VARIABLE} is set, which turns ticktree off for good"
+    if "times_enabled" not in facts:
+        return (
+            "no process of it recorded anything; Python ran without site-packages (-S), or ended before "
+            "it ran the program, or has no ticktree.pth (`ticktree doctor` looks for it)"
+        )
+    if facts["times_enabled"] == {0}:
+        return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
+    how = ", ".join(
+        formatting.ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status
+    )
+    if how:
+        return f"the program ended ({how}) without reaching a section"
+    missed = never_called_of(profile)
+    if missed:
+        return f"no section was reached, and what was to be in focus was never called: {', '.join(missed)}"
+    return (
+        "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, record the "
+        f"calls of a function with `ticktree run --focus {_a_function_of(profile)}`, or look for a ticktree.disable() "
+        "that comes too early"
+    )
+
+
+def _a_function_of(profile: Profile) -> str:
+    """The name of a function in the run's script, `main` before others; FUNCTION where none is known."""
+    commands = sorted(map(str, profile.metadata.get("command", ())))
+    names = functions_of(shlex.split(commands[0])) if len(commands) == 1 else []
+    return shlex.quote(next((name for name in names if name == "main"), names[0] if names else "FUNCTION"))
 
 
 def print_summary(profile: Profile, path: Path) -> None:
@@ -25,3 +101,36 @@ def print_summary(profile: Profile, path: Path) -> None:
         note(f"Nothing was recorded: {reason}.")
     note("")
     note(f"Run {as_typed(path)}")
+
+
+class LiveSummary:
+    """Prints what a run has recorded so far on standard error.
+
+    Args:
+        run: what to print.
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, run: RunDirectory, clock: Callable[[], float] = time.monotonic) -> None:
+        self._run = run
+        self._clock = clock
+        self._began_s = clock()
+
+    def print(self) -> None:
+        """Print it."""
+        show_at_once(self._text(), sys.stderr)
+
+    def _text(self) -> bytes:
+        from ticktree.outputs import OUTPUTS  # slow to import, and now the program runs
+        from ticktree.outputs.writing import formatting
+        from ticktree.profile.machine import is_empty
+
+        profile = self._run.profile()
+        age = formatting.time((self._clock() - self._began_s) * 1e9)
+        # On a line of its own, though the program may be in the middle of one.
+        when = f"--- {time.strftime('%H:%M:%S')}, after {age}: {self._run.path.name} ---"
+        if is_empty(profile):
+            tree = b"Nothing is recorded yet: no section was entered.\n"
+        else:
+            tree = OUTPUTS["terminal"].render(profile, view_options(sys.stderr))
+        return f"\n{one_line(when)}\n".encode() + tree + b"\n"

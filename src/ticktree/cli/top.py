@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ticktree.cli.diagnosis import why_empty
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import is_terminal
+from ticktree.cli.summary import why_empty
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
-from ticktree.machine.niceness import ONLOOKER
 from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.helper_process import ONLOOKER
 
 if TYPE_CHECKING:
-    from ticktree.live.source import Source
+    from ticktree.live.source import LiveSource
 
 _LEAST_S = 0.1
 _LONGEST_S = 3600.0
@@ -79,7 +79,7 @@ def command(run: Path | None, every: float, last: float) -> None:
     Top(source, every, last, why_empty).run()
 
 
-def _source(path: Path | None) -> Source:
+def _source(path: Path | None) -> LiveSource:
     from ticktree.live.source import RunSource, SavedSource
 
     if path is None or path.is_dir():

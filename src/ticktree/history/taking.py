@@ -76,7 +76,11 @@ def take_in(out: Path) -> Taken:
 def _read(runs: Sequence[RunDirectory], taken: Taken) -> Iterator[Remembered]:
     for run in runs:
         try:
-            yield _remembered(run, run.profile())
+            profile = run.profile()
+            if profile.metadata.keys() & {"experiments", "remedies"}:  # of `ticktree whatif` and `try`
+                taken.unreadable[run.path.name] = "a run with experiments is no measurement"
+                continue
+            yield _remembered(run, profile)
         except (TicktreeError, OSError) as error:
             taken.unreadable[run.path.name] = str(error)
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ticktree.files.guarded import unpacked
-from ticktree.profile import ProfileError, codec, nested
-from ticktree.profile.pausing import collector_paused
+from ticktree.profile import ProfileError, codec
+from ticktree.profile.codec import collector_paused
 
 _GZIP = b"\x1f\x8b"
 
@@ -54,4 +54,4 @@ def _decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        return nested.loads(text, json.JSONDecoder())
+        return codec.loads(text, json.JSONDecoder())

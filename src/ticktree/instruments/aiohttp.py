@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.remote_calls import said_in
 from ticktree.instruments.targets import Instrument
-from ticktree.remote.called import LibraryCalls, RemoteCall
+from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 if TYPE_CHECKING:

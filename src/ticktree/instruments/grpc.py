@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.remote.called import LibraryCalls, RemoteCall
+from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TRACEPARENT, Context, outgoing
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.remote_calls import carry, said_in, sent
 from ticktree.instruments.targets import Instrument
-from ticktree.remote.called import LibraryCalls, RemoteCall
+from ticktree.remote.requests import LibraryCalls, RemoteCall
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section

@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ticktree.recorder.device_time.attendant import Attendant
+from ticktree.recorder.device_time.cuda import Attendant
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder

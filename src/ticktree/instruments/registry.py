@@ -67,7 +67,23 @@ BUILT_IN: tuple[Library, ...] = (
         "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
     ),
     Library(
+        "pools",
+        "ticktree.instruments.pools:INSTRUMENT",
+        "A row for each function that workers of multiprocessing.Pool and concurrent.futures are given to call.",
+    ),
+    Library(
+        "joblib",
+        "ticktree.instruments.joblib:INSTRUMENT",
+        "A row for each function that joblib's worker processes are given to call.",
+        packages=("joblib",),
+    ),
+    Library(
         "gc", "ticktree.instruments.gc:INSTRUMENT", "A row for each full collection of the garbage collector."
+    ),
+    Library(
+        "disk",
+        "ticktree.instruments.disk:INSTRUMENT",
+        "A row for each os.fsync, os.fdatasync and os.sync: writes that wait for the disk.",
     ),
     Library(
         "gymnasium",
@@ -76,11 +92,17 @@ BUILT_IN: tuple[Library, ...] = (
         "waiting for them; steps as ticks.",
         packages=("gymnasium",),
     ),
-    # On demand, because in many a program a sleep stands for work: a slow sensor, a worker that lags behind.
+    Library(
+        "pacing",
+        "ticktree.instruments.sleep:INSTRUMENT",
+        "A row for each time.sleep, asyncio.sleep and select.select in a tick, outside its sections, as a wait: loops "
+        "hold their rate by them.",
+    ),
+    # On demand, because in many a program a sleep in a section stands for work, as of a slow sensor.
     Library(
         "sleep",
-        "ticktree.instruments.sleep:INSTRUMENT",
-        "A row for each time.sleep, as a wait: for loops that hold their rate by it.",
+        "ticktree.instruments.sleep:EVERYWHERE",
+        "A row for each time.sleep, in sections too, as a wait.",
         on_demand=True,
     ),
     Library(
@@ -121,6 +143,12 @@ BUILT_IN: tuple[Library, ...] = (
         "ticktree.instruments.torch.distributed:INSTRUMENT",
         "A row for each wait for other ranks, at a collective or for gradients, and for whom; ranks as a role.",
         packages=("torch",),
+    ),
+    Library(
+        "jax",
+        "ticktree.instruments.jax:INSTRUMENT",
+        "Calls of jitted functions, their compilations and executions; waits, copies to the host, callbacks.",
+        packages=("jax",),
     ),
     Library(
         "stable-baselines3",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ticktree.remote import HEADER
-from ticktree.remote.called import LibraryCalls, RemoteCall
+from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 if TYPE_CHECKING:

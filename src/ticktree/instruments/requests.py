@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.remote_calls import sent
 from ticktree.instruments.targets import Instrument
-from ticktree.remote.called import LibraryCalls
+from ticktree.remote.requests import LibraryCalls
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section

@@ -20,15 +20,88 @@ from textual.widget import Widget
 
 from ticktree.analysis.survey import Survey
 from ticktree.live.columns import NS_PER_SECOND
-from ticktree.live.frame import Now
-from ticktree.live.keys import ACTIONS, Action
-from ticktree.live.reading import Reading
-from ticktree.live.recent import Recent, Span
-from ticktree.live.screen import Picture, drawn
-from ticktree.live.source import Source
-from ticktree.live.steering import steered
-from ticktree.live.view import View
+from ticktree.live.difference import Recent, Span
+from ticktree.live.rows import LiveRow, place_in
+from ticktree.live.screen import LivePicture, Now, drawn
+from ticktree.live.source import LiveReading, LiveSource
+from ticktree.live.view import ACTIONS, Action, LiveView
 from ticktree.profile import Profile
+from ticktree.profile import path as paths
+
+
+def steered(picture: LivePicture, action: Action) -> LiveView:
+    """Return the view after an action, `picture` being what was on the screen before."""
+    view = picture.view
+    if action in _PLAIN:
+        return _PLAIN[action](view)
+    if not picture.rows or view.helping:
+        return view
+    at = place_in(picture.rows, view.cursor)
+    if action in _MOVES:
+        first = view.cursor is None and action in ("up", "down")
+        to = at if first else _MOVES[action](at, picture)
+        return replace(view, cursor=picture.rows[min(max(0, to), len(picture.rows) - 1)].place)
+    return _FOLDS[action](view, picture, picture.rows[at])
+
+
+def _escaped(view: LiveView) -> LiveView:
+    return replace(view, helping=False) if view.helping else view.unfiltered()
+
+
+_PLAIN: dict[Action, Callable[[LiveView], LiveView]] = {
+    "sort": LiveView.sorted_next,
+    "filter": lambda view: replace(view, typing=True, helping=False),
+    "escape": _escaped,
+    "pause": lambda view: replace(view, paused=not view.paused),
+    "help": lambda view: replace(view, helping=not view.helping),
+    "unfold_all": lambda view: replace(view, folded=frozenset()),
+    "processes": lambda view: replace(view, by_process=not view.by_process),
+    "next_process": lambda view: replace(view, first_process=view.first_process + 1),
+    "previous_process": lambda view: replace(view, first_process=max(0, view.first_process - 1)),
+}
+
+_MOVES: dict[Action, Callable[[int, LivePicture], int]] = {
+    "up": lambda at, _: at - 1,
+    "down": lambda at, _: at + 1,
+    "page_up": lambda at, picture: at - max(1, picture.rows_in_sight - 1),
+    "page_down": lambda at, picture: at + max(1, picture.rows_in_sight - 1),
+    "first": lambda _, __: 0,
+    "last": lambda _, picture: len(picture.rows) - 1,
+}
+
+
+def _toggled(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
+    if not row.is_section or not row.node.children:
+        return view
+    return replace(view.toggled(row.path), cursor=row.place)
+
+
+def _folded(view: LiveView, picture: LivePicture, row: LiveRow) -> LiveView:
+    """Fold the row; where there is nothing to fold, go to its parent."""
+    if row.is_section and row.node.children and row.path not in view.folded:
+        return replace(view.without(row.path), cursor=row.place)
+    above = row.path if not row.is_section else paths.parent(row.path)
+    parent = next((each for each in picture.rows if each.is_section and each.path == above), row)
+    return replace(view, cursor=parent.place)
+
+
+def _unfolded(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
+    return replace(view.with_below(row.path), cursor=row.place) if row.is_section else view
+
+
+def _all_folded(view: LiveView, picture: LivePicture, _: LiveRow) -> LiveView:
+    return replace(
+        view, folded=frozenset(row.path for row in picture.rows if row.is_section and row.node.children)
+    )
+
+
+_FOLDS: dict[Action, Callable[[LiveView, LivePicture, LiveRow], LiveView]] = {
+    "toggle": _toggled,
+    "fold": _folded,
+    "unfold": _unfolded,
+    "fold_all": _all_folded,
+}
+
 
 # Reading is to take at most a fifth of a core, and that at the lowest priority.
 REST_PER_READING = 4
@@ -39,10 +112,10 @@ class Board(Widget):
 
     can_focus = True
 
-    def __init__(self, redrawn: Callable[[int, int], Picture]) -> None:
+    def __init__(self, redrawn: Callable[[int, int], LivePicture]) -> None:
         super().__init__()
         self._redrawn = redrawn
-        self._picture: Picture | None = None
+        self._picture: LivePicture | None = None
 
     def draw_again(self) -> None:
         """Something has changed."""
@@ -81,7 +154,7 @@ class Top(App[None]):
 
     def __init__(
         self,
-        source: Source,
+        source: LiveSource,
         every_s: float = 1.0,
         last_s: float = 10.0,
         explain: Callable[[Profile], str | None] = lambda _: None,
@@ -96,7 +169,7 @@ class Top(App[None]):
         self._reading = False
         self._timer: Timer | None = None
         self.now = Now(every_ns=round(every_s * NS_PER_SECOND))
-        self.view = View()
+        self.view = LiveView()
 
     def compose(self) -> ComposeResult:
         """Yield the only widget."""
@@ -128,7 +201,9 @@ class Top(App[None]):
         with suppress(RuntimeError):  # the app has ended meanwhile
             self.call_from_thread(self._show, reading, span, seen, recent)
 
-    def _show(self, reading: Reading, span: Span | None, seen: Survey | None, recent: Survey | None) -> None:
+    def _show(
+        self, reading: LiveReading, span: Span | None, seen: Survey | None, recent: Survey | None
+    ) -> None:
         self._reading = False
         if reading.state == "ended" or reading.profile is None:  # what its last seconds were like
             span, recent = self.now.span, self.now.recent
@@ -147,7 +222,7 @@ class Top(App[None]):
         if not reading.is_last:
             self._timer = self.set_timer(pause_ns / NS_PER_SECOND, self.look)
 
-    def _pause_ns(self, reading: Reading, span: Span | None) -> int:
+    def _pause_ns(self, reading: LiveReading, span: Span | None) -> int:
         every_ns = self.now.every_ns if span else min(self.now.every_ns, self._first_ns)
         return max(every_ns, REST_PER_READING * reading.took_ns)
 
@@ -209,11 +284,11 @@ class Top(App[None]):
             self._recent.forget()
             self.look()
 
-    def _change(self, view: View) -> None:
+    def _change(self, view: LiveView) -> None:
         self.view = view
         self._board.draw_again()
 
-    def _drawn(self, width: int, height: int) -> Picture:
+    def _drawn(self, width: int, height: int) -> LivePicture:
         picture = drawn(self.now, self.view, width, height)
         self.view = picture.view
         return picture

@@ -6,17 +6,48 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ticktree.analysis.loops import LoopView
+from ticktree.analysis.sampled import SampledRow, sampled_times
 from ticktree.analysis.survey import Survey
-from ticktree.live.recent import Span
-from ticktree.live.rows import NOTHING, Row
-from ticktree.live.table import Column
-from ticktree.live.writers import Party
+from ticktree.analysis.workers.roles import By, has_processes, roles
+from ticktree.live.difference import Span
+from ticktree.live.rows import NOTHING, LiveRow
+from ticktree.live.table import LiveColumn
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.loops import missed
+from ticktree.outputs.view.sampled import MARK, place
+from ticktree.outputs.view.tables import quantile
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.bars import BAR_CELLS, bar
+from ticktree.outputs.writing.grid import BAR_CELLS, bar, cut
+from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
+from ticktree.profile import path as paths
 from ticktree.profile.machine import is_of_machine
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A process, or a thread."""
+
+    title: str
+    writers: frozenset[str]
+
+    def time_in(self, node: Node) -> int:
+        """Nanoseconds that it spent in a node."""
+        return sum(share.total_ns for writer, share in node.by_writer.items() if writer in self.writers)
+
+
+def parties_of(profile: Profile) -> tuple[str, Sequence[Party]]:
+    """Return what they are ("processes", "threads") and who; nobody where only one thread recorded."""
+    by: By = "process" if has_processes(profile) else "thread"
+    parties = [
+        Party(visible(unit.name), frozenset(unit.writers))
+        for role in roles(profile, by)
+        for unit in role.units
+    ]
+    if len(parties) < 2:
+        return "", ()
+    return "processes" if by == "process" else "threads", parties
+
 
 WHOLE = "overall"
 NS_PER_SECOND = 1_000_000_000
@@ -59,7 +90,7 @@ def recent_title(length_ns: int) -> str:
     return f"last {seconds:.0f} s" if seconds >= 0.95 else f"last {seconds:.1f} s"
 
 
-def of_tree(span: Span | None, by_process: bool) -> list[Column[Row]]:
+def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
     """Return the columns of the tree; those of the last seconds only where something is known of them.
 
     Args:
@@ -72,85 +103,89 @@ def of_tree(span: Span | None, by_process: bool) -> list[Column[Row]]:
     return [replace(column, rank=column.rank + 10 * _makes_room(column, span)) for column in columns]
 
 
-def _makes_room(column: Column[Row], span: Span | None) -> bool:
+def _makes_room(column: LiveColumn[LiveRow], span: Span | None) -> bool:
     return column.bar or (column.group == WHOLE and not (span is None and column.title == "share"))
 
 
-def _of_tree(span: Span | None) -> list[Column[Row]]:
-    whole: list[Column[Row]] = [
-        Column("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
-        Column("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 6, WHOLE),
-        Column("p50", _TIME_CELLS, _whole(lambda stats: stats.p50_ns), 3, WHOLE),
-        Column("p99", _TIME_CELLS, _whole(lambda stats: stats.p99_ns), 2, WHOLE),
-        Column("calls", _COUNT_CELLS, _calls, 5, WHOLE),
+def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
+    whole: list[LiveColumn[LiveRow]] = [
+        LiveColumn("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
+        LiveColumn("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 6, WHOLE),
+        LiveColumn("p50", _TIME_CELLS, _whole(lambda stats: stats.p50_ns), 3, WHOLE),
+        LiveColumn("p99", _TIME_CELLS, _whole(lambda stats: stats.p99_ns), 2, WHOLE),
+        LiveColumn("calls", _COUNT_CELLS, _calls, 5, WHOLE),
     ]
     if span is None:
         return [
-            Column("", BAR_CELLS, lambda row: bar(_part(row.total_ns, row.parent_ns)), 6, bar=True),
+            LiveColumn("", BAR_CELLS, lambda row: bar(_part(row.total_ns, row.base_ns)), 6, bar=True),
             *whole,
         ]
     title, length_ns = recent_title(span.length_ns), span.length_ns
     return [
-        Column("", BAR_CELLS, _recent_bar, 4, title, bar=True),
-        Column("share", _SHARE_CELLS, _recent_share, 0, title),
-        Column("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
-        Column("p50", _TIME_CELLS, _recent(lambda stats: stats.p50_ns), 2, title),
-        Column("p99", _TIME_CELLS, _recent(lambda stats: stats.p99_ns), 1, title),
+        LiveColumn("", BAR_CELLS, _recent_bar, 4, title, bar=True),
+        LiveColumn("share", _SHARE_CELLS, _recent_share, 0, title),
+        LiveColumn("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
+        LiveColumn("p50", _TIME_CELLS, _recent(lambda stats: stats.p50_ns), 2, title),
+        LiveColumn("p99", _TIME_CELLS, _recent(lambda stats: stats.p99_ns), 1, title),
         *whole,
     ]
 
 
-def of_parties(span: Span | None, parties: Sequence[Party], group: str, rank: int) -> list[Column[Row]]:
+def of_parties(
+    span: Span | None, parties: Sequence[Party], group: str, rank: int
+) -> list[LiveColumn[LiveRow]]:
     """Return a column for each process: its part of the time, be it of the last seconds or of the node's."""
 
-    def column(party: Party) -> Column[Row]:
-        return Column(party.title, _PARTY_CELLS, lambda row: _party_share(row, party, span), rank, group)
+    def column(party: Party) -> LiveColumn[LiveRow]:
+        return LiveColumn(party.title, _PARTY_CELLS, lambda row: _party_share(row, party, span), rank, group)
 
     return [column(party) for party in parties]
 
 
-def of_loops(span: Span | None) -> list[Column[LoopNow]]:
+def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
     """Return the columns of the loops, in the report's currency."""
-    whole: list[Column[LoopNow]] = [
-        Column("pace", _PACE_CELLS, lambda now: currency.pace(now.view) if now.view else "", 3, WHOLE),
-        Column("missed", _MISSED_CELLS, lambda now: missed(now.whole), 2, WHOLE),
-        Column("p99", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.p99_ns), 4, WHOLE),
-        Column("max", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.max_ns), 4, WHOLE),
-        Column("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
+    whole: list[LiveColumn[LoopNow]] = [
+        LiveColumn("pace", _PACE_CELLS, lambda now: currency.pace(now.view) if now.view else "", 3, WHOLE),
+        LiveColumn("missed", _MISSED_CELLS, lambda now: missed(now.whole), 2, WHOLE),
+        LiveColumn("p99", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.p99_ns), 4, WHOLE),
+        LiveColumn("max", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.max_ns), 4, WHOLE),
+        LiveColumn("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
     ]
     if span is None:
         return [
             whole[0],
-            Column("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE),
+            LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE),
             *whole[1:],
         ]
     title = recent_title(span.length_ns)
     return [
-        Column("pace", _PACE_CELLS, _pace, 0, title),
-        Column("missed", _MISSED_CELLS, lambda now: missed(now.recent) if now.recent else "", 0, title),
-        Column("headroom", _TIME_CELLS, lambda now: _headroom(now.recent_view), 1, title),
-        Column("p50", _TIME_CELLS, lambda now: _tick(now, "p50_ns"), 3, title),
-        Column("p99", _TIME_CELLS, lambda now: _tick(now, "p99_ns"), 1, title),
+        LiveColumn("pace", _PACE_CELLS, _pace, 0, title),
+        LiveColumn("missed", _MISSED_CELLS, lambda now: missed(now.recent) if now.recent else "", 0, title),
+        LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.recent_view), 1, title),
+        LiveColumn("p50", _TIME_CELLS, lambda now: _tick(now, "p50_ns"), 3, title),
+        LiveColumn("p99", _TIME_CELLS, lambda now: _tick(now, "p99_ns"), 1, title),
         *whole,
     ]
 
 
-def of_gauges(span: Span | None) -> list[Column[GaugeNow]]:
+def of_gauges(span: Span | None) -> list[LiveColumn[GaugeNow]]:
     """Return the columns of the gauges."""
-    last: Column[GaugeNow] = Column("last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0)
-    whole: list[Column[GaugeNow]] = [
-        Column("min", _READING_CELLS, lambda now: formatting.reading(now.whole.min), 2, WHOLE),
-        Column("p50", _READING_CELLS, lambda now: _quantile(now.whole, 0.5), 3, WHOLE),
-        Column("max", _READING_CELLS, lambda now: formatting.reading(now.whole.max), 2, WHOLE),
-        Column("readings", _COUNT_CELLS, lambda now: formatting.count(now.whole.count), 4, WHOLE),
+    last: LiveColumn[GaugeNow] = LiveColumn(
+        "last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0
+    )
+    whole: list[LiveColumn[GaugeNow]] = [
+        LiveColumn("min", _READING_CELLS, lambda now: formatting.reading(now.whole.min), 2, WHOLE),
+        LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.whole, "p50"), 3, WHOLE),
+        LiveColumn("max", _READING_CELLS, lambda now: formatting.reading(now.whole.max), 2, WHOLE),
+        LiveColumn("readings", _COUNT_CELLS, lambda now: formatting.count(now.whole.count), 4, WHOLE),
     ]
     if span is None:
         return [last, *whole]
     title = recent_title(span.length_ns)
     return [
         last,
-        Column("p50", _READING_CELLS, lambda now: _quantile(now.recent, 0.5), 1, title),
-        Column("p99", _READING_CELLS, lambda now: _quantile(now.recent, 0.99), 1, title),
+        LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.recent, "p50"), 1, title),
+        LiveColumn("p99", _READING_CELLS, lambda now: _reading(now.recent, "p99"), 1, title),
         *whole,
     ]
 
@@ -191,7 +226,7 @@ def _part(amount: int, whole: int) -> float | None:
     return max(0, amount) / whole if whole > 0 else None
 
 
-def _party_share(row: Row, party: Party, span: Span | None) -> str:
+def _party_share(row: LiveRow, party: Party, span: Span | None) -> str:
     if not row.is_section:
         return ""
     if span is None:
@@ -201,41 +236,41 @@ def _party_share(row: Row, party: Party, span: Span | None) -> str:
     return formatting.share(_part(time_ns, whole_ns)) if time_ns else ""
 
 
-def _share(row: Row) -> str:
-    return formatting.share(_part(row.total_ns, row.parent_ns))
+def _share(row: LiveRow) -> str:
+    return formatting.share(_part(row.total_ns, row.base_ns))
 
 
-def _recent_share(row: Row) -> str:
-    return formatting.share(_part(row.recent_ns, row.recent_parent_ns))
+def _recent_share(row: LiveRow) -> str:
+    return formatting.share(_part(row.recent_ns, row.recent_base_ns))
 
 
-def _recent_bar(row: Row) -> str:
-    return bar(_part(row.recent_ns, row.recent_parent_ns))
+def _recent_bar(row: LiveRow) -> str:
+    return bar(_part(row.recent_ns, row.recent_base_ns))
 
 
-def _rate(row: Row, length_ns: int) -> str:
+def _rate(row: LiveRow, length_ns: int) -> str:
     if not row.is_section:
         return ""
     return formatting.rate((row.recent or NOTHING).count, length_ns, "")
 
 
-def _recent(statistic: Callable[[Stats], int | None]) -> Callable[[Row], str]:
-    def text(row: Row) -> str:
+def _recent(statistic: Callable[[Stats], int | None]) -> Callable[[LiveRow], str]:
+    def text(row: LiveRow) -> str:
         stats = (row.recent or NOTHING).stats
         return formatting.time(statistic(stats)) if row.is_section and stats.count else ""
 
     return text
 
 
-def _whole(statistic: Callable[[Stats], int | None]) -> Callable[[Row], str]:
-    def text(row: Row) -> str:
+def _whole(statistic: Callable[[Stats], int | None]) -> Callable[[LiveRow], str]:
+    def text(row: LiveRow) -> str:
         stats = row.node.steady if row.node.steady.count else row.node.stats
         return formatting.time(statistic(stats)) if row.is_section and stats.count else ""
 
     return text
 
 
-def _calls(row: Row) -> str:
+def _calls(row: LiveRow) -> str:
     return formatting.count(row.node.count) if row.is_section else ""
 
 
@@ -256,10 +291,61 @@ def _tick(now: LoopNow, name: str) -> str:
     return formatting.time(getattr(stats, name))
 
 
-def _quantile(gauge: Gauge | None, q: float) -> str:
-    """Return a percentile's text: whole where all readings seem to be, for percentiles are approximate."""
-    if gauge is None:
-        return formatting.ABSENT
-    value = gauge.quantile(q)
-    whole = all(reading == int(reading) for reading in (gauge.last, gauge.min, gauge.max))
-    return formatting.reading(round(value) if whole and value is not None else value)
+def _reading(gauge: Gauge | None, name: str) -> str:
+    return formatting.ABSENT if gauge is None else formatting.reading(quantile(name)(gauge))
+
+
+TITLE = f"functions {MARK}"
+_FUNCTION_SHARE_CELLS = 9
+_LINE_CELLS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionNow:
+    """A function as it is watched: over the whole run, and in the last seconds, None where it was not seen then."""
+
+    whole: SampledRow
+    recent: SampledRow | None
+
+
+def functions_of(profile: Profile, span: Span | None) -> list[FunctionNow]:
+    """Return the functions that the run's self time was spent in, those of the last seconds first."""
+    recent = {(row.function, row.file): row for row in _rows(span.profile)} if span else {}
+    found = [FunctionNow(row, recent.get((row.function, row.file))) for row in _rows(profile)]
+    return sorted(found, key=lambda now: (-(now.recent.share if now.recent else 0.0), -now.whole.share))
+
+
+def _rows(profile: Profile) -> Sequence[SampledRow]:
+    time = sampled_times(profile).get(paths.ROOT)
+    return time.rows() if time else ()
+
+
+def of_functions(span: Span | None) -> list[LiveColumn[FunctionNow]]:
+    """Return the columns: their shares, and their hottest lines."""
+    recent = (
+        []
+        if span is None
+        else [
+            LiveColumn(
+                "share", _FUNCTION_SHARE_CELLS, _recent_function_share, 0, recent_title(span.length_ns)
+            )
+        ]
+    )
+    return [
+        LiveColumn("", BAR_CELLS, lambda now: bar(_newest(now).share), 3, bar=True),
+        *recent,
+        LiveColumn("share", _FUNCTION_SHARE_CELLS, lambda now: formatting.share(now.whole.share), 1, WHOLE),
+        LiveColumn("line", _LINE_CELLS, lambda now: cut(_hottest_line(_newest(now)), _LINE_CELLS), 2),
+    ]
+
+
+def _newest(now: FunctionNow) -> SampledRow:
+    return now.recent or now.whole
+
+
+def _recent_function_share(now: FunctionNow) -> str:
+    return formatting.share(now.recent.share) if now.recent else formatting.ABSENT
+
+
+def _hottest_line(row: SampledRow) -> str:
+    return place(row.file, row.lines[0].line)

@@ -1,4 +1,4 @@
-"""What happened between two readings of one run, as a profile of its own.
+"""What happened between two readings of one run, as a profile of its own; and the last seconds of a run.
 
 What adds up is subtracted: calls, times, histograms, windows, losses. What does not add up, such as an extreme
 or the worst ticks, is the later reading's as far as it must lie in between, and else the closest bound there
@@ -11,13 +11,359 @@ is. So the earlier profile and the difference merge to the later one. Two things
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from ticktree.live.gauges_between import gauge_between
-from ticktree.live.loops_between import loop_between
-from ticktree.live.nodes_between import node_between
-from ticktree.live.subtraction import NotLaterError, each_less, less
-from ticktree.profile import CriticalPlace, Node, Profile
+from ticktree.profile import (
+    CallSite,
+    Causes,
+    Cpu,
+    CriticalPlace,
+    Gauge,
+    Histogram,
+    Jitter,
+    Lateness,
+    Loop,
+    Memory,
+    Node,
+    Profile,
+    Samples,
+    Share,
+    Stats,
+    Wakes,
+    Weight,
+    Windows,
+    Work,
+    WorstTick,
+)
+from ticktree.profile.histogram import edges_of
+from ticktree.profile.table import Stored, add, columns
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+Part = TypeVar("Part", Cpu, Memory, Share, Work)
+
+
+class NotLaterError(ValueError):
+    """What should be an earlier reading holds something that the later one does not."""
+
+
+def less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]:
+    """Return what each count of `later` has more; those that are the same in both are left out."""
+    return {
+        key: count - earlier.get(key, 0)
+        for key, count in later.items()
+        if key not in earlier or count != earlier[key]
+    }
+
+
+def between(
+    earlier: Value | None, later: Value | None, less: Callable[[Value, Value], Value | None]
+) -> Value | None:
+    """Return what `later` has more, as `less` tells where they differ; all of it where there is no earlier one."""
+    if earlier is None or later is None or earlier == later:
+        return later if earlier is None else None
+    return less(earlier, later)
+
+
+def each_less(
+    earlier: Mapping[Key, Value], later: Mapping[Key, Value], less: Callable[[Value, Value], Value | None]
+) -> dict[Key, Value]:
+    """Return what each of `later` has more, as `less` tells of two; who has nothing more is left out."""
+    found = ((key, between(earlier.get(key), value, less)) for key, value in later.items())
+    return {key: left for key, left in found if left is not None}
+
+
+def added(earlier: Stored, later: Stored) -> dict[str, Any]:
+    """Return what was added in between to each field that merges by adding; never less than the field may be.
+
+    Parts of a call may be there and others not where a reading was caught in a write.
+    """
+    found = {}
+    for column in columns(type(later)):
+        if column.merge is add:
+            more = getattr(later, column.name) - getattr(earlier, column.name)
+            found[column.name] = more if column.least is None else max(column.least, more)
+    return found
+
+
+def added_less(earlier: Part, later: Part) -> Part:
+    """Return `later` with only what was added in between where fields merge by adding."""
+    return replace(later, **added(earlier, later))
+
+
+def stats_less(earlier: Stats, later: Stats) -> Stats:
+    """Return the calls that are only in `later`. Their extremes are exact where they are new ones.
+
+    Raises:
+        NotLaterError: `earlier` has calls that `later` has not.
+    """
+    count = later.count - earlier.count
+    if not earlier.count:
+        return later
+    if count >= 0 and not later.is_known:  # they were only counted, by another program
+        return Stats(count, max(0, later.sum_ns - earlier.sum_ns))
+    histogram = reading_less(earlier.histogram, later.histogram)
+    if count < 0 or histogram.count != count:
+        raise NotLaterError("there are fewer calls than before")
+    if not count:
+        return Stats()
+    assert later.min_ns is not None
+    assert later.max_ns is not None
+    # What is in no lower bucket was not shorter than this one begins; a new minimum begins in the lowest.
+    low, high = edges_of(min(histogram.buckets))[0], edges_of(max(histogram.buckets))[1]
+    return Stats(
+        count=count,
+        sum_ns=max(0, later.sum_ns - earlier.sum_ns),
+        min_ns=max(later.min_ns, math.floor(low) if low > 1 else 0),
+        max_ns=min(later.max_ns, math.floor(high)),
+        histogram=histogram,
+    )
+
+
+def reading_less(earlier: Histogram, later: Histogram) -> Histogram:
+    """Return the values that are only in `later`.
+
+    Raises:
+        NotLaterError: `earlier` has values that `later` has not.
+    """
+    if not earlier.buckets.keys() <= later.buckets.keys():
+        raise NotLaterError("there are fewer values than before")
+    left = less(earlier.buckets, later.buckets)
+    if min(left.values(), default=0) < 0:
+        raise NotLaterError("there are fewer values than before")
+    return Histogram(left)
+
+
+def windows_less(earlier: Node, later: Node) -> Windows:
+    """Return the calls in between over the run's time; empty, as always, where they are not known."""
+    known = all(node.windows.count == node.count for node in (earlier, later))
+    if not known or earlier.windows.width_ns > later.windows.width_ns:
+        return Windows()
+    width_ns = later.windows.width_ns
+    before = earlier.windows.coarsened(width_ns)
+    counts = less(before.counts, later.windows.counts)
+    totals = less(before.totals, later.windows.totals)
+    if min(counts.values(), default=0) < 0 or min(totals.values(), default=0) < 0:
+        return Windows()
+    return Windows(width_ns, counts, totals)
+
+
+def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
+    """Return the difference of two nodes, given that of those children which both have.
+
+    Raises:
+        NotLaterError: `earlier` has calls that `later` has not.
+    """
+    steady, warmup = _phases(earlier, later)
+    numbers = added(earlier, later)
+    numbers["self_ns"] = later.self_ns - earlier.self_ns  # as it is: totals derive from it
+    # An estimate that was held back by too little self time may catch up all at once.
+    numbers["recorder_ns"] = min(max(0, numbers["recorder_ns"]), max(0, numbers["self_ns"]))
+    return Node(
+        **numbers,
+        name=later.name,
+        clock=later.clock,
+        steady=steady,
+        warmup=warmup,
+        windows=windows_less(earlier, later),
+        wait=later.wait,
+        call_sites=_call_sites(earlier.call_sites, later.call_sites),
+        work=between(earlier.work, later.work, added_less),
+        cpu=between(earlier.cpu, later.cpu, added_less),
+        memory=between(earlier.memory, later.memory, added_less),
+        device_memory=between(earlier.device_memory, later.device_memory, added_less),
+        device=later.device,
+        open=later.open,
+        per_run=each_less(earlier.per_run, later.per_run, _run),
+        by_writer=_shares(earlier, later),
+        wakers=each_less(earlier.wakers, later.wakers, _wakes),
+        children={**later.children, **subtracted},
+    )
+
+
+def _phases(earlier: Node, later: Node) -> tuple[Stats, Stats | None]:
+    """Return the calls in between of the steady phase and of warm-up."""
+    try:
+        steady = stats_less(earlier.steady, later.steady)
+        if later.warmup is None:
+            if earlier.warmup is not None:
+                raise NotLaterError("a warm-up is gone")
+            return steady, None
+        return steady, later.warmup if earlier.warmup is None else stats_less(earlier.warmup, later.warmup)
+    except NotLaterError:
+        if later.warmup is None:
+            raise
+        return stats_less(earlier.stats, later.stats), None  # a warm-up has ended in between
+
+
+def _call_sites(earlier: Mapping[CallSite, int], later: Mapping[CallSite, int]) -> dict[CallSite, int]:
+    return {site: count for site, count in less(earlier, later).items() if count > 0}
+
+
+def _run(earlier: tuple[int, int], later: tuple[int, int]) -> tuple[int, int]:
+    """Return count and sum of a run's calls in between."""
+    return later[0] - earlier[0], later[1] - earlier[1]
+
+
+def _shares(earlier: Node, later: Node) -> dict[str, Share]:
+    """Return what each writer did in between; empty, as always, where that is not known."""
+    before, now = earlier.by_writer, later.by_writer
+    # Short-lived writers are at times added up as one, under another id.
+    if not (earlier.attributed and later.attributed and before.keys() <= now.keys()):
+        return {}
+    return each_less(before, now, added_less)
+
+
+def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
+    """Return how often and for how long one was waited for in between; None where one was not."""
+    if later.count <= earlier.count:
+        return None
+    waited_ns = max(0, later.waited_ns - earlier.waited_ns)
+    handover_ns = max(0, later.handover_ns - earlier.handover_ns)
+    return Wakes(later.count - earlier.count, waited_ns, min(handover_ns, waited_ns))
+
+
+def loop_between(earlier: Loop | None, later: Loop) -> Loop:
+    """Return the ticks in between; all, where there is no earlier reading.
+
+    Raises:
+        NotLaterError: `earlier` has ticks that `later` has not.
+    """
+    if earlier is None:
+        return later
+    ticks = later.ticks - earlier.ticks
+    if ticks < 0:
+        raise NotLaterError("a loop has fewer ticks than before")
+    # When a warm-up ends, all that is of the steady phase begins anew.
+    began_anew = earlier if _goes_on(earlier, later) else Loop(path=later.path)
+    stats = stats_less(began_anew.stats, later.stats)
+    missed = later.missed - began_anew.missed
+    longest = later.longest_miss_run if later.longest_miss_run > began_anew.longest_miss_run else 0
+    return Loop(
+        path=later.path,
+        ticks=ticks,
+        incomplete=later.incomplete - earlier.incomplete,
+        hz=later.hz,
+        missed=missed,
+        longest_miss_run=min(longest, missed),  # a longer one began before
+        warmup_ticks=ticks - stats.count,
+        stats=stats,
+        lateness=between(began_anew.lateness, later.lateness, _lateness),
+        jitter=between(began_anew.jitter, later.jitter, _jitter),
+        busy_ns=later.busy_ns - earlier.busy_ns,
+        first_ticks=None if later.first_ticks == earlier.first_ticks else later.first_ticks,
+        worst=_new_among(earlier.worst, later.worst),
+        waited_ns=_time_less(began_anew.waited_ns, later.waited_ns),
+        causes=_causes_less(began_anew.causes, later.causes, stats.count),
+        missed_causes=_causes_less(began_anew.missed_causes, later.missed_causes, missed),
+        missed_ns=_time_less(began_anew.missed_ns, later.missed_ns),
+        missed_breakdown={} if later.missed_ns is None else _rows_less(began_anew, later),
+    )
+
+
+def _lateness(earlier: Lateness, later: Lateness) -> Lateness:
+    count, histogram = later.count - earlier.count, _each_less(earlier, later)
+    return Lateness(count, later.sum_ns - earlier.sum_ns, later.max_ns, histogram)
+
+
+def _jitter(earlier: Jitter, later: Jitter) -> Jitter:
+    count, histogram = later.count - earlier.count, _each_less(earlier, later)
+    return Jitter(count, later.sum_ns - earlier.sum_ns, histogram)
+
+
+def _each_less(earlier: Lateness | Jitter, later: Lateness | Jitter) -> Histogram:
+    """Return the values in between; none where they are not known of each."""
+    try:
+        left = reading_less(earlier.histogram, later.histogram)
+    except NotLaterError:
+        return Histogram()
+    return left if left.count == later.count - earlier.count else Histogram()
+
+
+def _time_less(earlier: int | None, later: int | None) -> int | None:
+    return None if later is None else max(0, later - (earlier or 0))
+
+
+def _rows_less(earlier: Loop, later: Loop) -> dict[str, int]:
+    rows = less(earlier.missed_breakdown, later.missed_breakdown)
+    return {path: ns for path, ns in rows.items() if ns > 0}
+
+
+def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Causes | None:
+    """Return what happened in between; None where nothing of it is known."""
+    if later is None or earlier is None:
+        return later
+    left = later - earlier
+    amounts = left.amounts()
+    return left if any(amounts) and min(amounts) >= 0 and left.ticks <= ticks else None
+
+
+def _goes_on(earlier: Loop, later: Loop) -> bool:
+    """Tell whether the steady phase of `later` is that of `earlier`, some ticks later."""
+    pairs = ((earlier.lateness, later.lateness), (earlier.jitter, later.jitter))
+    # Where nothing more was set aside, a jitter that is gone was that of ticks about to be.
+    is_less = later.missed < earlier.missed or any(
+        before is not None and (now is None or now.count < before.count or now.sum_ns < before.sum_ns)
+        for before, now in pairs
+    )
+    if is_less and later.warmup_ticks != earlier.warmup_ticks:
+        return False
+    try:
+        stats = stats_less(earlier.stats, later.stats)
+    except NotLaterError:
+        return False
+    return stats.count <= later.ticks - earlier.ticks
+
+
+def _new_among(earlier: tuple[WorstTick, ...], later: tuple[WorstTick, ...]) -> tuple[WorstTick, ...]:
+    known, new = list(earlier), []
+    for tick in later:
+        if tick in known:
+            known.remove(tick)
+        else:
+            new.append(tick)
+    return tuple(new)
+
+
+def gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
+    """Return the readings in between; None where there were none.
+
+    Raises:
+        NotLaterError: `earlier` has readings that `later` has not.
+    """
+    if earlier.count == later.count:
+        return None
+    positive, negative = (
+        reading_less(earlier.positive, later.positive),
+        reading_less(earlier.negative, later.negative),
+    )
+    between = replace(
+        later,
+        count=later.count - earlier.count,
+        positive=positive,
+        negative=negative,
+        zeros=later.zeros - earlier.zeros,
+    )
+    if between.count < 0 or between.zeros < 0:
+        raise NotLaterError("a gauge has fewer readings than before")
+    low, high = _bounds(between)
+    return replace(
+        between, min=min(max(low, later.min), later.last), max=max(min(high, later.max), later.last)
+    )
+
+
+def _bounds(gauge: Gauge) -> tuple[float, float]:
+    """Return what no reading of `gauge` lies beyond, by its histograms."""
+    if gauge.filed != gauge.count:
+        return gauge.min, gauge.max
+    parts = [(0.0, 0.0)] if gauge.zeros else []
+    parts += [edges_of(bucket) for bucket in gauge.positive.buckets]
+    parts += [(-high, -low) for low, high in map(edges_of, gauge.negative.buckets)]
+    return min(low for low, _ in parts), max(high for _, high in parts)
 
 
 def difference(earlier: Profile, later: Profile) -> Profile:
@@ -38,6 +384,7 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         writers=later.writers,
         critical=_critical(earlier.critical, later.critical),
         timeline_calls=later.timeline_calls - earlier.timeline_calls,
+        samples=between(earlier.samples, later.samples, _samples),
     )
 
 
@@ -60,3 +407,70 @@ def _critical(
     """Return how the critical path went on; empty where it has turned out to be another one."""
     left = less(earlier, later)
     return left if earlier.keys() <= later.keys() and min(left.values(), default=1) > 0 else {}
+
+
+def _samples(earlier: Samples, later: Samples) -> Samples:
+    """Return what was sampled in between. A stack of which there are fewer is now another node's, and is left out."""
+    return Samples(
+        stacks=each_less(earlier.stacks, later.stacks, _weight),
+        dropped=less(earlier.dropped, later.dropped),
+        **added(earlier, later),
+    )
+
+
+def _weight(earlier: Weight, later: Weight) -> Weight | None:
+    return Weight(**added(earlier, later)) if later.count > earlier.count else None
+
+
+# However often it is read, so many readings a window are kept: profiles of thousands of nodes take megabytes.
+KEPT_IN_A_WINDOW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a run."""
+
+    profile: Profile
+    length_ns: int
+
+
+class Recent:
+    """Readings of the last seconds, and what happened between the oldest and the newest of them.
+
+    Args:
+        length_ns: how long the window is to be. It is shorter until the run has been watched that long, and
+            longer by at most one reading.
+    """
+
+    def __init__(self, length_ns: int) -> None:
+        self._length_ns = length_ns
+        self._kept: deque[tuple[int, Profile]] = deque()
+
+    def add(self, at_ns: int, profile: Profile) -> Span | None:
+        """Take a reading in, and return the stretch that ends with it; None where it is the first."""
+        if self._kept and at_ns <= self._kept[-1][0]:
+            return None
+        # The start of the window is the newest reading that is old enough.
+        while len(self._kept) > 1 and at_ns - self._kept[1][0] >= self._length_ns:
+            self._kept.popleft()
+        span = self._since_the_oldest(at_ns, profile)
+        if span is None:
+            self._kept.clear()
+        if len(self._kept) < 2 or at_ns - self._kept[-2][0] >= self._length_ns // KEPT_IN_A_WINDOW:
+            self._kept.append((at_ns, profile))
+        else:  # read so often that the one before is not needed
+            self._kept[-1] = (at_ns, profile)
+        return span
+
+    def forget(self) -> None:
+        """Begin anew: nobody watched what comes between the last reading and the next."""
+        self._kept.clear()
+
+    def _since_the_oldest(self, at_ns: int, profile: Profile) -> Span | None:
+        if not self._kept:
+            return None
+        began_ns, earlier = self._kept[0]
+        try:
+            return Span(difference(earlier, profile), at_ns - began_ns)
+        except NotLaterError:  # recording was reset: there is nothing before this reading
+            return None

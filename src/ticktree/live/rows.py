@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from ticktree.live.recent import Span
-from ticktree.live.view import Order, Place, View
+from ticktree.live.difference import Span
+from ticktree.live.view import LiveView, Order, Place
 from ticktree.outputs.view.notes import mark_of, outlived, share_of
+from ticktree.outputs.view.tree import Kind
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
 
-Kind: TypeAlias = Literal["section", "wait", "unaccounted", "folded", "itself"]
-
 NOTHING = Node(name="")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LiveRow:
     """One line of the tree.
 
     Attributes:
-        kind: a section, one that waits, a section's own time, or ticktree itself.
-        path: of the section; of the one whose own time it is.
+        kind: a section, one that waits, a section's self time, or ticktree itself.
+        path: of the section; of the one whose self time it is.
         name: safe to show; of a call under focus a short one.
         mark: what sort of section it is, or how long it has been open; "" where there is nothing to say.
         guide: the lines that lead to it from its ancestors.
         node: what is known of the whole run.
         recent: what happened in the last seconds; None where that is not known.
         total_ns: time in it, over the whole run.
-        parent_ns: time in its parent, over the whole run.
+        base_ns: time in the loop that it is in, over the whole run; of a loop, and of what is in none, in the run. 0
+            where it is no part of that: it went on after its parent, as processes and devices do.
         recent_ns: time in it, over the last seconds.
-        recent_parent_ns: time in its parent, over the last seconds.
+        recent_base_ns: the same as `base_ns`, over the last seconds.
         folded: how many nodes below it are not shown.
         matched: whether it is what the filter asks for, and not what leads there.
         whole: the name of a call under focus in full, safe to show; "" where `name` is all of it.
@@ -49,9 +49,9 @@ class Row:
     node: Node
     recent: Node | None
     total_ns: int
-    parent_ns: int
+    base_ns: int
     recent_ns: int
-    recent_parent_ns: int
+    recent_base_ns: int
     folded: int = 0
     matched: bool = True
     whole: str = ""
@@ -73,8 +73,25 @@ ALIKE_SHARE = 0.02
 
 Child: TypeAlias = tuple[Node, Node | None, str]
 """A node, what it did in the last seconds, and its path."""
-Below: TypeAlias = tuple[Node, Node | None, str, str]
-"""A node, what it did in the last seconds, its path, and the lines that lead past it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """What rows lie below.
+
+    Attributes:
+        node: directly above them.
+        recent: what it did in the last seconds.
+        path: of it.
+        trunk: the lines that lead past it.
+        base: what they are a share of: the loop around them, or the run; in all, and in the last seconds.
+    """
+
+    node: Node
+    recent: Node | None
+    path: str
+    trunk: str
+    base: tuple[Node, Node | None]
 
 
 _MEASURES: Mapping[Order, Callable[[Node], float]] = {
@@ -84,7 +101,7 @@ _MEASURES: Mapping[Order, Callable[[Node], float]] = {
 }
 
 
-def siblings_of(rows: Iterable[Row]) -> dict[str, list[str]]:
+def siblings_of(rows: Iterable[LiveRow]) -> dict[str, list[str]]:
     """Return the paths of each parent's rows, in their order."""
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -93,36 +110,39 @@ def siblings_of(rows: Iterable[Row]) -> dict[str, list[str]]:
     return found
 
 
-def rows_of(profile: Profile, span: Span | None, view: View) -> list[Row]:
+def rows_of(profile: Profile, span: Span | None, view: LiveView) -> list[LiveRow]:
     """Return the rows, top to bottom; none where nothing was recorded or nothing matches."""
     return _Tree(profile, span, view).rows()
 
 
 class _Tree:
-    def __init__(self, profile: Profile, span: Span | None, view: View) -> None:
+    def __init__(self, profile: Profile, span: Span | None, view: LiveView) -> None:
         self._root = profile.root
+        self._loops = profile.loops
         self._recent = None if span is None else span.profile.root
         self._length_ns = 0 if span is None else span.length_ns
         self._view = view
         self._names = ShortNames(profile.root)
         self._shown, self._matching = _filtered(profile.root, view.filter, self._names)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[LiveRow]:
         # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
-        rows: list[Row] = []
-        top = self._below((self._root, self._recent, paths.ROOT, ""), is_top=True)
+        rows: list[LiveRow] = []
+        top = self._below(self._run(), is_top=True)
         waiting = [*self._itself(), *reversed(top)]
         while waiting:
-            row, trunk = waiting.pop()
+            row, parent = waiting.pop()
             rows.append(row)
             if row.is_section and not row.folded:
-                below = self._below((row.node, row.recent, row.path, trunk), is_top=False)
-                waiting.extend(reversed(below))
+                waiting.extend(reversed(self._below(parent, is_top=False)))
         return rows
 
-    def _below(self, parent: Below, *, is_top: bool) -> list[tuple[Row, str]]:
-        """Return the rows directly below a node, in order, each with the lines that lead past it."""
-        node, recent, path, trunk = parent
+    def _run(self) -> _Above:
+        return _Above(self._root, self._recent, paths.ROOT, "", (self._root, self._recent))
+
+    def _below(self, parent: _Above, *, is_top: bool) -> list[tuple[LiveRow, _Above]]:
+        """Return the rows directly below a node, in order, each with what it is to those below it."""
+        node, recent, path, trunk = parent.node, parent.recent, parent.path, parent.trunk
         children = [
             (child, _recent_child(recent, name), child_path)
             for name, child in node.children.items()
@@ -131,14 +151,15 @@ class _Tree:
         children = self._sorted(children, path, is_top=is_top)
         # Where something is filtered out, what is left over is not what nobody accounts for.
         has_rest = bool(children) and not self._view.filter and (not is_top or node.self_ns > 0)
-        result: list[tuple[Row, str]] = []
+        result: list[tuple[LiveRow, _Above]] = []
         for place, (child, its_recent, child_path) in enumerate(children):
             is_last = not has_rest and place == len(children) - 1
             branch, beyond = ("", "") if is_top else ("└─ ", "   ") if is_last else ("├─ ", "│  ")
             row = self._section(child, its_recent, child_path, parent, trunk + branch)
-            result.append((row, trunk + beyond))
+            base = (child, its_recent) if child_path in self._loops else parent.base
+            result.append((row, _Above(child, its_recent, child_path, trunk + beyond, base)))
         if has_rest:
-            result.append((_rest(parent, "" if is_top else trunk + "└─ "), ""))
+            result.append((_rest(parent, "" if is_top else trunk + "└─ "), parent))
         return result
 
     def _sorted(self, children: list[Child], path: str, *, is_top: bool) -> list[Child]:
@@ -156,11 +177,10 @@ class _Tree:
         is_kept = bool(before) and order != "name" and _is_nearly_sorted(kept, order)
         return [*loops, *(kept if is_kept else fresh)]
 
-    def _section(self, node: Node, recent: Node | None, path: str, parent: Below, guide: str) -> Row:
-        parent_ns = _whole_for(parent[0], node, node)
-        recent_parent_ns = _whole_for(parent[1], node, recent or NOTHING)
+    def _section(self, node: Node, recent: Node | None, path: str, parent: _Above, guide: str) -> LiveRow:
+        base, recent_base = parent.base
         name = self._names.of(node.name)
-        return Row(
+        return LiveRow(
             kind="wait" if node.wait else "section",
             path=path,
             name=visible(name) or '""',
@@ -169,9 +189,9 @@ class _Tree:
             node=node,
             recent=recent,
             total_ns=node.total_ns,
-            parent_ns=parent_ns,
+            base_ns=_whole_for(parent.node, node, node, base),
             recent_ns=recent.total_ns if recent else 0,
-            recent_parent_ns=recent_parent_ns,
+            recent_base_ns=_whole_for(parent.recent, node, recent or NOTHING, recent_base),
             folded=len(node.children) and self._hidden_below(node, path),
             matched=path in self._matching,
             whole=visible(node.name) if name != node.name else "",
@@ -188,14 +208,13 @@ class _Tree:
             return f"open for {formatting.time(node.open.age_ns)}"
         return mark_of(node)
 
-    def _itself(self) -> list[tuple[Row, str]]:
-        """Return what ticktree itself cost, taken out of every node's own time; nothing where not known."""
+    def _itself(self) -> list[tuple[LiveRow, _Above]]:
+        """Return what ticktree itself cost, taken out of every node's self time; nothing where not known."""
         cost_ns = sum(node.recorder_ns for _, _, node in self._root.walk())
         if not cost_ns or self._view.filter:
             return []
         recent_ns = sum(node.recorder_ns for _, _, node in self._recent.walk()) if self._recent else 0
-        row = _part("itself", "ticktree itself", (self._root, self._recent, paths.ROOT, ""), "")
-        return [(_with_times(row, cost_ns, recent_ns), "")]
+        return [(_part("itself", "ticktree itself", self._run(), "", cost_ns, recent_ns), self._run())]
 
 
 def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], set[str]]:
@@ -219,11 +238,16 @@ def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], se
     return shown, matching
 
 
-def _whole_for(above: Node | None, node: Node, part: Node) -> int:
+def _whole_for(above: Node | None, node: Node, part: Node, base: Node | None) -> int:
     """Return the time that a node's is a part of; 0 where it went on after its parent, as processes and devices do."""
-    if above is None or (node.concurrent_ns and outlived(above)) or share_of(part, above) is None:
+    if (
+        above is None
+        or base is None
+        or (node.concurrent_ns and outlived(above))
+        or share_of(part, above) is None
+    ):
         return 0
-    return above.total_ns
+    return base.total_ns
 
 
 def _recent_child(recent: Node | None, name: str) -> Node | None:
@@ -249,36 +273,30 @@ def _is_nearly_sorted(children: list[Child], order: Order) -> bool:
     return True
 
 
-def _rest(parent: Below, guide: str) -> Row:
-    row = _part("unaccounted", "[self]", parent, guide)
-    node, recent, _, _ = parent
-    return _with_times(
-        row, node.self_ns - node.recorder_ns, (recent.self_ns - recent.recorder_ns) if recent else 0
-    )
+def _rest(parent: _Above, guide: str) -> LiveRow:
+    node, recent = parent.node, parent.recent
+    recent_ns = recent.self_ns - recent.recorder_ns if recent else 0
+    return _part("self", "[self]", parent, guide, node.self_ns - node.recorder_ns, recent_ns)
 
 
-def _part(kind: Kind, name: str, parent: Below, guide: str) -> Row:
-    node, recent, path, _ = parent
-    return Row(
+def _part(kind: Kind, name: str, parent: _Above, guide: str, total_ns: int, recent_ns: int) -> LiveRow:
+    base, recent_base = parent.base
+    return LiveRow(
         kind=kind,
-        path=path,
+        path=parent.path,
         name=name,
         mark="",
         guide=guide,
-        node=node,
-        recent=recent,
-        total_ns=0,
-        parent_ns=node.total_ns,
-        recent_ns=0,
-        recent_parent_ns=recent.total_ns if recent else 0,
+        node=parent.node,
+        recent=parent.recent,
+        total_ns=total_ns,
+        base_ns=base.total_ns,
+        recent_ns=recent_ns,
+        recent_base_ns=recent_base.total_ns if recent_base else 0,
     )
 
 
-def _with_times(row: Row, total_ns: int, recent_ns: int) -> Row:
-    return replace(row, total_ns=total_ns, recent_ns=recent_ns)
-
-
-def place_in(rows: Iterable[Row], place: Place | None) -> int:
+def place_in(rows: Iterable[LiveRow], place: Place | None) -> int:
     """Return the index of a row; that of its nearest ancestor in sight, or 0, where it is not there."""
     found: dict[Place, int] = {row.place: at for at, row in enumerate(rows)}
     if place is None or place in found:

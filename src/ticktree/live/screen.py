@@ -11,18 +11,176 @@ from rich.text import Text
 
 from ticktree.analysis.survey import Survey
 from ticktree.live import columns
-from ticktree.live.frame import Now, fitted, footer, header, help_page, over, waiting
-from ticktree.live.rows import Kind, Row, place_in, rows_of, siblings_of
-from ticktree.live.table import Column, Table
-from ticktree.live.view import View
-from ticktree.live.writers import parties_of
+from ticktree.live.columns import NS_PER_SECOND, TITLE, functions_of, of_functions, parties_of
+from ticktree.live.difference import Span
+from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
+from ticktree.live.source import LiveReading
+from ticktree.live.table import LiveColumn, LiveTable
+from ticktree.live.view import KEYS, LiveView
+from ticktree.outputs.view.headline import losses
+from ticktree.outputs.view.sampled import called
+from ticktree.outputs.view.tree import TONES
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.grid import GAP, SEPARATOR, STYLES, cut
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.machine import is_empty
 from ticktree.profile.short_names import ShortNames
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """All that there is to show.
+
+    Attributes:
+        reading: the last one that could be read; None before the first.
+        span: the last seconds; None where nothing is known of them.
+        state: the last reading, whether or not it found a profile; None before the first.
+        every_ns: how often the run is read.
+        slowed_ns: how often it is read instead, because reading takes long; 0 where it does not.
+        reason: why nothing was recorded; "" where something was, or where it is not known.
+        seen: what the report makes of the last reading; None before the first.
+        recent: the same of the last seconds; None where nothing is known of them.
+    """
+
+    reading: LiveReading | None = None
+    span: Span | None = None
+    state: LiveReading | None = None
+    every_ns: int = NS_PER_SECOND
+    slowed_ns: int = 0
+    reason: str = ""
+    seen: Survey | None = None
+    recent: Survey | None = None
+
+
+def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[Text]:
+    """Yield what is watched and what has become of it, and on further lines how, and what is wrong."""
+    state = _state(now.state)
+    room = max(0, width - cell_len(state.plain) - len(GAP))
+    name = visible(now.state.name) if now.state else "ticktree"
+    title = Text(cut(name, room), "bold")
+    command = _command(now)
+    if command and cell_len(name) + 12 < room:
+        title.append(GAP + cut(command, room - cell_len(name) - len(GAP)), "dim")
+    title.truncate(room, pad=True)
+    yield Text.assemble(title, GAP, state) if room else state
+    how = Text.assemble(*_pieces(now, view))
+    if chosen:
+        how.append(SEPARATOR, "dim").append(chosen)
+    how.truncate(width, overflow="ellipsis")
+    yield how
+    wrong = [now.state.trouble] if now.state and now.state.trouble else []
+    lost = losses(now.reading.profile) if now.reading and now.reading.profile else []
+    if wrong:
+        yield Text(cut(visible(wrong[0]), width), "red")
+    if lost:
+        yield Text(cut(", ".join(lost), width), "yellow")
+
+
+def _state(reading: LiveReading | None) -> Text:
+    if reading is None:
+        return Text("reading", "dim")
+    if reading.state == "running":
+        age = "" if reading.running_ns is None else f" for {formatting.time(reading.running_ns)}"
+        return Text(f"running{age}", "green")
+    if reading.state == "lost":
+        return Text("cannot be read", "bold red")
+    if reading.state == "saved":
+        return Text("saved profile", "bold")
+    how = formatting.ending(reading.exit_status)
+    said = "run ended" if reading.state == "ended" else "finished run"
+    return Text(f"{said}, {how}" if how else said, "bold" if not reading.exit_status else "bold red")
+
+
+def _command(now: Now) -> str:
+    profile = None if now.reading is None else now.reading.profile
+    values = profile.metadata.get("command", ()) if profile else ()
+    return ", ".join(visible(str(value)) for value in sorted(map(str, values)))
+
+
+def _pieces(now: Now, view: LiveView) -> Iterator[tuple[str, str]]:
+    """Yield how the run is watched, piece by piece, each with its style."""
+    if view.paused:
+        yield "paused", "bold yellow"
+    elif now.state is None or not now.state.is_last:
+        if now.slowed_ns:
+            took = formatting.time(now.state.took_ns if now.state else 0)
+            yield f"every {formatting.time(now.slowed_ns)}, because reading takes {took}", "yellow"
+        else:
+            yield f"every {formatting.time(now.every_ns)}", "dim"
+    else:
+        yield "nothing changes any more", "dim"
+    yield f"{SEPARATOR}sorted by {view.order}", "dim"
+    if view.filter and not view.typing:
+        yield f"{SEPARATOR}only names with ", "dim"
+        yield visible(view.filter), "bold"
+
+
+def waiting(now: Now, width: int) -> Iterator[Text]:
+    """Yield why there is no tree."""
+    yield Text()
+    if now.state is None:
+        return
+    if now.reading is None:
+        said = "Nothing could be read of it yet."
+    elif now.state.state == "running":
+        said = "Nothing is recorded yet: no section was entered."
+    else:
+        said = f"Nothing was recorded: {visible(now.reason)}." if now.reason else "Nothing was recorded."
+    yield from _wrapped(said, width)
+
+
+def _wrapped(said: str, width: int) -> Iterator[Text]:
+    line = ""
+    for word in said.split(" "):
+        if line and cell_len(line) + 1 + cell_len(word) > width:
+            yield Text(cut(line, width))
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield Text(cut(line, width))
+
+
+def help_page(width: int) -> Iterator[Text]:
+    """Yield what each key does."""
+    yield Text()
+    for key in KEYS:
+        line = Text.assemble((f"{key.shown:>8}", "bold"), f"   {key.says}")
+        line.truncate(width, overflow="ellipsis")
+        yield line
+
+
+def footer(view: LiveView, width: int, watching: bool = True) -> Text:
+    """Return the last line: the keys, or the letters that are being typed."""
+    if view.typing:
+        line = Text.assemble(("/", "bold"), visible(view.filter), ("▏", "bold"))
+        line.append("  Enter keeps it, Esc shows all", "dim")
+    else:
+        line = Text()
+        for key in KEYS:
+            if key.label and not (key.action == "pause" and not watching):
+                line.append(f"{key.shown} ", "bold").append(f"{_label(key.label, view)}  ", "dim")
+    line.rstrip()
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _label(label: str, view: LiveView) -> str:
+    return "go on" if label == "pause" and view.paused else label
+
+
+def over(line: Text, start: Text, cells: int) -> Text:
+    """Return `line` with its first cells, which are empty, taken by `start`."""
+    start.truncate(cells, pad=True)
+    return start + line[cells:]
+
+
+def fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
+    """Return exactly as many lines as the terminal has, the last of them at the bottom."""
+    shown = list(lines[: max(0, height - 1)])
+    return [*shown, *[Text()] * (height - 1 - len(shown)), last][-height:]
+
 
 NAME_CELLS = 24  # columns are given up before names have less room than this
 LEAST_ROWS = 4  # of the tree, before loops and gauges get any
@@ -30,52 +188,36 @@ LEAST_ROWS = 4  # of the tree, before loops and gauges get any
 PARTIES_FIRST, PARTIES_LAST = 3, 7
 ROOMY_LINES = 20  # a terminal with fewer lines has no empty ones
 
-_STYLES: dict[Kind, str] = {
-    "section": "",
-    "wait": "blue",
-    "unaccounted": "dim italic",
-    "folded": "dim",
-    "itself": "dim italic",
-}
-
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """What is on the screen.
-
-    Attributes:
-        lines: from the top, none wider than the terminal, and no more than it has.
-        rows: of the tree, in sight or not.
-        first_line: where the tree's rows begin.
-        rows_in_sight: how many of them there is room for.
-        view: with its cursor on a row that is there, and in sight.
-    """
+class LivePicture:
+    """What is on the screen."""
 
     lines: Sequence[Text]
-    rows: Sequence[Row]
+    rows: Sequence[LiveRow]
     first_line: int
     rows_in_sight: int
-    view: View
+    view: LiveView
 
 
-def drawn(now: Now, view: View, width: int, height: int) -> Picture:
+def drawn(now: Now, view: LiveView, width: int, height: int) -> LivePicture:
     """Return the screen for a terminal of that size."""
     if view.helping:
         lines = [*header(now, view, width), *help_page(width)]
-        return Picture(fitted(lines, footer(view, width), height), (), 0, 0, view)
+        return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     profile = None if now.reading is None else now.reading.profile
     if profile is None or is_empty(profile):
         lines = [*header(now, view, width), *waiting(now, width)]
-        return Picture(fitted(lines, footer(view, width), height), (), 0, 0, view)
+        return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     return _Board(now, profile, view, width, height).picture()
 
 
 class _Board:
     """The screen of a run that has recorded something."""
 
-    def __init__(self, now: Now, profile: Profile, view: View, width: int, height: int) -> None:
+    def __init__(self, now: Now, profile: Profile, view: LiveView, width: int, height: int) -> None:
         self._profile, self._span = profile, now.span
         # As the report has them once nothing changes any more; until then as they stood before.
         kept = () if now.state is None or now.state.is_last else view.loops
@@ -91,7 +233,7 @@ class _Board:
             (cell_len(row.guide + row.name + _mark(row)) for row in self._rows), default=NAME_CELLS
         )
 
-    def picture(self) -> Picture:
+    def picture(self) -> LivePicture:
         # The header, the tree's two headings and the last line are always there.
         spare = self._height - len(self._header) - 3 - LEAST_ROWS - len(self._gap)
         missing = sum(_is_missing(loop) for loop in self._loops_now)
@@ -106,7 +248,7 @@ class _Board:
         lines += [Text()] * (self._height - 1 - len(gauges) - len(lines)) if gauges else []
         lines += gauges
         first_line = len(above) + 2
-        return Picture(
+        return LivePicture(
             fitted(lines, footer(view, self._width, self._span is not None), self._height),
             self._rows,
             first_line,
@@ -120,7 +262,7 @@ class _Board:
             return ""
         return self._rows[place_in(self._rows, self._view.cursor)].whole
 
-    def _followed(self, room: int) -> View:
+    def _followed(self, room: int) -> LiveView:
         """Return the view with its cursor on a row, and scrolled so that it is in sight."""
         view = self._view
         at = place_in(self._rows, view.cursor)
@@ -132,7 +274,10 @@ class _Board:
         top = min(top, at) if at < top + room else at - room + 1
         return replace(view, top=max(0, top))
 
-    def _tree(self, view: View, room: int) -> Iterator[Text]:
+    def _tree(self, view: LiveView, room: int) -> Iterator[Text]:
+        if not self._profile.root.children and self._profile.samples is not None:
+            yield from self._functions(room + 2)
+            return
         table = self._table(view)
         shown = self._rows[view.top : view.top + room]
         headings = list(table.headings(""))
@@ -148,7 +293,7 @@ class _Board:
                 line.stylize("reverse")
             yield line
 
-    def _table(self, view: View) -> Table[Row]:
+    def _table(self, view: LiveView) -> LiveTable[LiveRow]:
         """Return the tree's columns: as many processes as there is room for, and how many there are."""
         kind, parties = parties_of(self._profile)
         first = min(view.first_process, max(0, len(parties) - 1))
@@ -158,7 +303,7 @@ class _Board:
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
         for _ in range(2):  # once more when it is known how many there is no room for
             beside = columns.of_parties(self._span, parties[first:], group, rank)
-            table = Table([*own, *beside], self._width, name_cells, self._needed)
+            table = LiveTable([*own, *beside], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
             group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
         return table
@@ -168,6 +313,13 @@ class _Board:
         shown = columns.of_loops(self._span)
         return self._panel("loops", shown, self._loops_now, room, lambda now: _loop_name(now, names))
 
+    def _functions(self, room: int) -> list[Text]:
+        """Return what there is of a run without sections: the functions that samples saw."""
+        found = functions_of(self._profile, self._span)
+        return self._panel(
+            TITLE, of_functions(self._span), found, room, lambda now: Text(called(now.whole.function))
+        )
+
     def _gauges(self, room: int) -> list[Text]:
         gauges = columns.gauges_of(self._profile, self._span)
         return self._panel("gauges", columns.of_gauges(self._span), gauges, room, _gauge_name)
@@ -175,7 +327,7 @@ class _Board:
     def _panel(
         self,
         title: str,
-        shown: Sequence[Column[Item]],
+        shown: Sequence[LiveColumn[Item]],
         items: Sequence[Item],
         room: int,
         name_of: Callable[[Item], Text],
@@ -185,7 +337,7 @@ class _Board:
         if not items or most < 1:
             return []
         left_out = 0 if len(items) <= most else len(items) - most + 1
-        table = Table(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
+        table = LiveTable(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
         lines = [*self._gap, *table.headings(title)]
         for item in items[: len(items) - left_out]:
             name = name_of(item)
@@ -195,8 +347,8 @@ class _Board:
         return lines
 
 
-def _name(row: Row, cells: int) -> Text:
-    style = "bold" if row.kind == "section" and not row.guide else _STYLES[row.kind]
+def _name(row: LiveRow, cells: int) -> Text:
+    style = "bold" if row.kind == "section" and not row.guide else STYLES[TONES[row.kind]]
     mark, guide = _mark(row), row.guide
     most = cells // 2
     if len(guide) > most:  # of a deep tree only the end of its lines
@@ -208,7 +360,7 @@ def _name(row: Row, cells: int) -> Text:
     return Text.assemble((guide, "dim"), (name, style if row.matched else "dim"), (mark, "dim"))
 
 
-def _mark(row: Row) -> str:
+def _mark(row: LiveRow) -> str:
     mark = f" ({row.mark})" if row.mark else ""
     return mark + (f" +{formatting.count(row.folded)}" if row.folded else "")
 

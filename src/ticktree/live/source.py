@@ -1,26 +1,59 @@
-"""Where the live view's readings come from: a run's memory files, or a profile that was saved."""
+"""Where the readings of the live view come from: a run's memory files, or a profile that was saved."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from ticktree.errors import TicktreeError
-from ticktree.live.reading import Reading, State
 from ticktree.loading import read_profile
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.reading import reader  # noqa: F401 - now, and not when the first moment has been noted
+
+State: TypeAlias = Literal["running", "ended", "finished", "saved", "lost"]
+"""Running; ended while it was watched; ended before; a profile saved as a file; not to be read any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveReading:
+    """A run at one moment.
+
+    Attributes:
+        name: what the run is called; not yet safe to show.
+        state: what has become of it.
+        at_ns: when this was, on a clock that never goes back.
+        took_ns: how long reading took.
+        profile: what was recorded so far; None where it could not be read.
+        running_ns: how long the run had been going on; None where that is not known.
+        exit_status: of the program as Python has it, negative for a signal; None where it is not known.
+        trouble: why something could not be read, or is missing; "" where nothing is wrong.
+    """
+
+    name: str
+    state: State
+    at_ns: int
+    took_ns: int
+    profile: Profile | None = None
+    running_ns: int | None = None
+    exit_status: int | None = None
+    trouble: str = ""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing can change any more."""
+        return self.state in ("ended", "finished", "saved")
+
 
 Clock = Callable[[], int]
 
 
-class Source(Protocol):
+class LiveSource(Protocol):
     """Something to watch."""
 
-    def read(self) -> Reading:
+    def read(self) -> LiveReading:
         """Look at it now. Never raises for what is wrong with a run: the reading says it."""
 
 
@@ -37,7 +70,7 @@ class RunSource:
         self._clock = clock
         self._was_running = False
 
-    def read(self) -> Reading:
+    def read(self) -> LiveReading:
         """Look at the run now."""
         began_ns = self._clock()
         try:
@@ -47,7 +80,7 @@ class RunSource:
         except Exception as error:  # A mistake of ours: whoever watches is better served by the last picture.
             return self._lost(began_ns, f"{type(error).__name__}: {_said(error)}")
 
-    def _read(self, began_ns: int) -> Reading:
+    def _read(self, began_ns: int) -> LiveReading:
         run = RunDirectory.open(self._path)
         # Asked before it is read: what is recorded until the end is then in the last reading.
         live = run.is_live()
@@ -57,7 +90,7 @@ class RunSource:
         self._was_running = self._was_running or live
         state: State = "running" if live else "ended" if self._was_running else "finished"
         status = run.manifest.metadata.get("exit_status")
-        return Reading(
+        return LiveReading(
             name=self._path.name,
             state=state,
             at_ns=at_ns,
@@ -70,16 +103,15 @@ class RunSource:
             trouble="" if live or run.is_finished() else "its processes died; any ticktree command saves it",
         )
 
-    def _lost(self, began_ns: int, trouble: str) -> Reading:
+    def _lost(self, began_ns: int, trouble: str) -> LiveReading:
         took_ns = self._clock() - began_ns
-        return Reading(name=self._path.name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble)
+        return LiveReading(
+            name=self._path.name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble
+        )
 
 
 class SavedSource:
     """A profile that was saved as JSON, which will not change.
-
-    Args:
-        path: the file.
 
     Raises:
         TicktreeError: It cannot be read, or is not a valid profile.
@@ -89,9 +121,9 @@ class SavedSource:
         self._name = path.name
         self._profile: Profile = read_profile(path)
 
-    def read(self) -> Reading:
+    def read(self) -> LiveReading:
         """Return the profile, as ever."""
-        return Reading(name=self._name, state="saved", at_ns=0, took_ns=0, profile=self._profile)
+        return LiveReading(name=self._name, state="saved", at_ns=0, took_ns=0, profile=self._profile)
 
 
 def _said(error: Exception) -> str:

@@ -18,7 +18,7 @@ UNIT_CELLS = 4  # " ms", " k/s", " MHz"
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Item]):
+class LiveColumn(Generic[Item]):
     """A column of numbers.
 
     Attributes:
@@ -38,7 +38,7 @@ class Column(Generic[Item]):
     bar: bool = False
 
 
-class Table(Generic[Item]):
+class LiveTable(Generic[Item]):
     """As many of the columns as there is room for beside the names.
 
     Args:
@@ -49,13 +49,13 @@ class Table(Generic[Item]):
     """
 
     def __init__(
-        self, columns: Sequence[Column[Item]], width: int, name_cells: int, needed_cells: int
+        self, columns: Sequence[LiveColumn[Item]], width: int, name_cells: int, needed_cells: int
     ) -> None:
         shown = list(columns)
         while shown and name_cells + sum(len(GAP) + column.cells for column in shown) > width:
             worst = max(range(len(shown)), key=lambda at: (shown[at].rank, at))
             del shown[worst]
-        self.columns: Sequence[Column[Item]] = shown
+        self.columns: Sequence[LiveColumn[Item]] = shown
         left = max(0, width - sum(len(GAP) + column.cells for column in shown))
         self.name_cells = min(left, max(name_cells, needed_cells))
 
@@ -76,13 +76,7 @@ class Table(Generic[Item]):
         yield titles
 
     def line(self, item: Item, name: Text, *, quiet: bool = False) -> Text:
-        """Return an item's row.
-
-        Args:
-            item: what the numbers are of.
-            name: what stands in front of them; cut where there is no room.
-            quiet: whether its numbers are of less interest than others'.
-        """
+        """Return an item's row."""
         result = name.copy()
         result.truncate(self.name_cells, overflow="ellipsis", pad=True)
         for column in self.columns:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ticktree.machine.reading import NS, Core, Reading, Thread
+from ticktree.machine.readings import NS, Core, Reading, Thread
 
 # A share and a mean need no more.
 MOST_THREADS = 512
@@ -26,6 +26,7 @@ class _Process(NamedTuple):
     group: int
     ticks: int
     started: int
+    pages: int
 
 
 class System:
@@ -51,6 +52,7 @@ class System:
         self._sys = f"{sys}/devices/system/cpu"
         self._supervisor = os.getpid() if supervisor is None else supervisor
         self._cores = sorted(_usable_cores() if cores is None else cores)
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._tick_ns = NS // (ticks_per_second or os.sysconf("SC_CLK_TCK"))
         self._ours: dict[int, int] = {}  # when each was started, by its number
         self._groups: set[int] = set()
@@ -68,6 +70,9 @@ class System:
             cores=self._time_of_cores(),
             threads=dict(self._threads(processes)),
             mhz=self._mhz(),
+            resident={
+                (pid, process.started): process.pages * self._page_bytes for pid, process in processes.items()
+            },
             throttles=self._throttles(),
         )
 
@@ -122,7 +127,9 @@ class System:
         fields = stat[stat.rfind(b")") + 2 :].split()
         try:
             # CPU time in user and system mode, its own and that of children it has waited for.
-            return _Process(int(fields[1]), int(fields[2]), sum(map(int, fields[11:15])), int(fields[19]))
+            return _Process(
+                int(fields[1]), int(fields[2]), sum(map(int, fields[11:15])), int(fields[19]), int(fields[21])
+            )
         except (IndexError, ValueError):
             return None
 

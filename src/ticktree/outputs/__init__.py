@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.registry import EXPORTS, OUTPUTS, Output
-from ticktree.outputs.summary import print_summary
+from ticktree.outputs.registry import EXPORTS, OUTPUTS, Output, print_summary
 
 __all__ = ["EXPORTS", "OUTPUTS", "Output", "ViewOptions", "print_summary"]

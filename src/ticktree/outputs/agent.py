@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ticktree.analysis.sampled import SampledRow, SampledTime, sampled_times
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.view.model import Headline, Recommendation, ReportView, Warned
+from ticktree.outputs.view.sampled import MARK, called, is_worth_rows, notes
 from ticktree.outputs.view.tree import CHAIN
 from ticktree.outputs.writing.document import Entry, Table, Value
 from ticktree.outputs.writing.visible import visible
@@ -34,6 +36,8 @@ _MORE = (
     ("where each section is in the code", "ticktree report --all --call-sites{run}"),
     ("whether a change made it faster", "ticktree compare BASE NEW"),
 )
+# Functions that samples saw in the largest self time.
+_MOST_SAMPLED = 3
 _RUN_CHARACTERS = 200  # of a longer path the reader fills in what it has
 
 Item = TypeVar("Item")
@@ -55,12 +59,23 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the first screen as JSON in UTF-8, a line for each of its parts."""
     screen = replace(options, all=False, by=None)
     view = report_view(Survey(profile, options.settings), screen)
+    own = _largest_own_time(profile)
     text = ""
     for size in _SIZES:
-        text = _text(_Agent(view, options.run, size).fields())
+        text = _text(_Agent(view, options.run, size, own).fields())
         if len(text) <= MAX_CHARACTERS:
             break
     return text.encode()
+
+
+def _largest_own_time(profile: Profile) -> tuple[str, SampledTime] | None:
+    """Return the path and the samples of the largest self time of which there are enough; waits explain themselves."""
+    times = [
+        (path, time)
+        for path, time in sampled_times(profile).items()
+        if is_worth_rows(time) and not profile.root.at(path).wait
+    ]
+    return max(times, key=lambda pair: (pair[1].ns, pair[0]), default=None)
 
 
 def _text(fields: dict[str, Any]) -> str:
@@ -75,8 +90,10 @@ def _json(value: object) -> str:
 class _Agent:
     """A report view as fields, no larger than `size`."""
 
-    def __init__(self, view: ReportView, run: str | None, size: Size) -> None:
-        self._view, self._run, self._size = view, run, size
+    def __init__(
+        self, view: ReportView, run: str | None, size: Size, own: tuple[str, SampledTime] | None
+    ) -> None:
+        self._view, self._run, self._size, self._own = view, run, size, own
         self._left_out: dict[str, int] = {"recommendations": view.more} if view.more else {}
 
     def fields(self) -> dict[str, Any]:
@@ -97,6 +114,7 @@ class _Agent:
                 "not_worth_optimizing", part.dismissed if part else (), self._cut
             ),
             "tree": self._table("tree", part.tree if part else None),
+            "sampled": self._sampled(),
             "left_out": self._left_out,
             "more": self._more(),
         }
@@ -139,6 +157,28 @@ class _Agent:
             "remark": self._cut(table.remark),
         }
 
+    def _sampled(self) -> dict[str, object] | None:
+        """Return which functions the largest self time was spent in."""
+        if self._own is None:
+            return None
+        path, time = self._own
+        rows = time.rows()[: min(_MOST_SAMPLED, self._size.rows)]
+        return {
+            "path": self._path(path),
+            "self_ns": time.ns,
+            "samples": time.count,
+            "rows": [self._function(row) for row in rows],
+        }
+
+    def _function(self, row: SampledRow) -> dict[str, object]:
+        return {
+            "function": self._cut(called(row.function)),
+            "share": _number(row.share),
+            "low": _number(row.low),
+            "high": _number(row.high),
+            "notes": self._cut(", ".join(notes(row))),
+        }
+
     def _list(self, name: str, items: Sequence[Item], of: Callable[[Item], object]) -> list[object]:
         left_out = len(items) - self._size.rows
         if left_out > 0:
@@ -161,10 +201,11 @@ class _Agent:
 def _name(entry: Entry) -> str:
     """Return what a row is of: in a tree its path from the loop's on, with the sections that are folded into it."""
     mark = f" ({entry.mark})" if entry.mark else ""
-    if not entry.guide:
+    if not entry.guide or not entry.path:
         return f"{entry.name}{mark}"
     path = visible(paths.plain(entry.path))
-    names = [path, entry.name] if entry.name == "[self]" else [path, *entry.name.split(CHAIN)[1:]]
+    is_below = entry.name == "[self]" or entry.name.endswith(MARK)
+    names = [path, entry.name] if is_below else [path, *entry.name.split(CHAIN)[1:]]
     return f"{'/'.join(names)}{mark}"
 
 

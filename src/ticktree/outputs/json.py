@@ -2,16 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from ticktree.analysis import Finding
+from ticktree.analysis.bottlenecks import Bottleneck, category_shares, not_worth_doing
+from ticktree.analysis.loops import LoopView
+from ticktree.analysis.sampled import SampledTime, sampled_apart, sampled_times
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.sentences.facts import finding_fields
-from ticktree.outputs.view.judged import judged
 from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
+
+
+def judged(seen: Survey) -> dict[str, Any]:
+    """Return the fields that `report --format json` adds beside the findings. Times are whole nanoseconds."""
+    return {
+        "bottlenecks": [_view(seen, view) for view in seen.loops],
+        "categories": [_categories(view) for view in seen.loops],
+        "not_worth_doing": [
+            {
+                "loop": _loop(view),
+                "path": one.section.path,
+                "share": one.share,
+                "speedup": one.saving.speedup,
+            }
+            for view in seen.loops
+            for one in not_worth_doing(view)
+        ],
+    }
+
+
+def _loop(view: LoopView) -> str | None:
+    return view.path if view.loop else None
+
+
+def _view(seen: Survey, view: LoopView) -> dict[str, Any]:
+    return {
+        "loop": _loop(view),
+        "ticks": view.ticks,
+        "tick_ns": round(view.tick_ns),
+        "slack_ns": round(view.slack_ns),
+        "recorder_ns": round(view.recorder_ns),
+        "sections": [_section(one) for one in seen.bottlenecks if one.view is view],
+    }
+
+
+def _section(one: Bottleneck) -> dict[str, Any]:
+    ceiling = one.saving
+    return {
+        "path": one.section.path,
+        "kind": kind_of(one),
+        "category": one.section.category,
+        "self_ns": round(one.section.beside_ns if one.section.is_parallel else one.section.self_ns),
+        "share": one.share,
+        "call_ns": None if one.call_ns is None else round(one.call_ns),
+        "calls": round(one.section.calls * one.view.ticks),
+        "hz": None if ceiling is None or one.view.loop is None else ceiling.hz,
+        "free_hz": None if ceiling is None or one.view.loop is None else ceiling.free_hz,
+        "speedup": None if ceiling is None else ceiling.speedup,
+        "score": one.score,
+        "memory_bytes": one.memory_bytes,
+        "device_memory_bytes": one.device_memory_bytes,
+    }
+
+
+def kind_of(one: Bottleneck) -> str:
+    """Return which of the marks that docs/bottlenecks.md explains a section has, `work` for none."""
+    section = one.section
+    if section.is_parallel:
+        return "beside"
+    if section.is_slack:
+        return "slack"
+    return "wait" if section.is_wait else "loop" if section.is_loop else "work"
+
+
+def _categories(view: LoopView) -> dict[str, Any]:
+    return {
+        "loop": _loop(view),
+        "categories": [
+            {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
+            for one in category_shares(view)
+        ],
+    }
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
@@ -21,12 +97,26 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def written(seen: Survey, found: Sequence[Finding]) -> bytes:
-    """Return the same of a profile that was looked at already.
-
-    Args:
-        seen: the profile.
-        found: all findings about it.
-    """
+    """Return the same of a profile that was looked at already."""
     fields = seen.profile.to_dict([finding_fields(finding) for finding in found])
     tree = fields.pop("tree")  # stays last: it is written piece by piece
+    apart = {name: _rows(time) for name, time in sampled_apart(seen.profile).items()}
+    add_samples(tree, sampled_times(seen.profile))
+    fields |= {"sampled_apart": apart} if apart else {}
     return to_text({**fields, **judged(seen), "tree": tree}).encode() + b"\n"
+
+
+def add_samples(tree: dict[str, Any], sampled: Mapping[str, SampledTime]) -> None:
+    """Give each node of a written tree the functions that samples saw in its self time, where there are any."""
+    waiting = [tree] if sampled else []
+    while waiting:
+        node = waiting.pop()
+        children = node["children"]
+        waiting.extend(children)
+        if node["path"] in sampled:
+            node["sampled"] = _rows(sampled[node["path"]])
+            node["children"] = node.pop("children")  # stays last
+
+
+def _rows(time: SampledTime) -> list[dict[str, Any]]:
+    return [asdict(row) for row in time.rows()]

@@ -11,13 +11,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ticktree.outputs.extras import wanted
+from ticktree.outputs.curves import SectionCurve, end_of, series_of
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.shapes.series import Series, end_of, series_of
-from ticktree.outputs.shapes.tabular import tabular
+from ticktree.outputs.registry import wanted
+from ticktree.outputs.tabular import tabular
 from ticktree.outputs.view.headline import losses, title
-from ticktree.outputs.writing.literal import encodable
-from ticktree.outputs.writing.visible import visible
+from ticktree.outputs.writing.visible import encodable, visible
 from ticktree.profile import Gauge, Loop, Profile
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import Timeline
@@ -36,14 +35,7 @@ _SCHEMAS: Mapping[str, Mapping[str, str]] = {
 
 
 class _Message(NamedTuple):
-    """What is said on a channel.
-
-    Attributes:
-        at_ns: when, since the run began.
-        topic: the channel's name.
-        kind: its schema.
-        fields: what it says.
-    """
+    """What is said on a channel."""
 
     at_ns: int
     topic: str
@@ -87,7 +79,7 @@ def _of_totals(profile: Profile) -> Iterator[_Message]:
         yield _Message(end_ns, f"/ticktree/{name}", "table", {"rows": rows})
 
 
-def _windows(series: Series) -> Iterator[_Message]:
+def _windows(series: SectionCurve) -> Iterator[_Message]:
     rows = zip(series.ends_ns, series.counts, series.totals_ns, series.means_ms, strict=True)
     for end_ns, calls, total_ns, mean_ms in rows:
         fields = {"calls": calls, "total_ms": total_ns / _MS, "mean_ms": mean_ms}

@@ -14,9 +14,9 @@ from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.terminal import draw
 from ticktree.outputs.view.build import report_view
+from ticktree.outputs.view.model import parts_of
 from ticktree.outputs.writing.document import Entry, Heading, Lines, Listing, Nothing, Part, Table, Tone
 from ticktree.outputs.writing.grid import SEPARATOR, cut
-from ticktree.outputs.writing.parts import parts_of
 from ticktree.profile import Profile
 
 # A program may choose any name: a page of a notebook stays small.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.settings import Settings
+from ticktree.analysis.finding import Settings
 from ticktree.analysis.workers.roles import By
 
 Only: TypeAlias = Literal["totals", "calls"]

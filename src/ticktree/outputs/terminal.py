@@ -11,12 +11,10 @@ from rich.text import Text
 
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.room import TEXT_LINES
+from ticktree.outputs.view.build import TEXT_LINES, report_view
+from ticktree.outputs.view.model import parts_of
 from ticktree.outputs.writing import grid
-from ticktree.outputs.writing.bars import bar
 from ticktree.outputs.writing.document import (
-    Entry,
     Heading,
     Lines,
     Listing,
@@ -28,26 +26,10 @@ from ticktree.outputs.writing.document import (
     Tone,
 )
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
-from ticktree.outputs.writing.parts import parts_of
 from ticktree.profile import Profile
 
 LEAST_WIDTH = 40
-WORDS_CELLS = (
-    18  # of a name among numbers: with a share and the least of a row's own name, it fits the least width
-)
-
 _BETWEEN = "   "  # pieces of one line
-
-_STYLES: dict[Tone, str] = {
-    "plain": "",
-    "strong": "bold",
-    "wait": "blue",
-    "quiet": "dim italic",
-    "faint": "dim",
-    "alarm": "red",
-    "good": "green",
-    "warning": "yellow",
-}
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
@@ -84,7 +66,7 @@ def _drawn(part: Part, width: int, options: ViewOptions) -> Iterator[Text]:
 
 
 def _pieces(line: Sequence[tuple[str, Tone]]) -> Text:
-    text = Text.assemble(*((piece, _STYLES[tone]) for piece, tone in line))
+    text = Text.assemble(*((piece, grid.STYLES[tone]) for piece, tone in line))
     text.rstrip()
     return text
 
@@ -111,14 +93,10 @@ def _wrapped(
 
 
 def _table(part: Table, width: int) -> Iterator[Text]:
-    heads = [grid.Head(head.title, head.rank, left=head.words) for head in part.heads]
-    if part.bar_rank is not None:
-        heads.insert(0, grid.Head("", part.bar_rank, left=True, style="cyan"))
-    lines = [_line(part, entry) for entry in part.entries]
-    if part.narrower is not None and not grid.fits(part.title, heads, lines, width):
+    if part.narrower is not None and not grid.fits(part, width):
         yield from _table(part.narrower, width)
         return
-    heading, *drawn = grid.drawn(part.title, heads, lines, width)
+    heading, *drawn = grid.drawn(part, width)
     yield from heading
     for entry, row in zip(part.entries, drawn, strict=True):
         yield from row
@@ -128,36 +106,16 @@ def _table(part: Table, width: int) -> Iterator[Text]:
         yield from _wrapped(part.remark.split(" "), " ", width, "dim", hang="")
 
 
-def _line(part: Table, entry: Entry) -> grid.Line:
-    cells = [
-        cut(cell, WORDS_CELLS) if head.words else cell
-        for head, cell in zip(part.heads, entry.cells, strict=True)
-    ]
-    return grid.Line(
-        name=entry.name,
-        short=entry.short,
-        mark=entry.mark,
-        cells=[*_bar(part, entry), *cells],
-        notes=entry.notes,
-        guide=entry.guide,
-        trunk=entry.trunk,
-        style=_STYLES[entry.tone],
-        quiet=entry.tone in ("quiet", "faint"),
-    )
-
-
-def _bar(part: Table, entry: Entry) -> list[str]:
-    return [] if part.bar_rank is None else [bar(entry.share)]
-
-
 def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
     """Yield each line behind its mark; a sentence may take several, and all of it is shown where all is asked for."""
     for pieces in part.lines:
         room = width - cell_len(part.mark)
         words = (pieces, _BETWEEN) if len(pieces) > 1 else (pieces[0].split(" "), " ")
-        drawn = list(_wrapped(*words, room, _STYLES[part.tone], hang="" if part.mark else GAP))
+        drawn = list(_wrapped(*words, room, grid.STYLES[part.tone], hang="" if part.mark else GAP))
         for at, line in enumerate(drawn if options.all or len(pieces) > 1 else _shortened(drawn, room)):
-            yield Text.assemble((" " * cell_len(part.mark) if at else part.mark, _STYLES[part.tone]), line)
+            yield Text.assemble(
+                (" " * cell_len(part.mark) if at else part.mark, grid.STYLES[part.tone]), line
+            )
 
 
 def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:

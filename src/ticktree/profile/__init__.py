@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from ticktree.profile.clock import CLOCKS, Clock, key_of
-from ticktree.profile.errors import ProfileError
+from ticktree.profile.fields import ProfileError
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.histogram import Histogram
-from ticktree.profile.lateness import Jitter, Lateness
-from ticktree.profile.loop import Loop
-from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Share, Waker, Wakes, Work
+from ticktree.profile.loop import Causes, FirstTicks, Jitter, Lateness, Loop, WorstTick
+from ticktree.profile.measures import (
+    CLOCKS,
+    CallSite,
+    Clock,
+    Cpu,
+    Memory,
+    Open,
+    Share,
+    Waker,
+    Wakes,
+    Work,
+    key_of,
+)
 from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.profile import ROOT_NAME, Profile
-from ticktree.profile.stats import Stats
-from ticktree.profile.ticks import Causes, FirstTicks, WorstTick
-from ticktree.profile.windows import Windows
+from ticktree.profile.samples import CodeLine, SampledStack, Samples, Weight
+from ticktree.profile.stats import Stats, Windows
 from ticktree.profile.writer import CriticalPlace, Writer
 
 __all__ = [
@@ -23,6 +32,7 @@ __all__ = [
     "CallSite",
     "Causes",
     "Clock",
+    "CodeLine",
     "Cpu",
     "CriticalPlace",
     "FirstTicks",
@@ -36,10 +46,13 @@ __all__ = [
     "Open",
     "Profile",
     "ProfileError",
+    "SampledStack",
+    "Samples",
     "Share",
     "Stats",
     "Waker",
     "Wakes",
+    "Weight",
     "Windows",
     "Work",
     "WorstTick",

@@ -7,7 +7,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from ticktree.profile.errors import ProfileError
+from ticktree.errors import TicktreeError
+
+
+class ProfileError(TicktreeError, ValueError):
+    """A profile that breaks a rule of the model, or a text that is not a profile; always one line."""
+
+
+def quoted(text: str) -> str:
+    """Return `text` fit for an error message: on one line, without control characters, at most 80 long."""
+    return repr(text if len(text) <= 80 else text[:79] + "…")
+
 
 # Far beyond anything that can be measured, and still exact enough as a float for every ratio derived from it.
 LIMIT = 2**96

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from ticktree.profile import metadata as meta
 from ticktree.profile import path as paths
-from ticktree.profile.fields import COUNTS, TEXT, WHOLE, Codec, Fields, Object
-from ticktree.profile.lateness import Jitter, Lateness
+from ticktree.profile.fields import COUNTS, LIMIT, TEXT, WHOLE, Codec, Fields, Object
+from ticktree.profile.histogram import DURATIONS, Histogram, rank_of
 from ticktree.profile.node import Node
-from ticktree.profile.stats import Stats
+from ticktree.profile.stats import Stats, rounded_ratio
 from ticktree.profile.table import (
     Mergeable,
     Rule,
+    Stored,
     add,
     add_known,
+    columns,
     counts,
     largest,
     listed,
@@ -29,7 +31,196 @@ from ticktree.profile.table import (
     where_known,
     whole,
 )
-from ticktree.profile.ticks import Causes, FirstTicks, WorstTick, worst_of
+
+
+class _Filed(Mergeable):
+    """Durations that were added up, and filed where each of them is known."""
+
+    __slots__ = ()
+    count: int
+    sum_ns: int
+    histogram: Histogram
+
+    @property
+    def _most_ns(self) -> int:
+        """What none of them is longer than: together they are as long."""
+        return self.sum_ns
+
+    @property
+    def is_known(self) -> bool:
+        """Whether each of them is known; true when there was none."""
+        return self.histogram.count == self.count
+
+    @property
+    def mean_ns(self) -> int | None:
+        """Their mean; None when there was none."""
+        return rounded_ratio(self.sum_ns, self.count) if self.count else None
+
+    def quantile_ns(self, q: float) -> int | None:
+        """The duration that the share `q` of them did not exceed, within 1.1%; None when not known."""
+        count = self.histogram.count
+        return min(round(self.histogram.at_rank(rank_of(q, count))), self._most_ns) if count else None
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        yield from Mergeable.problems(self)
+        if self.histogram.count not in (0, self.count):
+            yield f"the histogram holds {self.histogram.count} durations where {self.count} were counted"
+
+    def derived(self, written: Object) -> Object:
+        """Return what JSON has of it, with mean and percentiles; those are absent where single ones are not known."""
+        written["mean_ns"] = self.mean_ns
+        if self.histogram.count:
+            written |= {"p50_ns": self.quantile_ns(0.5), "p99_ns": self.quantile_ns(0.99)}
+        return written
+
+
+_ALL = where_known(lambda part: part.is_known, whole, Histogram())
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness(_Filed):
+    """How late the ticks were that were late.
+
+    Attributes:
+        count: late ticks.
+        sum_ns: their lateness together.
+        max_ns: the latest.
+        histogram: of their lateness; empty where it is not known of each.
+    """
+
+    count: int = stored(add, WHOLE, least=0)
+    sum_ns: int = stored(add, WHOLE, least=0)
+    max_ns: int = stored(largest, WHOLE, least=0)
+    histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
+
+    @property
+    def _most_ns(self) -> int:
+        return self.max_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter(_Filed):
+    """How much one tick's duration differs from the tick's before it.
+
+    Attributes:
+        count: pairs of neighbouring ticks.
+        sum_ns: sum of the differences, each taken positive.
+        histogram: of the differences; empty where they are not known of each pair.
+    """
+
+    count: int = stored(add, WHOLE, least=0)
+    sum_ns: int = stored(add, WHOLE, least=0)
+    histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
+
+
+WORST_TICKS_KEPT = 8
+
+
+def _durations(fields: Fields, key: str) -> tuple[int, ...]:
+    durations_ns = fields.list(key)
+    if not all(type(duration) is int and 0 <= duration < LIMIT for duration in durations_ns):
+        fields.fail(f"{key!r} should hold whole numbers")
+    return tuple(durations_ns)
+
+
+_DURATIONS = Codec(lambda durations_ns, _: list(durations_ns), _durations)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FirstTicks(Stored):
+    """How long the first ticks took, in order. Merges by the earliest (wall time, writer).
+
+    Attributes:
+        started_wall_ns: wall-clock time of the first tick, since the epoch.
+        writer: which stack of which process it was.
+        durations_ns: duration of each tick.
+    """
+
+    started_wall_ns: int = stored(None, WHOLE)
+    writer: str = stored(None, TEXT)
+    durations_ns: tuple[int, ...] = stored(None, _DURATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstTick(Stored):
+    """A tick that took long, and where its time went.
+
+    Attributes:
+        duration_ns: how long it took.
+        writer: which stack of which process it was.
+        tick: its number in that writer's loop, from 0.
+        started_ns: when it began, since the run began.
+        breakdown: nanoseconds in it of each node whose innermost loop this is, by path.
+        causes: what else happened meanwhile, by key: `gc_ns`, `voluntary_switches`, `involuntary_switches`,
+            `minor_faults`, `major_faults`. A key is absent where that was not measured.
+    """
+
+    duration_ns: int = stored(None, WHOLE)
+    writer: str = stored(None, TEXT)
+    tick: int = stored(None, WHOLE)
+    started_ns: int = stored(None, WHOLE)
+    breakdown: Mapping[str, int] = stored(None, COUNTS, factory=dict)
+    causes: Mapping[str, int] = stored(None, COUNTS, factory=dict)
+
+    def order(self) -> tuple[int, str, int, int, _Rest]:
+        """Return what ticks are ranked by: duration, then whatever makes the order total."""
+        return (self.duration_ns, self.writer, self.tick, self.started_ns, _Rest(self))
+
+
+class _Rest:
+    """What decides between ticks that are alike in all else: looked at where that is so, which is hardly ever."""
+
+    __slots__ = ("_tick",)
+
+    def __init__(self, tick: WorstTick) -> None:
+        self._tick = tick
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rest) and self._sorted() == other._sorted()
+
+    def __lt__(self, other: _Rest) -> bool:
+        return self._sorted() < other._sorted()
+
+    __hash__ = None  # type: ignore[assignment]  # it is made to be compared
+
+    def _sorted(self) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        return sorted(self._tick.breakdown.items()), sorted(self._tick.causes.items())
+
+
+def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
+    """Return the 8 longest of `ticks`, the longest first."""
+    return tuple(sorted(ticks, key=WorstTick.order, reverse=True)[:WORST_TICKS_KEPT])
+
+
+@dataclass(frozen=True, slots=True)
+class Causes(Mergeable):
+    """What else happened in ticks, added up over those of which it is known.
+
+    Attributes:
+        ticks: ticks of which all of this is known: the others may have been disturbed as well.
+        gc_ns: the garbage collector's pauses, in the whole process.
+        voluntary_switches: how often the loop's thread gave its core away: it waited, or slept.
+        involuntary_switches: how often its core was taken from it: somebody else was to run.
+        minor_faults: pages of memory that it touched for the first time.
+        major_faults: pages that had to be read from a disk.
+    """
+
+    ticks: int = stored(add, WHOLE, least=0)
+    gc_ns: int = stored(add, WHOLE, least=0, default=0)
+    voluntary_switches: int = stored(add, WHOLE, least=0, default=0)
+    involuntary_switches: int = stored(add, WHOLE, least=0, default=0)
+    minor_faults: int = stored(add, WHOLE, least=0, default=0)
+    major_faults: int = stored(add, WHOLE, least=0, default=0)
+
+    def __sub__(self, other: Causes) -> Causes:
+        """What is left without a part of it."""
+        return Causes(*(left - right for left, right in zip(self.amounts(), other.amounts(), strict=True)))
+
+    def amounts(self) -> tuple[int, ...]:
+        """Return its fields, in their order."""
+        return tuple(getattr(self, column.name) for column in columns(Causes))
+
 
 NS_PER_SECOND = 1_000_000_000
 SLOWEST_HZ = 1e-9  # a tick in thirty years: slower ones have budgets that no integer holds

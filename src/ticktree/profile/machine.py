@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ticktree.profile.gauge import Gauge
+from ticktree.profile.samples import LEAST_SAMPLES
 
 if TYPE_CHECKING:
     from ticktree.profile.profile import Profile
@@ -26,6 +27,9 @@ WAITING = "machine/waiting"
 FREQUENCY = "machine/frequency"
 # How often a second these cores were slowed down because they were too hot.
 THROTTLED = "machine/throttled"
+# Bytes of memory that the run's processes have, and how many more a second those had that were there a second ago too.
+RESIDENT = "machine/resident"
+GROWTH = "machine/growth"
 
 # How many threads a library of the program has for one operation, by its name, as they were at the program's end.
 THREADS_PREFIX = "machine/threads/"
@@ -33,7 +37,7 @@ THREADS_PREFIX = "machine/threads/"
 # There where a process of the run could not look at its functions in focus, or not all the time: another profiler did.
 FOCUS_UNSEEN = "machine/focus/unseen"
 
-MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED)
+MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED, RESIDENT, GROWTH)
 
 # Of each NVIDIA GPU, by the driver's number for it: the share of time in which it had anything to do, bytes of its
 # memory in use and free, the clock of its processors in MHz, its power in W, its temperature in degrees Celsius, and 1
@@ -83,4 +87,5 @@ def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
 
 def is_empty(profile: Profile) -> bool:
     """Tell whether the program recorded nothing, whatever is known of its machine."""
-    return not profile.root.children and not programs_own(profile.gauges)
+    has_samples = profile.samples is not None and profile.samples.count >= LEAST_SAMPLES
+    return not profile.root.children and not programs_own(profile.gauges) and not has_samples

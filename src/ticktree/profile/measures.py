@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from ticktree.profile.fields import FLAG, TEXT, TEXTS, WHOLE
 from ticktree.profile.table import Mergeable, Stored, add, all_of, largest, members, stored
@@ -94,7 +94,7 @@ class Share(Mergeable):
 
     Attributes:
         count: completed calls.
-        total_ns: own time and the children's, so far as it is this writer's. Like a node's total it counts time that
+        total_ns: self time and the children's, so far as it is this writer's. Like a node's total it counts time that
             ran beside something else once.
         self_ns: time in which none of the children ran.
     """
@@ -180,3 +180,30 @@ def _ratio(above: int, below: int) -> float | None:
         return above / below if above > 0 and below > 0 else None
     except OverflowError:  # a file may say anything; what is beyond all numbers is no rate
         return None
+
+
+Clock: TypeAlias = Literal["host", "device", "remote"]
+
+HOST: Clock = "host"
+DEVICE: Clock = "device"
+REMOTE: Clock = "remote"
+CLOCKS: tuple[Clock, ...] = (HOST, DEVICE, REMOTE)
+
+_MARKS = tuple(f"@{clock}" for clock in CLOCKS)
+
+
+def key_of(name: str, clock: Clock) -> str:
+    """Return what a node is filed under among its siblings: its name and, where it is not the host's, its clock.
+
+    Two nodes have the same key only if they have the same name and the same clock: what one clock measured is never
+    added to what another did. A name that itself ends like a marked one is marked too.
+    """
+    return name if clock == HOST and not name.endswith(_MARKS) else f"{name}@{clock}"
+
+
+def named_by(key: str) -> tuple[str, Clock]:
+    """Return the name and the clock that `key` is of; the inverse of `key_of`."""
+    for clock, mark in zip(CLOCKS, _MARKS, strict=True):
+        if key.endswith(mark):
+            return key[: -len(mark)], clock
+    return key, HOST

@@ -8,10 +8,23 @@ from operator import attrgetter
 
 from ticktree.profile import node_json as json
 from ticktree.profile import path as paths
-from ticktree.profile.clock import DEVICE, HOST, Clock, key_of
 from ticktree.profile.fields import FLAG, TEXT, WHOLE, Object
-from ticktree.profile.measures import CallSite, Cpu, Memory, Open, Share, Waker, Wakes, Work, rates
-from ticktree.profile.stats import Stats
+from ticktree.profile.measures import (
+    DEVICE,
+    HOST,
+    CallSite,
+    Clock,
+    Cpu,
+    Memory,
+    Open,
+    Share,
+    Waker,
+    Wakes,
+    Work,
+    key_of,
+    rates,
+)
+from ticktree.profile.stats import Stats, Windows
 from ticktree.profile.table import (
     Mergeable,
     add,
@@ -28,7 +41,6 @@ from ticktree.profile.table import (
     where_known,
     whole,
 )
-from ticktree.profile.windows import Windows
 
 MAX_DEPTH = 1000
 
@@ -59,7 +71,7 @@ class Node(Mergeable):
     Attributes:
         name: the section's name, unescaped.
         clock: what its time was measured with.
-        self_ns: the node's own time, in which none of its children ran.
+        self_ns: the node's self time, in which none of its children ran.
         concurrent_ns: what of its total does not count against its parent, because something else that counts
             ran at the same time; signed.
         steady: completed calls after warm-up, or all of them where there is no warm-up.
@@ -84,7 +96,7 @@ class Node(Mergeable):
         wakers: who let its calls go on, where it waits.
         children: the nodes below it, by `key`: the name and, where it is not the host's, the clock.
         stats: all completed calls, `steady + warmup`. Derived.
-        total_ns: own time and the children's. Derived.
+        total_ns: self time and the children's. Derived.
     """
 
     name: str = stored(same, TEXT)
@@ -247,9 +259,9 @@ class Node(Mergeable):
         """Yield each rule of the model that is broken in this node itself."""
         yield from Mergeable.problems(self)
         if self.total_ns != self.self_ns + sum(c.total_ns - c.concurrent_ns for c in self.children.values()):
-            yield "its total is not its own time and its children's"
+            yield "its total is not its self time and its children's"
         if not 0 <= self.recorder_ns <= max(0, self.self_ns):
-            yield f"ticktree's own cost, {self.recorder_ns} ns, is not within its own time, {self.self_ns} ns"
+            yield f"ticktree's own cost, {self.recorder_ns} ns, is not within its self time, {self.self_ns} ns"
         if self.windows.counts and self.windows.count != self.count:
             yield f"the windows hold {self.windows.count} calls where {self.count} were counted"
         if self.raised > self.count:

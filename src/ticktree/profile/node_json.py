@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ticktree.profile.clock import CLOCKS, HOST, Clock
 from ticktree.profile.fields import Codec, Fields, Object
-from ticktree.profile.measures import CallSite, Share, Waker, Wakes
+from ticktree.profile.measures import CLOCKS, HOST, CallSite, Clock, Share, Waker, Wakes
 from ticktree.profile.stats import Stats
 from ticktree.profile.table import object_of, part_from
 

@@ -31,11 +31,11 @@ def join(names: Iterable[str]) -> str:
 def plain(path: str) -> str:
     """Return `path` with its names as somebody wrote them, to be read: it may stand for several paths, and is none.
 
-    A name that follows itself three times or more, as in a recursion, is there once: "98 x search/expand".
+    A name that follows itself three times or more, as in a recursion, is there once: "98 × search/expand".
     """
     rows = ((name or '""', len([*same])) for name, same in groupby(split(path)))
     return "/".join(
-        f"{count} x {name}" if count >= LEAST_IN_A_ROW else "/".join([name] * count) for name, count in rows
+        f"{count} × {name}" if count >= LEAST_IN_A_ROW else "/".join([name] * count) for name, count in rows
     )
 
 

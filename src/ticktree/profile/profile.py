@@ -10,14 +10,24 @@ from ticktree.display import DRAWN_BY
 from ticktree.profile import codec
 from ticktree.profile import metadata as meta
 from ticktree.profile import profile_json as json
-from ticktree.profile.errors import ProfileError, quoted
-from ticktree.profile.fields import COUNTS, WHOLE, Object
+from ticktree.profile.fields import COUNTS, WHOLE, Object, ProfileError, quoted
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.loop import Loop
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.node import MAX_DEPTH, Node
-from ticktree.profile.pausing import collector_paused
-from ticktree.profile.table import Mergeable, add, by_key, counts, merge, object_of, part_from, stored, whole
+from ticktree.profile.samples import Samples
+from ticktree.profile.table import (
+    Mergeable,
+    add,
+    by_key,
+    counts,
+    merge,
+    nested,
+    object_of,
+    part_from,
+    stored,
+    whole,
+)
 from ticktree.profile.writer import CriticalPlace, Writer
 
 ROOT_NAME = "root"
@@ -43,6 +53,7 @@ class Profile(Mergeable):
             length. Merges by adding; empty where nothing was signalled between writers.
         timeline_calls: how many calls were recorded one by one in a timeline, whether or not they are still kept
             there.
+        samples: which code ran while the nodes' self time passed; None where nobody looked.
     """
 
     root: Node = stored(whole, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
@@ -55,6 +66,7 @@ class Profile(Mergeable):
         counts, json.CRITICAL, key="critical_path", optional=True, factory=dict
     )
     timeline_calls: int = stored(add, WHOLE, optional=True, default=0)
+    samples: Samples | None = stored(whole, nested(Samples), optional=True, default=None)
 
     @classmethod
     def empty(cls) -> Profile:
@@ -115,7 +127,7 @@ class Profile(Mergeable):
         Raises:
             ProfileError: `value` is not a profile, or one of a version not known here.
         """
-        with collector_paused():
+        with codec.collector_paused():
             fields = codec.opened(value)
             fields.writers = list(json.WRITERS.read(fields, "writers"))  # all else names them by their place
             return part_from(cls, fields)
@@ -145,6 +157,7 @@ class Profile(Mergeable):
             known.add(path)
             yield from (f"node {quoted(path)}: {rule}" for rule in node.problems())
         yield from self._problems_of_writers(known)
+        yield from (self.samples or Samples()).problems_in(known)
         for path, loop in self.loops.items():
             if path != loop.path or path not in known:
                 yield f"loop {quoted(path)}: there is no such node"

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from ticktree.profile import metadata as meta
 from ticktree.profile import path as paths
-from ticktree.profile.clock import key_of
-from ticktree.profile.errors import quoted
-from ticktree.profile.fields import Codec, Fields, Object
+from ticktree.profile.fields import Codec, Fields, Object, quoted
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.loop import Loop
+from ticktree.profile.measures import key_of
 from ticktree.profile.metadata import Metadata, Value
 from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.node_json import clock_of

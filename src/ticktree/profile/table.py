@@ -22,7 +22,7 @@ _COLUMN = "ticktree.column"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class FieldColumn:
     """One field of a table.
 
     Attributes:
@@ -54,7 +54,7 @@ def stored(
     default: Any = MISSING,
     factory: Any = MISSING,
 ) -> Any:
-    """Declare a field of a table; see `Column`.
+    """Declare a field of a table; see `FieldColumn`.
 
     Args:
         merge: how it merges.
@@ -69,24 +69,24 @@ def stored(
     return field(default=default, default_factory=factory, metadata={_COLUMN: column})
 
 
-_TABLES: dict[type[Any], tuple[Column, ...]] = {}
+_TABLES: dict[type[Any], tuple[FieldColumn, ...]] = {}
 
 
-def columns(kind: type[Any]) -> tuple[Column, ...]:
+def columns(kind: type[Any]) -> tuple[FieldColumn, ...]:
     """Return the table of a class."""
     if kind not in _TABLES:
         _TABLES[kind] = tuple(_columns(kind))
     return _TABLES[kind]
 
 
-def _columns(kind: type[Any]) -> Iterator[Column]:
+def _columns(kind: type[Any]) -> Iterator[FieldColumn]:
     for each in fields(kind):
         said = each.metadata.get(_COLUMN)
         if said is not None:
             make: Any = each.default_factory
             if each.default is not MISSING:
                 make = partial(_itself, each.default)
-            yield Column(name=each.name, default=make, **{**said, "key": said["key"] or each.name})
+            yield FieldColumn(name=each.name, default=make, **{**said, "key": said["key"] or each.name})
 
 
 def _itself(value: Any) -> Any:

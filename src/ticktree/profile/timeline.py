@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.profile import path as paths
-from ticktree.profile.clock import HOST, Clock, named_by
+from ticktree.profile.measures import HOST, Clock, named_by
 from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Hashable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from ticktree.analysis.workers.roles import roles
 from ticktree.profile import Profile
-from ticktree.publishing.choice import PublishedSections
+from ticktree.run.helper_process import ONLOOKER, SUPERVISOR
 from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
 
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
@@ -34,7 +39,7 @@ class Look:
         era: counts up when recording has begun anew since the look before: sums start again from 0.
         paths: the sections that are told of.
         left_out: how many are not.
-        left_out_self_ns: the own time of those together.
+        left_out_self_ns: the self time of those together.
     """
 
     profile: Profile
@@ -117,3 +122,128 @@ def _began_anew(earlier: Profile, later: Profile) -> bool:
     """Tell whether calls are gone: recording was reset, or a process's file cannot be read any more."""
     counts = {path: node.count for path, _, node in later.root.walk()}
     return any(counts.get(path, -1) < node.count for path, _, node in earlier.root.walk())
+
+
+SECTIONS_AT_MOST = 1000
+
+
+class PublishedSections:
+    """The sections that are told of, up to a number: once told of, always told of.
+
+    Those that took the most time when there was still room came in first.
+
+    Args:
+        at_most: how many there may be.
+    """
+
+    def __init__(self, at_most: int = SECTIONS_AT_MOST) -> None:
+        self._at_most = at_most
+        self._paths: set[str] = set()
+
+    @property
+    def paths(self) -> AbstractSet[str]:
+        """Those chosen so far."""
+        return frozenset(self._paths)
+
+    def extend(self, profile: Profile) -> None:
+        """Choose among the sections of a profile, as long as there is room."""
+        room = self._at_most - len(self._paths)
+        if room > 0:
+            new = [(path, node) for path, _, node in profile.root.walk() if path and path not in self._paths]
+            new.sort(key=lambda pair: (-pair[1].total_ns, pair[0]))
+            self._paths.update(path for path, _ in new[:room])
+
+    def left_out(self, profile: Profile) -> tuple[int, int]:
+        """Return how many sections are not told of, and their self time together."""
+        others = [node.self_ns for path, _, node in profile.root.walk() if path and path not in self._paths]
+        return len(others), sum(others)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A metric that is not of the profile.
+
+    Attributes:
+        name: with dots, after the prefix that all have.
+        unit: as OpenTelemetry writes it; "ns" for times, which Prometheus gets in seconds.
+        kind: a sum that only grows, or a value.
+        about: what it is, in a few words.
+        label: what the values' keys are; "" of a metric with one value.
+        values: by key.
+    """
+
+    name: str
+    unit: str
+    kind: Literal["sum", "value"]
+    about: str
+    label: str
+    values: Mapping[str, int]
+
+
+def numbers(look: Look) -> list[Number]:
+    """Return them as they are at the time of a look."""
+    count = {role.name: role.count for role in roles(look.profile, "process")}
+    return [
+        Number("processes", "{process}", "sum", "Processes that took part so far.", "role", count),
+        Number("read.time", "ns", "value", "When the run was read, since 1970.", "", {"": look.at_ns}),
+        Number(
+            "sections.left_out",
+            "{section}",
+            "value",
+            "Sections that are not told of, as there are too many.",
+            "",
+            {"": look.left_out},
+        ),
+        Number(
+            "left_out.own",
+            "ns",
+            "sum",
+            "Self time of sections that are not told of.",
+            "",
+            {"": look.left_out_self_ns},
+        ),
+    ]
+
+
+class Ratchet:
+    """The highest that each sum has been.
+
+    What a process was still at is counted until the moment of reading; if it is then killed, only until the last
+    moment that it left in its file. So a time can fall by what is not known to have been spent.
+    """
+
+    def __init__(self) -> None:
+        self._highest: dict[Hashable, float] = {}
+        self._era = 0
+
+    def begin(self, era: int) -> None:
+        """Begin a look: if recording has begun anew since the last one, so do the sums."""
+        if era != self._era:
+            self._era = era
+            self._highest.clear()
+
+    def held(self, key: Hashable, value: float) -> float:
+        """Return the sum of that key as it may be published."""
+        highest = self._highest[key] = max(value, self._highest.get(key, value))
+        return highest
+
+
+def started(work: Callable[[], None], name: str) -> threading.Thread:
+    """Return a thread that has begun to work: of lower priority, nothing's end waits for it, and it takes no signal.
+
+    Signals are for the thread that supervises; one hears those that its starter hears.
+    """
+    thread = threading.Thread(target=_step_back_and, args=(work,), name=name, daemon=True)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return thread
+
+
+def _step_back_and(work: Callable[[], None]) -> None:
+    if sys.platform == "linux":  # elsewhere it would be all of the process
+        with suppress(OSError):
+            os.nice(ONLOOKER - SUPERVISOR)
+    work()

@@ -32,7 +32,7 @@ cdef extern from "native/builtins.h" nogil:
     enum: TT_OPEN, TT_VOID, TT_COMPLETE
     enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_NODE_ON_DEVICE, TT_NODE_REMOTE
     enum: TT_NODE_DEVICE_KNOWN, TT_NODE_NO_LIBRARY, TT_NODE_NO_DEVICE, TT_NODE_NO_DEVICE_CLOCK, TT_NODE_ONLY_HOST
-    enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY
+    enum: TT_NODE_IN_GRAPH, TT_FRAME_CPU, TT_FRAME_MEMORY, TT_FRAME_EXPERIMENT
     enum: TT_CLOCK_VIRTUAL, TT_HEADER_WAITED
     const uint32_t TT_NAMELESS
     enum: TT_NAME_LIMIT, TT_NAME_CAP, TT_FRAME_CAP, TT_DEPTH_CAP, TT_THREAD_NAME
@@ -218,7 +218,8 @@ cdef extern from "native/builtins.h":
     void tt_signal(tt_recorder*, tt_channels*, uint64_t)
     void tt_unblocked(tt_recorder*, tt_channels*, uint64_t, uint32_t)
     void tt_start_from(tt_recorder*, tt_channels*, uint64_t)
-    tt_wait tt_wait_enter(tt_section*)
+    tt_wait tt_wait_enter(tt_section*, bint)
+    bint tt_is_in_tick(tt_recorder*)
     void tt_wait_leave(tt_section*, tt_wait, tt_channels*, uint64_t, uint32_t)
     tt_reparented tt_errand_begin(tt_recorder*, const tt_origin*)
     void tt_errand_end(tt_recorder*, const tt_reparented*)
@@ -226,6 +227,30 @@ cdef extern from "native/builtins.h":
     void tt_keep_high(bint)
     void tt_devices_changed(bint)
     void tt_device_fold(const char*, const tt_reading*)
+
+cdef extern from "experiments/blocks.h":
+    enum: TT_TARGETS, TT_BLOCKS, TT_TARGET_TEXT
+    ctypedef struct tt_plan:
+        uint32_t intervention, target, percent
+    ctypedef struct tt_block:
+        uint64_t began_ns, ended_ns, ticks, owed_ns, delayed_ns, forgiven_ns, half_ns, half_owed_ns
+        tt_plan plan
+        uint64_t spent_ns[16]
+    ctypedef struct tt_target:
+        uint64_t calls, asleep, spent_ns, lasted_ns
+        uint32_t length
+        char path[1]
+    ctypedef struct tt_ledger:
+        uint32_t is_on, target_count, plan_count, rest_ticks, settle_ticks, block_ticks, block_count
+        uint64_t block_most_ns, watched_ns
+        tt_target* targets
+        tt_plan* plans
+        tt_block* blocks
+    tt_ledger* tt_ledger_make(const char*)
+    void tt_ledger_begin(tt_ledger*)
+    void tt_ledger_stop(tt_ledger*)
+    void tt_ledger_close(tt_ledger*)
+    bint tt_experiment_begin(tt_recorder*, const char*)
 
 cdef extern from "pthread.h":
     int pthread_atfork(void (*prepare)() noexcept, void (*parent)() noexcept, void (*child)() noexcept)

@@ -11,7 +11,9 @@ environment as it will be, so that a child gets exactly the one it would have go
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +24,6 @@ from typing import Any
 from ticktree.recorder._native import Recorder, environment, forget_fork, note_fork
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.later import SYNC_VARIABLE
-from ticktree.recorder.process_names import name_of
 from ticktree.recorder.wrapping import wrap
 
 RUN_VARIABLE = "TICKTREE_RUN"
@@ -31,7 +32,9 @@ INSTRUMENT_VARIABLE = "TICKTREE_INSTRUMENT"  # libraries to instrument: instrume
 MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every section
 TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
 GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job say where its store is: session/ reads it
+EXPERIMENTS_VARIABLE = "TICKTREE_EXPERIMENTS"  # set: sections are made faster and slower
 TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
+SAMPLE_VARIABLE = "TICKTREE_SAMPLE"  # how many times a second each process samples itself
 # Functions whose calls are recorded: recorder/focus reads them.
 FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
 # What is recorded, and how, in every process of a run.
@@ -41,7 +44,9 @@ _ASKED_FOR = (
     SYNC_VARIABLE,
     TIMELINE_VARIABLE,
     GATHER_VARIABLE,
+    EXPERIMENTS_VARIABLE,
     TRACE_VARIABLE,
+    SAMPLE_VARIABLE,
     *FOCUS_VARIABLES,
 )
 _RUN = os.fsencode(f"{RUN_VARIABLE}=")
@@ -298,3 +303,55 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     if _Here.recorder is not None:
         forget_fork()
+
+
+# What a process of multiprocessing's is called.
+#
+# The names that it gives by default ("SpawnProcess-1:2") say how a process was started. What it was started for is
+# said by its function; the number is kept.
+
+# Process-3, ForkProcess-3, SpawnProcess-1:2, ForkServerProcess-1, LokyProcess-4, ForkPoolWorker-3, ...
+_DEFAULT = r"(?:Fork|Spawn|ForkServer|Loky|LokyInitMain)?(?:Process|PoolWorker)-(\d+(?::\d+)*)"
+
+# Functions of libraries, which call what they were given by the program.
+_KNOWN = {
+    "multiprocessing.pool.worker": "pool worker",
+    "concurrent.futures.process._process_worker": "executor worker",
+    "loky.process_executor._process_worker": "loky worker",
+    "torch.utils.data._utils.worker._worker_loop": "data loader worker",
+}
+_CALLERS = {"torch.multiprocessing.spawn._wrap"}  # the function itself is their first argument
+
+
+def name_of(process: Any) -> str:
+    """The name of a process, with its function's in place of multiprocessing's default."""
+    name = str(process.name)
+    match = re.fullmatch(_DEFAULT, name)
+    target = getattr(process, "_target", None)
+    if match is None or target is None:
+        return name
+    if _full_name(target) in _CALLERS and process._args:
+        target = process._args[0]
+    what = _what(target)
+    return f"{what}-{match[1]}" if what else name
+
+
+def _what(target: Any) -> str:
+    """What a function is called; empty where that says nothing."""
+    full = _full_name(target)
+    for known, what in _KNOWN.items():
+        if full == known or full.endswith(f".{known}"):
+            return what
+    qualname = str(getattr(_bare(target), "__qualname__", "") or type(target).__name__)
+    return qualname.rsplit("<locals>.", 1)[-1].replace("<lambda>", "")
+
+
+def _full_name(target: Any) -> str:
+    bare = _bare(target)
+    return f"{getattr(bare, '__module__', '')}.{getattr(bare, '__qualname__', '')}"
+
+
+def _bare(target: Any) -> Any:
+    while isinstance(target, functools.partial):
+        target = target.func
+    return target

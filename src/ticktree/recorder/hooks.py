@@ -7,6 +7,7 @@ else through: arguments, results and exceptions are the program's own.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -71,9 +72,15 @@ def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -
 
 def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: Any) -> Any:
     given = origins(path=True)
-    if args and given:
+    if args and given and works_here(executor):
         return submit(executor, Errand(args[0], given), *args[1:], **kwargs)
     return submit(executor, *args, **kwargs)
+
+
+def works_here(executor: Any) -> bool:
+    """Whether an executor's threads run what they are given, and do not send it to an interpreter of their own."""
+    module = sys.modules.get("concurrent.futures.interpreter")
+    return module is None or not isinstance(executor, module.InterpreterPoolExecutor)
 
 
 def _create_task(create: Callable[..., Any], loop: Any, *args: Any, **kwargs: Any) -> Any:

@@ -137,6 +137,12 @@ def before_import(name: str, done: Callable[[], None]) -> Callable[[], None]:
     return partial(_forget, name, done)
 
 
+def await_nothing() -> None:
+    """Forgets all that is awaited, and leaves the interpreter's finders as they were."""
+    _finder.awaited.clear()
+    _forget("", _nothing)
+
+
 def _nothing() -> None:
     return
 

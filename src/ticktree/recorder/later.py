@@ -17,25 +17,25 @@ def waits() -> bool:
 
 def poll() -> None:
     """Book the device time that is known by now."""
-    module = _loaded("pending")
+    module = _loaded()
     if module is not None:
         module.poll()
 
 
 def settle() -> None:
     """Book the device time that is known as recording ends, and count what is not."""
-    module = _loaded("pending")
+    module = _loaded()
     if module is not None:
         module.settle()
 
 
 def unwatch() -> None:
     """Put back what was wrapped for it."""
-    module = _loaded("cuda")
+    module = _loaded()
     if module is not None:
         module.unwatch()
 
 
-def _loaded(name: str) -> ModuleType | None:
+def _loaded() -> ModuleType | None:
     """Most programs measure no device: then nothing of it is imported."""
-    return sys.modules.get(f"ticktree.recorder.device_time.{name}")
+    return sys.modules.get("ticktree.recorder.device_time.cuda")

@@ -7,7 +7,6 @@ A server says how long its own sections took, in durations only, so that no cloc
 
 from __future__ import annotations
 
-from ticktree.remote.report import Report, Row
-from ticktree.remote.server_timing import HEADER, heard, written
+from ticktree.remote.server_timing import HEADER, Report, Row, heard, written
 
 __all__ = ["HEADER", "Report", "Row", "heard", "written"]

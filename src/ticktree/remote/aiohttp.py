@@ -11,7 +11,7 @@ from aiohttp import web, web_protocol
 
 from ticktree.recorder import OWN
 from ticktree.recorder.wrapping import leaving_no_frames
-from ticktree.remote.served import Requests, Served, since
+from ticktree.remote.requests import Requests, Served, since
 from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import came_with
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ticktree.recorder import drop_own_frames
 from ticktree.recorder.wrapping import leaving_no_frames
-from ticktree.remote.served import Requests, Served
+from ticktree.remote.requests import Requests, Served
 from ticktree.remote.trace_context import Context, came_with
 
 Message = MutableMapping[str, Any]

@@ -12,7 +12,7 @@ import grpc.aio
 
 from ticktree.recorder import Section, drop_own_frames
 from ticktree.recorder.wrapping import leaving_no_frames
-from ticktree.remote.served import Requests, Served, since
+from ticktree.remote.requests import Requests, Served, since
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import Context, came_with
 

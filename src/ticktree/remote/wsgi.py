@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ticktree.recorder.wrapping import leaving_no_frames
-from ticktree.remote.served import Requests, Served
+from ticktree.remote.requests import Requests, Served
 from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import came
 

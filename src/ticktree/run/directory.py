@@ -301,13 +301,22 @@ class RunFiles:
             TicktreeError: Another directory is in the place of this one, or another user's.
         """
         with own_directory(self.path) as at:
-            if _id_in(at) not in (self.id, None):
+            if not self._is_in(at):
                 raise NotOwnError(f"{self.path} is another run's by now; nothing is changed there")
             if folder:
                 with own_folder(at, folder, self.path, make=make) as inner:
                     yield inner
             else:
                 yield at
+
+    def _is_in(self, at: int) -> bool:
+        """Whether a directory is this run's, or a new one in its place, in which nothing can be overwritten."""
+        try:
+            return read_manifest(Path(), dir_fd=at).id == self.id
+        except MissingFileError:
+            return not any(name for name in os.listdir(at) if not name.startswith(f".{MANIFEST_NAME}"))
+        except FileError:
+            return False
 
     def _write_manifest(self) -> None:
         self.write(MANIFEST_NAME, self.manifest.to_json().encode())
@@ -366,13 +375,6 @@ def unlink_at(name: str, at: int) -> None:
     """Delete a file of an opened directory, unless somebody else did."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=at)
-
-
-def _id_in(at: int) -> str | None:
-    """The id of the run in a directory; None where nothing there says it."""
-    with suppress(FileError):
-        return read_manifest(Path(), dir_fd=at).id
-    return None
 
 
 def _reason(error: Exception) -> str:

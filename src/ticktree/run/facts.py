@@ -12,9 +12,8 @@ from contextlib import suppress
 from importlib import metadata as distributions
 from pathlib import Path
 
-from ticktree.machine import git
-from ticktree.machine.ceilings import processor
-from ticktree.machine.ceilings.carried import ceiling_facts
+from ticktree.machine import git, processor
+from ticktree.machine.ceilings import ceiling_facts
 from ticktree.recorder import OFF_VARIABLE
 
 # Whose versions change what a loop costs.

@@ -51,10 +51,13 @@ class RunDirectory(RunFiles):
         if live is not None:
             self._save(_annotated(live, {"unfinished": True}))
 
-    def finish(self) -> Profile:
+    def finish(self, left: int | None = None) -> Profile:
         """Save the whole run's profile, give its memory back, and return the profile.
 
         A run that has been finished already stays as it is.
+
+        Args:
+            left: a process that goes on, and no longer records.
 
         Raises:
             TicktreeError: What was recorded cannot be read.
@@ -65,7 +68,7 @@ class RunDirectory(RunFiles):
         whole = self._read_memory()
         if whole is None:
             return self._read_saved()
-        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving()})
+        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving(left)})
         whole = _annotated(whole, {}, losses=self._keep_timeline())
         self._save(whole)
         remove_memory(self.memory_dir)
@@ -104,8 +107,8 @@ class RunDirectory(RunFiles):
         return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
 
     def _read_saved(self) -> Profile:
+        from ticktree.run.merging import read_saved
         from ticktree.run.reading.reader import read_run
-        from ticktree.run.saved import read_saved
 
         if (self.path / PROFILE).is_file():
             return read_saved(self.path / PROFILE)
@@ -122,10 +125,10 @@ class RunDirectory(RunFiles):
 
         return keep_timeline(self)
 
-    def _outliving(self) -> int:
+    def _outliving(self, left: int | None) -> int:
         """How many recorded processes go on and will be recorded in vain."""
         writers = {writer_of(file) for file in self.memory_files()}
-        return sum(pid != os.getpid() and start_of(pid) == started for pid, started in writers)
+        return sum(pid not in (os.getpid(), left) and start_of(pid) == started for pid, started in writers)
 
 
 def _annotated(

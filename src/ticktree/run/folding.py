@@ -22,10 +22,10 @@ from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.gathering import Gathered
+    from ticktree.run.folded import Gathered
     from ticktree.run.reading.image import Image
     from ticktree.run.reading.joining import Joining
-    from ticktree.run.reading.places import NodeLocations
+    from ticktree.run.reading.tree import NodeLocations
 
 # Fewer are left to lie: reading them takes less than folding does.
 MANY_FILES = 64
@@ -65,7 +65,7 @@ def fold_finished(run: RunFiles) -> int:
 def _fold(run: RunFiles) -> int:
     require_room()
     from ticktree.profile import Profile  # from here on it is slow
-    from ticktree.run.gathering import gather
+    from ticktree.run.folded import gather
     from ticktree.run.timeline import keep_timeline
 
     ended = set(_finished(run, run.memory_files()))
@@ -100,7 +100,7 @@ def _fold(run: RunFiles) -> int:
 def _placed(run: RunFiles, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
     """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
     from ticktree.run.reading.image import DamagedError
-    from ticktree.run.reading.places import NodeLocations, parents_first
+    from ticktree.run.reading.tree import NodeLocations, parents_first
 
     places = NodeLocations(found.folded.places)
     paths = {id(image): path for path, image in found.images.items()}

@@ -6,8 +6,10 @@
         homeless-...             since when the run's own directory is missing (abandoned.py)
         folding.lock             held by who folds finished files (folding.py)
         rank-NUMBER.json         of which job a process is (courier/ranks.py)
-        machine.json             what the machine did, as its supervisor reads it (machine/kept.py)
+        machine.json             what the machine did, as its supervisor reads it (readings.py)
+        samples.json             which code ran, as its supervisor saw it from outside (sampled.py)
         PID-STARTED.tt           one file a process, written by the recorder
+        experiments.ttx          what `ticktree whatif` makes faster now (experiments/ledger.h)
         channels.ttc             signals between processes, left where all of them find them (critical_path/channel.h)
 
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
@@ -24,12 +26,13 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ticktree.errors import TicktreeError
 from ticktree.files.owner import Owner
 from ticktree.files.trust import require_base, require_private
 from ticktree.run.manifest import MANIFEST_NAME
-from ticktree.run.naming import MACHINE, RANK
+from ticktree.run.naming import MACHINE, RANK, SAMPLES
 
 LOCK_NAME = "folding.lock"
 # As text: few of the processes that import this look at any file.
@@ -38,10 +41,12 @@ _OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
 # Signals between processes; with a number: a table that was being made when its process died.
 # Since when: so long after the machine's boot, and which boot.
 _HOMELESS_NAME = r"homeless-(\d+)-([0-9a-f-]*)"
-_CHANNELS = r"channels\.ttc(\.\d+)?"
+_CHANNELS = r"channels\.ttc(\.\d+)?|experiments\.ttx"
+# What a process that samples itself has seen.
+_RING = r"\d+-\d+-\d+\.ring"
 _OURS = (
-    rf"{_HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{RANK}"
-    rf"|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)}|{RANK})\.\d+\.tmp"
+    rf"{_HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{re.escape(SAMPLES)}|{RANK}"
+    rf"|{_RING}|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)}|{re.escape(SAMPLES)}|{RANK})\.\d+\.tmp"
 )
 _FINISHED = ".finished"
 _SHARED = Path("/dev/shm")
@@ -156,6 +161,31 @@ def open_lock(directory: Path) -> int:
         OSError: There is no memory to fold any more, or no room for one more name.
     """
     return os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+class ProcessKey(NamedTuple):
+    """One program that one process runs: what a memory file is written by.
+
+    Attributes:
+        pid: The process.
+        start: When it was started, as in `Owner.started`.
+        incarnation: Which of the programs that it has run, from 1.
+    """
+
+    pid: int
+    start: int
+    incarnation: int
+
+    def __str__(self) -> str:
+        """As memory files are named, and processes in profiles."""
+        again = f"-{self.incarnation}" if self.incarnation > 1 else ""
+        return f"{self.pid}-{self.start}{again}"
+
+
+def process_of(file: Path) -> ProcessKey:
+    """The process that writes a memory file, by the file's name."""
+    pid, start, *again = map(int, file.stem.split("-"))
+    return ProcessKey(pid, start, *again or (1,))
 
 
 def writer_of(file: Path) -> tuple[int, int]:

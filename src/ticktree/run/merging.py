@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ticktree.errors import TicktreeError
-from ticktree.profile import Profile, Writer
+from ticktree.files.guarded import MOST_OF_DATA, read_bytes, understood
+from ticktree.profile import Profile, Writer, codec
 from ticktree.profile.renaming import renamed
 from ticktree.profile.table import sums_of
 
@@ -169,3 +170,16 @@ def _program(command: str) -> str:
     if words[:1] == ["-m"]:
         return " ".join(words[:2])
     return Path(words[0]).name if words else ""
+
+
+def read_saved(path: Path) -> Profile:
+    """Return the profile in a file of ticktree's own.
+
+    Raises:
+        TicktreeError: The file cannot be read or is not a valid profile.
+    """
+    content = read_bytes(path, MOST_OF_DATA)
+    with understood(path):
+        profile = Profile.from_value(codec.value_in(content))
+        profile.check()
+        return profile

@@ -15,8 +15,10 @@ FOLDED = "folded.json"
 WITHOUT_ROOM = "without-room"
 # Which libraries could not be instrumented as expected (instrument_losses.py).
 NOT_INSTRUMENTED = "not-instrumented"
-# What the machine did, until the run is finished (machine/kept.py).
+# What the machine did, until the run is finished (machine/ceilings.py).
 MACHINE = "machine.json"
+# Stack samples, until the run is finished (sampled.py).
+SAMPLES = "samples.json"
 # Which rank a process is, as a pattern (courier/ranks.py).
 RANK = r"rank-\d+\.json"
 

@@ -43,8 +43,7 @@ def read_parts(run: RunFiles) -> Profile:
     paths = sorted((run.path / FOLDER).glob("*.json"))
     if not paths:
         return Profile()
-    from ticktree.run.merging import Job, joined, part_of
-    from ticktree.run.saved import read_saved
+    from ticktree.run.merging import Job, joined, part_of, read_saved
 
     part = joined(part_of(path, Job(run.id), read_saved) for path in paths)
     lost = {"parts_damaged": len(part.failed)} if part.failed else {}

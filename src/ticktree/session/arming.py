@@ -1,15 +1,31 @@
-"""Recording from the first line on, in an interpreter that was started for it."""
+"""Recording that others ask for: from the first line on, in an interpreter started for it, or in one that runs."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ticktree.errors import TicktreeError, reason
-from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, PARENT_VARIABLE, RUN_VARIABLE
+from ticktree.recorder import (
+    EXPERIMENTS_VARIABLE,
+    INSTRUMENT_VARIABLE,
+    LEDGER_NAME,
+    MEMORY_VARIABLE,
+    OFF_FOR_GOOD,
+    PARENT_VARIABLE,
+    RUN_VARIABLE,
+    SAMPLE_VARIABLE,
+    begin_experiments,
+)
 from ticktree.recorder.focus import begin_focus_from_environment
+from ticktree.recorder.imports import await_nothing
 from ticktree.session.session import current
 from ticktree.session.showing import say
+
+# Of a core, for the thread that samples.
+_MOST_SHARE = 0.01
 
 
 def arm() -> None:
@@ -33,18 +49,83 @@ def arm() -> None:
         else:
             if os.environ.get(MEMORY_VARIABLE):
                 current.recorder.measure_all()
+            if os.environ.get(EXPERIMENTS_VARIABLE):
+                begin_experiments(current.recorder, run.memory_dir / LEDGER_NAME)
             current.enable(run, parent)
             if not OFF_FOR_GOOD:
                 _record_by_itself()
+                if os.environ.get(SAMPLE_VARIABLE):
+                    _sample_by_itself(run.memory_dir, float(os.environ[SAMPLE_VARIABLE]))
     except Exception as error:
         say(f"cannot record: {reason(error)}")
 
 
 def _record_by_itself() -> None:
     from ticktree.instruments import install_from_environment
+    from ticktree.instruments.remedies import apply_from_environment
 
+    apply_from_environment()  # first: sections are around what is changed
     install_from_environment()
     try:
         begin_focus_from_environment(current.recorder)
     except TicktreeError as error:  # all else is recorded
         say(str(error))
+
+
+def _sample_by_itself(folder: Path, hz: float) -> None:
+    """Sample this process on a thread of its own, and those that are forked from it on theirs."""
+    from ticktree.files.owner import Owner
+    from ticktree.supervisor.sampler._remote import sample_self
+
+    def begin() -> None:
+        owner = Owner.current()
+        name = f"{owner.pid}-{owner.started}"
+        programs = 1 + len(list(folder.glob(f"{name}-*.ring")))  # that it has been, this one included
+        memory = folder / (f"{name}.tt" if programs == 1 else f"{name}-{programs}.tt")
+        ring = os.fsencode(folder / f"{name}-{programs}.ring")
+        seed = int.from_bytes(os.urandom(8), "little")
+        with suppress(OSError):  # the run is over, or there is no room
+            sample_self(ring, os.fsencode(memory), 1 / hz, _MOST_SHARE, seed)
+
+    begin()
+    os.register_at_fork(after_in_child=begin)
+
+
+def attach(run: str, libraries: str, is_new: bool) -> None:
+    """Begin to record in a program that runs: what `ticktree attach` has it do.
+
+    Args:
+        run: the run's directory.
+        libraries: what to instrument, as the environment of a program has it that was started for recording.
+        is_new: whether nothing of ticktree was imported before.
+
+    Raises:
+        TicktreeError: It records already, or may not.
+    """
+    from ticktree.run.finishing import RunDirectory
+
+    if _attached:  # by one that was killed before it could detach
+        detach()
+    current.attach(RunDirectory.join(Path(run)))
+    _attached[:] = is_new, os.environ.get(INSTRUMENT_VARIABLE)
+    os.environ[INSTRUMENT_VARIABLE] = libraries
+    _record_by_itself()
+
+
+def detach() -> None:
+    """Take all of it back but the modules, which stay imported."""
+    from ticktree.instruments import uninstall
+
+    is_new, libraries = _attached
+    _attached.clear()
+    uninstall()
+    if libraries is None:
+        del os.environ[INSTRUMENT_VARIABLE]
+    else:
+        os.environ[INSTRUMENT_VARIABLE] = libraries
+    current.leave()
+    if is_new:
+        await_nothing()
+
+
+_attached: list[Any] = []  # while it is: whether ticktree came with it, and what the variable said before

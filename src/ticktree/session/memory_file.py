@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ticktree.errors import reason
+from ticktree.errors import TicktreeError, reason
+from ticktree.recorder import TIMELINE_VARIABLE
 from ticktree.session.showing import say
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     claimed = sum(map(_size, files))
     share = (space.f_bavail * space.f_frsize + claimed) // _CLAIM
     if len(files) >= _CROWD or 2 * claimed > share:
-        from ticktree.run.folder import fold_aside
+        from ticktree.run.helper_process import fold_aside
 
         fold_aside(run)
     limit = max(0, share - claimed)
@@ -61,7 +62,7 @@ def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
         run: The run.
         file: Where the file would be, if that is known.
     """
-    from ticktree.run.without_room import note_without_room
+    from ticktree.run.losses import note_without_room
 
     try:
         note_without_room(run, f"{os.getpid()}-0.tt" if file is None else file.name)
@@ -79,3 +80,28 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:  # it has just been folded
         return 0
+
+
+# 24 bytes each: 12 MB a process, of memory that others need as well.
+DEFAULT_EVENTS = 500_000
+
+
+def events_of(asked: bool | int) -> int:
+    """How many events `timeline=` asks for; True for as many as are kept by default.
+
+    Raises:
+        TicktreeError: It is less than none.
+    """
+    if asked is True:
+        return DEFAULT_EVENTS
+    if asked < 0:
+        raise TicktreeError(f"a timeline of {asked} calls: give how many to keep, or True")
+    return int(asked)
+
+
+def events_of_environment() -> int:
+    """How many TICKTREE_TIMELINE asks for: a number; 1 or any word for the default, 0 or nothing for none."""
+    word = os.environ.get(TIMELINE_VARIABLE, "").strip()
+    if word.isascii() and word.isdigit():
+        return DEFAULT_EVENTS if int(word) == 1 else int(word)
+    return DEFAULT_EVENTS if word else 0

@@ -138,8 +138,7 @@ def _is_marked(cell: str) -> bool:
 
 
 def _since(before: Profile, profile: Profile) -> Profile:
-    from ticktree.live.difference import difference
-    from ticktree.live.subtraction import NotLaterError
+    from ticktree.live.difference import NotLaterError, difference
 
     try:
         return difference(before, profile)

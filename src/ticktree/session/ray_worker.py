@@ -63,7 +63,7 @@ class _Worker:
     def _begin(self, kind: str) -> None:
         import ray
 
-        from ticktree.fleet.cluster.word import reached
+        from ticktree.fleet.cluster import reached
         from ticktree.instruments import install_from_environment
         from ticktree.instruments.ray.executing import TASKS
 
@@ -90,8 +90,7 @@ class _Worker:
         """This node's part of the run, and what its processes hang under: nothing of it."""
         import ray
 
-        from ticktree.fleet.cluster.gatherer import elapsed_by_gatherer
-        from ticktree.fleet.cluster.node import join_part
+        from ticktree.fleet.cluster import elapsed_by_gatherer, join_part
 
         node = ray.get_runtime_context().get_node_id()
         part = join_part(self._word, node, lambda: elapsed_by_gatherer(self._word))

@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,14 @@ from ticktree.errors import TicktreeError, reason
 from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
-from ticktree.session.asking import events_of, events_of_environment
-from ticktree.session.memory_file import be_without_room, file_in, file_of_child, no_file
+from ticktree.session.memory_file import (
+    be_without_room,
+    events_of,
+    events_of_environment,
+    file_in,
+    file_of_child,
+    no_file,
+)
 from ticktree.session.showing import new_id, profile_of, say
 
 if TYPE_CHECKING:
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 # What a program may spend at its end on what others left.
 _SWEEP_WITHIN_S = 0.25
+
+_NOBODY = ""  # instead of a parent: that of the first process of a run
 
 # As the profile has it; what it is made of is imported only where there is something to show.
 _THREADS_OF_TORCH = "machine/threads/torch"
@@ -49,6 +57,7 @@ class Session:
         self._is_open = False
         self._is_unable = False
         self._lock = threading.Lock()
+        self._waiting: list[Callable[[], None]] = []
 
     def enable(
         self,
@@ -77,6 +86,39 @@ class Session:
                 if not self._is_unable:
                     say(f"cannot record: {reason(error)}")
                 self._is_unable = True
+
+    def attach(self, run: RunDirectory) -> None:
+        """Starts recording at once, in a program that was not started for it.
+
+        Args:
+            run: The run to record into, which another process finishes.
+
+        Raises:
+            TicktreeError: It records already, or may not.
+        """
+        # The program may have been interrupted anywhere, in here too.
+        if OFF_FOR_GOOD or self._pid or self.recorder.recording or not self._lock.acquire(blocking=False):
+            raise TicktreeError("it records itself, or is kept from it")
+        try:
+            self._start(run, _NOBODY, 0)
+        finally:
+            self._lock.release()
+
+    def leave(self) -> None:
+        """Ends recording, and takes back all that it has put into this process: another run may begin later."""
+        native.settle()
+        if self._is_first:
+            _note_threads(self.recorder)
+        end_focus()
+        self.disable()
+        atexit.unregister(self._finish)
+        while self._waiting:
+            self._waiting.pop()()
+        if self.run is not None and self.recorder.is_private:
+            self.run.keep_image(file_in(self.run)[0].name, self.recorder.image())
+        self.recorder.leave()
+        self.run, self._pid = None, 0
+        self._is_open = self._is_first = self._unsaved = self._is_unable = False
 
     def _start(self, run: RunDirectory | None, parent: str | None, timeline: int) -> None:
         self._ask_for_timeline(timeline)
@@ -155,16 +197,18 @@ class Session:
         self._pid = os.getpid()
         atexit.register(self._finish)
         # Its workers end by os._exit: for them this is the end of the program.
-        when_imported("multiprocessing.util", self._await_end)
-        when_imported("ticktree.instruments.losses", self._await_instrument_losses)
-        when_imported("ticktree.instruments.torch.peers", self._await_job)
+        self._waiting += [
+            when_imported("multiprocessing.util", self._await_end),
+            when_imported("ticktree.instruments.losses", self._await_instrument_losses),
+            when_imported("ticktree.instruments.torch.peers", self._await_job),
+        ]
         try:
             self.recorder.name_process(_program_name())
             self._quiet = self._quiet or run is not None  # who began the run says where it is
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
             self._finishes = not self.run.manifest.supervised and _owns(self.run)
-            if run is not None and self._is_child(run, parent):
+            if run is not None and parent != _NOBODY and self._is_child(run, parent):
                 self._begin_later(run)
                 return
             self._is_first = True
@@ -244,7 +288,7 @@ class Session:
             if self.run is None:
                 aloud(loss)
                 return
-            from ticktree.run.instrument_losses import note_instrument_loss
+            from ticktree.run.losses import note_instrument_loss
 
             note_instrument_loss(self.run, loss.library, loss.sentence())
 
@@ -253,8 +297,7 @@ class Session:
     def _await_job(self, peers: Any) -> None:
         def join(store: Any, rank: int, ranks: int) -> None:
             if self.run is not None and os.environ.get(native.GATHER_VARIABLE):
-                from ticktree.fleet.courier.ranks import note_rank
-                from ticktree.fleet.courier.store import address_of
+                from ticktree.fleet.shelf import address_of, note_rank
 
                 note_rank(self.run, rank, ranks, *address_of(store))
 
@@ -285,8 +328,7 @@ class Session:
         self.disable()
         if self.run is None:
             return
-        from ticktree.run.instrument_losses import summarize_instrument_losses
-        from ticktree.run.without_room import say_without_room
+        from ticktree.run.losses import say_without_room, summarize_instrument_losses
 
         try:
             image = self.recorder.image() if self.recorder.is_private else b""

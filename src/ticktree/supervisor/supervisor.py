@@ -17,9 +17,8 @@ from contextlib import closing, suppress
 from typing import NoReturn
 
 from ticktree.errors import TicktreeError
-from ticktree.machine.niceness import SUPERVISOR
-from ticktree.supervisor.signals import SignalInbox
-from ticktree.supervisor.terminal import Terminal, in_a_pipeline
+from ticktree.run.helper_process import SUPERVISOR
+from ticktree.supervisor.terminal import SignalInbox, Terminal, in_a_pipeline
 
 # What the keyboard and the window send to everybody in the foreground.
 _FROM_THE_TERMINAL = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH}
@@ -31,6 +30,7 @@ def supervise(
     environment: Mapping[str, str],
     tasks: Callable[[], float] = lambda: 3600.0,
     ended: Callable[[resource.struct_rusage], None] = lambda _: None,
+    started: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Run a program to its end.
 
@@ -41,6 +41,7 @@ def supervise(
         environment: All of its environment.
         tasks: Called once the program has started, and again after as many seconds as it returns.
         ended: Called once the program has ended, with what it and the children it waited for have used.
+        started: Called with the program's pid as soon as it has started, while our priority is still the program's.
 
     Returns:
         How the program ended, as `os.waitpid` has it.
@@ -59,6 +60,7 @@ def supervise(
         except OSError as error:
             raise TicktreeError(f"cannot start {command[0]}: {error.strerror}") from None
         job = _Job(pid, inbox, terminal, at_once)
+        started(pid)
         _step_back()
         try:
             return job.until_end(tasks, ended)

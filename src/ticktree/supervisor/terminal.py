@@ -1,10 +1,15 @@
-"""The controlling terminal: which process group its keyboard belongs to."""
+"""The controlling terminal, and signals: what the keyboard and the shell want of the program."""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import stat
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any
 
 
 class Terminal:
@@ -59,3 +64,79 @@ def _is_pipe(fd: int) -> bool:
         return stat.S_ISFIFO(os.fstat(fd).st_mode)
     except OSError:  # It is closed.
         return False
+
+
+# Not caught: what cannot be; what our own faults, limits and timers raise; and what the terminal says to a
+# process in the background, which must stop us like any other.
+_OWN_AFFAIRS = {
+    signal.SIGKILL,
+    signal.SIGSTOP,
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGSYS,
+    signal.SIGPIPE,
+    signal.SIGXCPU,
+    signal.SIGXFSZ,
+    signal.SIGPROF,
+    signal.SIGVTALRM,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+}
+
+_Handler = Callable[[int, "FrameType | None"], Any] | int | None
+
+
+class SignalInbox:
+    """While it is open, every signal that can be caught becomes a number to read.
+
+    Python writes each signal's number to a pipe at the moment it arrives, so one that comes just before
+    `wait` wakes it, and none is lost between two looks.
+
+    Attributes:
+        ignored: The signals we were started with ignored, as SIGHUP is under nohup.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[int] = []
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+        self._previous_fd = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        self._previous: dict[int, _Handler] = {}
+        for number in signal.valid_signals() - _OWN_AFFAIRS:
+            self._previous[number] = signal.signal(number, _to_the_pipe_only)
+        self.ignored = [number for number, was in self._previous.items() if was is signal.SIG_IGN]
+
+    def close(self) -> None:
+        """Let signals do again what they did before."""
+        for number, handler in self._previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        signal.set_wakeup_fd(self._previous_fd)
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
+    def wait(self, timeout_s: float) -> list[int]:
+        """The signals that came since the last call, in their order; waits for one at most `timeout_s`."""
+        if not self._waiting:
+            select.select([self._read_fd], [], [], timeout_s)
+        self._fetch()
+        arrived, self._waiting = self._waiting, []
+        return arrived
+
+    def take(self, number: int) -> bool:
+        """Whether a signal has come; it is taken out, the others stay for `wait`."""
+        self._fetch()
+        came = number in self._waiting
+        self._waiting = [other for other in self._waiting if other != number]
+        return came
+
+    def _fetch(self) -> None:
+        with suppress(BlockingIOError):
+            self._waiting += os.read(self._read_fd, 4096)
+
+
+def _to_the_pipe_only(number: int, frame: FrameType | None) -> None:
+    """Python writes to the pipe only for signals that have a handler."""

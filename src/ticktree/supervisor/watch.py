@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.machine.reading import NS, Reading
+from ticktree.machine.readings import NS, Reading
 from ticktree.machine.system import System
 from ticktree.run.room import require_room
 
@@ -49,8 +49,8 @@ class Watch:
     def prepare(self) -> None:
         """Import what the second reading needs: slow, and not to be taken for what a reading takes."""
         require_room()
-        import ticktree.machine.change
         import ticktree.machine.gpus
+        import ticktree.machine.readings
         import ticktree.run.readings  # noqa: F401 - and those above: imported, and used later
 
     def end(self, used_ns: int) -> None:
@@ -77,8 +77,8 @@ class Watch:
 
     def _note(self, before: Reading, reading: Reading) -> None:
         require_room()
-        from ticktree.machine.change import between, gauge_of
         from ticktree.machine.gpus import Gpus
+        from ticktree.machine.readings import between, gauge_of
 
         self._gpus = self._gpus or Gpus()
         now_ns = time.time_ns()

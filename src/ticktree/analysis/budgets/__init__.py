@@ -1,13 +1,10 @@
 """Budgets: what a run may take, and whether it did."""
 
-from ticktree.analysis.budgets.bound import Bound
-from ticktree.analysis.budgets.budget import Budget
-from ticktree.analysis.budgets.check import Checked, check
-from ticktree.analysis.budgets.errors import BudgetError
-from ticktree.analysis.budgets.plan import SLOWER, Plan, budget_of, plan_of, slower_of
-from ticktree.analysis.budgets.registry import NAMES
-from ticktree.analysis.budgets.result import STATUSES, Result, Status
-from ticktree.analysis.budgets.unit import Unit
+from ticktree.analysis.budgets.check import STATUSES, Checked, Result, Status, check
+from ticktree.analysis.budgets.measures import NAMES
+from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan, budget_of, plan_of, slower_of
+from ticktree.analysis.budgets.subjects import BudgetError
+from ticktree.analysis.quantities import Unit
 
 __all__ = [
     "NAMES",

@@ -1,19 +1,159 @@
-"""Checking: what became of every budget of a plan."""
+"""Checking: what became of every budget of a plan, also of those against a baseline of earlier runs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
 
-from ticktree.analysis.budgets.baseline import Baseline
-from ticktree.analysis.budgets.budget import Budget
-from ticktree.analysis.budgets.errors import BudgetError, NotMeasuredError
-from ticktree.analysis.budgets.plan import SLOWER, Plan
-from ticktree.analysis.budgets.registry import SLOWER as SLOWER_MEASURE
-from ticktree.analysis.budgets.result import STATUSES, Result, Status
-from ticktree.analysis.budgets.subject import Kind, Subject, Subjects
+from ticktree.analysis.budgets.measures import SLOWER_MEASURE
+from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan
+from ticktree.analysis.budgets.subjects import BudgetError, Kind, NotMeasuredError, Subject, Subjects
+from ticktree.analysis.comparison import ComparisonEntry, Shift, compare
 from ticktree.profile import Profile
+
+Status: TypeAlias = Literal["broken", "not measured", "inconclusive", "held"]
+
+STATUSES: tuple[Status, ...] = ("broken", "not measured", "inconclusive", "held")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of a budget, at one of the places it is about.
+
+    Attributes:
+        budget: which.
+        path: of the node or loop, or the gauge's name.
+        kind: which of the three that is.
+        status: `held` and `broken` need a number. Without one, it was `not measured`; `inconclusive` is said where
+            the interval of a comparison leaves room for both.
+        measured: the number, in the budget's unit.
+        note: what must be known to read it, or why there is no number.
+        shift: from the baseline, where it was compared with one.
+        of_everything: whether nobody asked for this one in particular, but for all there is.
+    """
+
+    budget: Budget
+    path: str
+    kind: Kind
+    status: Status
+    measured: float | None = None
+    note: str = ""
+    shift: Shift | None = None
+    of_everything: bool = False
+
+    @property
+    def margin(self) -> float | None:
+        """How far within its limit the number lies, as a part of the limit; None where that says nothing.
+
+        A shift is itself a part of something: a part of that would be read as one.
+        """
+        if self.measured is None or self.shift is not None:
+            return None
+        return self.budget.bound.margin(self.measured)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as `check --format json` gives it; null where there is no number."""
+        margin, bound = self.margin, self.budget.bound
+        fields: dict[str, Any] = {
+            "path": self.path,
+            "kind": self.kind,
+            "measure": self.budget.measure.name,
+            "unit": self.budget.unit,
+            "status": self.status,
+            "measured": self.measured,
+            "at_least": bound.least,
+            "at_most": bound.most,
+            "margin_percent": None if margin is None else round(100 * margin, 4),
+            "note": self.note,
+            "source": self.budget.source,
+        }
+        if self.shift is None:
+            return fields
+        low, high = (
+            round(100 * end, 4) if math.isfinite(self.shift.high) else None
+            for end in (self.shift.low, self.shift.high)
+        )
+        return {**fields, "low_percent": low, "high_percent": high}
+
+
+# Of what is as fast as ever, a comparison that asks for a shift of nothing could say nothing.
+_LEAST_THRESHOLD = 1e-6
+
+
+class Baseline:
+    """Runs to be no slower than.
+
+    Args:
+        base: Those runs.
+        new: The runs that are checked.
+    """
+
+    def __init__(self, base: Sequence[Profile], new: Sequence[Profile]) -> None:
+        self._base, self._new = base, new
+        # As `compare` has it.
+        self.unit: Literal["runs", "blocks"] = "blocks" if 1 in (len(base), len(new)) else "runs"
+        self._entries = lru_cache(maxsize=None)(self._compared)
+
+    def result(self, budget: Budget, subject: Subject) -> Result:
+        """What became of a limit on how much slower `subject` may be."""
+        allowed = budget.bound.most or 0.0
+        entry = self._entries(allowed).get((subject.kind, subject.path))
+        status, note = _status(entry, allowed)
+        shift = entry.shift if entry else None
+        return Result(
+            budget=budget,
+            path=subject.path,
+            kind=subject.kind,
+            status=status,
+            measured=shift.estimate if shift else None,
+            note=note,
+            shift=shift,
+        )
+
+    def everything(self, allowed: float, source: str, but: set[str]) -> Iterator[Result]:
+        """What became of the limit on all that both sides have.
+
+        Args:
+            allowed: By how much it may be slower.
+            source: Where that stands.
+            but: Paths that have a limit of their own.
+        """
+        loops = {path for kind, path in self._entries(allowed) if kind == "loop"}
+        for (kind, path), entry in self._entries(allowed).items():
+            # A loop's node is the loop: its calls are its ticks.
+            if entry.shift is None or path in but or (kind == "node" and path in loops):
+                continue
+            budget = Budget(path, SLOWER_MEASURE, Bound(most=allowed), "share", source)
+            yield replace(self.result(budget, Subject(path, entry.kind)), of_everything=True)
+
+    def unpaired(self, allowed: float) -> tuple[int, int]:
+        """How many sections only the baseline has, and how many only the run; the limit does not change that."""
+        verdicts = [entry.verdict for (kind, _), entry in self._entries(allowed).items() if kind == "node"]
+        return verdicts.count("only in base"), verdicts.count("only in new")
+
+    def _compared(self, allowed: float) -> dict[tuple[str, str], ComparisonEntry]:
+        compared = compare(self._base, self._new, threshold=max(allowed, _LEAST_THRESHOLD))
+        return {(entry.kind, entry.path): entry for entry in compared.entries}
+
+
+def _status(entry: ComparisonEntry | None, allowed: float) -> tuple[Status, str]:
+    """Broken is what is certainly slower than it may be: its whole interval lies above the limit."""
+    if entry is None or entry.verdict == "only in new":
+        return "not measured", "the baseline has no call of it after warm-up"
+    if entry.shift is None:
+        return "not measured", "this run has no call of it after warm-up"
+    if entry.verdict == "slower" and entry.shift.low > allowed:
+        return "broken", ""
+    if entry.shift.high <= allowed:
+        return "held", ""
+    if not math.isfinite(entry.shift.high):
+        return "inconclusive", "too few values for an interval"
+    # The interval alone would do, were it the only one.
+    return "inconclusive", "among so many sections it may be chance" if entry.shift.low > allowed else ""
+
 
 SCHEMA = "ticktree-check/1"
 

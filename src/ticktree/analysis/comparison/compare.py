@@ -7,14 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ticktree.analysis.comparison import shift, welch
-from ticktree.analysis.comparison.about import About, about
-from ticktree.analysis.comparison.entry import Entry
-from ticktree.analysis.comparison.moved import moved
+from ticktree.analysis.comparison.entry import THRESHOLD, About, ComparisonEntry, about, verdict_of
+from ticktree.analysis.comparison.matching import moved, renames
 from ticktree.analysis.comparison.power import Power, power_of_pairs
-from ticktree.analysis.comparison.renames import renames
 from ticktree.analysis.comparison.shift import Shift
-from ticktree.analysis.comparison.side import Side
-from ticktree.analysis.comparison.verdict import THRESHOLD, verdict_of
+from ticktree.analysis.comparison.sides import Side
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile, Stats
 
@@ -33,7 +30,7 @@ class Comparison:
         new: those on the other.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparisonEntry, ...]
     threshold: float
     unit: Literal["runs", "pairs", "blocks"]
     base: About = field(default_factory=About)
@@ -92,7 +89,7 @@ class _Judge:
         self.confidence = confidence
         self._known: dict[str, tuple[list[float], list[float]]] = {}
 
-    def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[Entry]:
+    def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[ComparisonEntry]:
         return [self._entry(kind, path) for path in paths]
 
     def p_value(self, path: str) -> float:
@@ -115,15 +112,17 @@ class _Judge:
             else None
         )
 
-    def _entry(self, kind: Literal["node", "loop"], path: str) -> Entry:
+    def _entry(self, kind: Literal["node", "loop"], path: str) -> ComparisonEntry:
         old, young = self._stats(kind, path)
         rates = self.old.rates(kind, path), self.young.rates(kind, path)
         if not old.count or not young.count:
             verdict: Literal["only in new", "only in base"] = "only in new" if young.count else "only in base"
-            return Entry(path=path, kind=kind, verdict=verdict, shift=None, base=old, new=young, rates=rates)
+            return ComparisonEntry(
+                path=path, kind=kind, verdict=verdict, shift=None, base=old, new=young, rates=rates
+            )
         before, after = self._values(path)
         moved = self._shift(before, after, old, young)
-        return Entry(
+        return ComparisonEntry(
             path=path,
             kind=kind,
             verdict=verdict_of(moved, self.threshold),
@@ -165,7 +164,7 @@ def _in_tree_order(old: Side, young: Side) -> list[str]:
     return sorted(paths, key=lambda path: path.replace("/", "\0"))
 
 
-def _named(nodes: list[Entry], old: Side, young: Side) -> list[Entry]:
+def _named(nodes: list[ComparisonEntry], old: Side, young: Side) -> list[ComparisonEntry]:
     """Marks what vanished under one name and appeared under another."""
     gone = [entry.path for entry in nodes if entry.verdict == "only in base"]
     come = [entry.path for entry in nodes if entry.verdict == "only in new"]
@@ -174,7 +173,7 @@ def _named(nodes: list[Entry], old: Side, young: Side) -> list[Entry]:
     return [replace(entry, renamed=names.get(entry.path, "")) for entry in nodes]
 
 
-def _held_to_account(entries: list[Entry], judge: _Judge) -> list[Entry]:
+def _held_to_account(entries: list[ComparisonEntry], judge: _Judge) -> list[ComparisonEntry]:
     """Takes back what could be chance, among so many entries: all alarms together are wrong in 5% of comparisons.
 
     A loop's ticks are the calls of its node: the two entries are one question, and are counted once.

@@ -1,23 +1,79 @@
-"""Entry: one node or loop, compared."""
+"""ComparisonEntry: one node or loop, compared: its verdict, and what the runs on both sides are."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from ticktree.analysis.comparison.power import Power
 from ticktree.analysis.comparison.shift import Shift
-from ticktree.analysis.comparison.verdict import Verdict
-from ticktree.profile import Stats
+from ticktree.profile import Profile, Stats
+from ticktree.profile.metadata import Metadata, merged, ordered
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The runs on one side.
+
+    Attributes:
+        runs: how many.
+        metadata: what is known of them, of all together.
+    """
+
+    runs: int = 0
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """What they are called."""
+        return [str(name) for name in ordered(self.metadata.get("name", ()))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as `compare --format json` gives it."""
+        return {"names": self.names, "runs": self.runs}
+
+
+def about(runs: Sequence[Profile]) -> About:
+    """Return what `runs` are."""
+    return About(len(runs), merged(*(run.metadata for run in runs)))
+
+
+Verdict: TypeAlias = Literal[
+    "faster", "slower", "no difference", "inconclusive", "only in base", "only in new"
+]
+
+# Two percent is what nobody would change a program for, and less than two builds of the same code differ by
+# (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
+THRESHOLD = 0.02
+
+
+def verdict_of(shift: Shift, threshold: float = THRESHOLD) -> Verdict:
+    """What a shift of durations says.
+
+    "no difference" needs evidence as "slower" does: an interval that leaves no room for one that matters. A shift that
+    is certain and too small to matter is none either.
+
+    Args:
+        shift: From base to new.
+        threshold: The least shift that matters.
+    """
+    if -threshold < shift.low and shift.high < threshold:
+        return "no difference"
+    if shift.low > 0 and shift.estimate >= threshold:
+        return "slower"
+    if shift.high < 0 and shift.estimate <= -threshold:
+        return "faster"
+    return "inconclusive"
+
 
 Rates: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ComparisonEntry:
     """What the comparison says of one node or loop.
 
     Attributes:

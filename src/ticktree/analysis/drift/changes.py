@@ -3,16 +3,91 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from ticktree.analysis.drift import step as steps
-from ticktree.analysis.drift.step import Step, is_real, most_different, without
-from ticktree.analysis.drift.trend import Trend, trend
-from ticktree.analysis.drift.windows import Stretch, joined, steady_stretches
-from ticktree.profile import Node
+from ticktree.analysis.drift.statistics import (
+    FEWEST,
+    MOST,
+    LevelStep,
+    LinearTrend,
+    is_real,
+    most_different,
+    trend,
+    without,
+)
+from ticktree.profile import Node, Windows
+
+
+class Stretch(NamedTuple):
+    """Ticks that ended one after another.
+
+    Attributes:
+        first: the window in which it begins, by the loop's own windows.
+        last: the window in which it ends.
+        ticks: how many.
+        total_ns: what they took.
+    """
+
+    first: int
+    last: int
+    ticks: int
+    total_ns: int
+
+    @property
+    def mean_ns(self) -> float:
+        """What one took."""
+        return self.total_ns / self.ticks
+
+
+def steady_stretches(node: Node) -> list[Stretch]:
+    """Return the windows of a node in which calls ended, but for those in which calls of the warm-up did.
+
+    Args:
+        node: of one run: what was merged from several has no one course over time.
+    """
+    windows = node.windows
+    warmup = node.warmup.count if node.warmup else 0
+    stretches = []
+    passed = 0
+    for index in sorted(windows.counts):
+        passed += windows.counts[index]
+        # The last window of the warm-up holds steady calls as well; which, nobody knows.
+        if passed - windows.counts[index] >= warmup:
+            stretches.append(Stretch(index, index, windows.counts[index], windows.totals.get(index, 0)))
+    return stretches
+
+
+def joined(stretches: Sequence[Stretch], parts: int) -> list[Stretch]:
+    """Return so many parts of about equally many stretches, in their order."""
+    edges = [round(part * len(stretches) / parts) for part in range(parts + 1)]
+    return [_sum(stretches[begin:end]) for begin, end in pairwise(edges)]
+
+
+def _sum(stretches: Sequence[Stretch]) -> Stretch:
+    return Stretch(
+        stretches[0].first,
+        stretches[-1].last,
+        sum(each.ticks for each in stretches),
+        sum(each.total_ns for each in stretches),
+    )
+
+
+def in_windows(windows: Windows, width_ns: int, first: int, last: int) -> int:
+    """Return the nanoseconds of the calls booked from window `first` to `last` of windows of `width_ns`.
+
+    Args:
+        windows: of the same width or finer ones.
+        width_ns: whose numbers `first` and `last` are.
+        first: the first window.
+        last: the last, which counts too.
+    """
+    totals: Mapping[int, int] = windows.coarsened(width_ns).totals
+    return sum(ns for index, ns in totals.items() if first <= index <= last)
+
 
 # A smaller change is there in most runs, and nobody would do anything about it.
 LEAST_CHANGE = 0.05
@@ -21,7 +96,7 @@ Kind: TypeAlias = Literal["trend", "step"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LoopChange:
     """How a loop's time changed in a run.
 
     Attributes:
@@ -48,16 +123,16 @@ class Change:
         return self.after_ns / self.before_ns - 1
 
 
-def change_of(node: Node) -> Change | None:
+def change_of(node: Node) -> LoopChange | None:
     """Return how the time of a loop's node changed; None where it did not, or where nobody can tell.
 
     Args:
         node: of a loop of one run, on one thread.
     """
     stretches = steady_stretches(node)
-    if len(stretches) < steps.FEWEST or any(each.total_ns <= 0 for each in stretches):
+    if len(stretches) < FEWEST or any(each.total_ns <= 0 for each in stretches):
         return None
-    stretches = joined(stretches, min(steps.MOST, len(stretches)))
+    stretches = joined(stretches, min(MOST, len(stretches)))
     logs = [math.log(each.mean_ns) for each in stretches]
     step, line = most_different(logs), trend(logs)
     if _size(without(logs, step)) < _size(_beside(logs, line)):
@@ -67,16 +142,16 @@ def change_of(node: Node) -> Change | None:
     return change if change is not None and _matters(change) else None
 
 
-def _stepped(stretches: Sequence[Stretch], step: Step) -> Change:
+def _stepped(stretches: Sequence[Stretch], step: LevelStep) -> LoopChange:
     before, after = tuple(stretches[: step.first]), tuple(stretches[step.first : step.end])
     rest = tuple(stretches[step.end :])
-    return Change("step", before, after, _middle_ns((*before, *rest)), _middle_ns(after), not rest, rest)
+    return LoopChange("step", before, after, _middle_ns((*before, *rest)), _middle_ns(after), not rest, rest)
 
 
-def _trending(stretches: Sequence[Stretch], line: Trend) -> Change:
+def _trending(stretches: Sequence[Stretch], line: LinearTrend) -> LoopChange:
     half = line.slope * (len(stretches) - 1) / 2
     third = len(stretches) // 3
-    return Change(
+    return LoopChange(
         "trend",
         tuple(stretches[:third]),
         tuple(stretches[-third:]),
@@ -85,7 +160,7 @@ def _trending(stretches: Sequence[Stretch], line: Trend) -> Change:
     )
 
 
-def _matters(change: Change) -> bool:
+def _matters(change: LoopChange) -> bool:
     """Whether the slower level is so much above the faster one."""
     return abs(math.log(change.after_ns / change.before_ns)) >= math.log1p(LEAST_CHANGE)
 
@@ -95,7 +170,7 @@ def _middle_ns(stretches: Sequence[Stretch]) -> float:
     return median(each.mean_ns for each in stretches)
 
 
-def _beside(values: Sequence[float], line: Trend) -> list[float]:
+def _beside(values: Sequence[float], line: LinearTrend) -> list[float]:
     start = line.middle - line.slope * (len(values) - 1) / 2
     return [value - start - line.slope * place for place, value in enumerate(values)]
 

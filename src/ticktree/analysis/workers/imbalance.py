@@ -1,4 +1,4 @@
-"""Imbalance: how unevenly work is shared among equals."""
+"""Imbalance: how unevenly work is shared among equals, and what those of a role did with their time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.workers.roles import Unit
+from ticktree.analysis.workers.roles import Role, Unit
+from ticktree.analysis.workers.stragglers import equals, whole_lives
 from ticktree.profile.stats import rounded_ratio
 
 
@@ -51,3 +52,40 @@ def imbalance(crew: Sequence[Unit], seen: Survey) -> Imbalance | None:
     mean_ns = rounded_ratio(sum(worked.values()), len(worked))
     # Of a mean below half a nanosecond nothing is a multiple.
     return Imbalance(len(worked), busiest, worked[busiest], mean_ns) if mean_ns else None
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What a role did with its time.
+
+    Attributes:
+        role: whose.
+        in_sections_ns: how long all of them were in any section, added up.
+        waited_ns: what of it they waited.
+        is_instrumented: whether any of them was in a section that does not wait.
+        imbalance: how unevenly the rest is shared, in the run where it is most so; None where nothing is shared.
+    """
+
+    role: Role
+    in_sections_ns: int
+    waited_ns: int
+    is_instrumented: bool
+    imbalance: Imbalance | None
+
+    @property
+    def waited_share(self) -> float | None:
+        """What part of their time in sections they waited; None where only their waits are known."""
+        is_known = self.is_instrumented and self.in_sections_ns > 0
+        return self.waited_ns / self.in_sections_ns if is_known else None
+
+
+def presence(role: Role, seen: Survey) -> Presence:
+    """Return what the processes or threads of `role` did with their time."""
+    uneven = [each for crew in equals(role) if (each := imbalance(whole_lives(crew), seen)) is not None]
+    return Presence(
+        role=role,
+        in_sections_ns=sum(map(seen.present_ns, role.units)),
+        waited_ns=sum(map(seen.waited_ns, role.units)),
+        is_instrumented=any(map(seen.is_instrumented, role.units)),
+        imbalance=max(uneven, key=lambda each: each.share, default=None),
+    )

@@ -1,10 +1,11 @@
-"""Roles: who took part in a run, named by what they do."""
+"""Roles: who took part in a run, named by what they do; and what each had of a node."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Literal, TypeAlias
 
 from ticktree.profile import Node, Profile, Share, Writer
@@ -146,9 +147,16 @@ def _nameless(profile: Profile, by: By) -> list[Unit]:
     """Return every process, or every thread, named by its role alone."""
     together: dict[tuple[str, str], list[Writer]] = {}
     for writer in profile.writers.values():
-        key = writer.process if by == "process" else writer.id
-        together.setdefault((writer.run, key), []).append(writer)
+        together.setdefault((writer.run, writer.process if by == "process" else _thread(writer)), []).append(
+            writer
+        )
     return [_unit(run, writers, by) for (run, _), writers in together.items()]
+
+
+def _thread(writer: Writer) -> str:
+    """Return what the writers of one thread share: an executor's thread has one for each place that gave it work."""
+    name = writer.thread_name
+    return "/".join((writer.process, writer.role, name)) if name and not writer.is_main else writer.id
 
 
 def _unit(run: str, writers: list[Writer], by: By) -> Unit:
@@ -223,3 +231,39 @@ def _as_one(name: str, units: list[Unit]) -> Unit:
         writers=tuple(writer for unit in units for writer in unit.writers),
         members=sum(unit.members for unit in units),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The least, the middle and the most that anyone had.
+
+    Attributes:
+        units: how many had any.
+        min_ns: the least of any.
+        median_ns: half of them had no more.
+        max_ns: the most.
+        slowest: who had it.
+    """
+
+    units: int
+    min_ns: int
+    median_ns: int
+    max_ns: int
+    slowest: Unit
+
+
+def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
+    """Return what each of `units` had of something known by writer, in their order; who had none is left out."""
+    found = ((unit, [by_writer[writer] for writer in unit.writers if writer in by_writer]) for unit in units)
+    return {unit: sum(parts) for unit, parts in found if parts}
+
+
+def spread(had: Mapping[Unit, int]) -> Spread | None:
+    """Return how far apart the amounts are; None where nobody had any.
+
+    Of several that had the most, the one that started first is the slowest.
+    """
+    if not had:
+        return None
+    slowest = max(had, key=lambda unit: had[unit])
+    return Spread(len(had), min(had.values()), round(median(had.values())), had[slowest], slowest)

@@ -1,14 +1,18 @@
-"""Idle: who waited where, and who let them go on."""
+"""Waits: who waited where, who let them go on, how much of it is for a straggler, and the critical path."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit
-from ticktree.profile import Wakes
+from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
+from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
+from ticktree.profile import Profile, Waker, Wakes
+
+# Threads of libraries that only hand on what others have done, and whose work that was.
+RELAYS = {"_handle_results": "pool worker"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Waiting:
         path: of the node.
         each: who waited there and for how many nanoseconds, the longest first.
         calls: how often, all of them together.
-        of_ns: how long they were in sections at all.
+        of_ns: how long they were in sections at all; of those without a section but waits, how long they lived;
+            0 where that is not known.
         causes: who let them go on, the most important first; empty where that was not recorded.
     """
 
@@ -91,20 +96,29 @@ def _waiting(section: SectionView, role: Role, seen: Survey) -> Waiting:
         path=section.path,
         each=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
         calls=sum(unit.calls(section.node) for unit in waited),
-        of_ns=sum(map(seen.present_ns, waited)),
+        of_ns=_time_ns(waited, seen),
         causes=_causes(section, role, seen.names) if waited else (),
     )
 
 
+def _time_ns(units: Iterable[Unit], seen: Survey) -> int:
+    """Return how long units were in sections, or, without a section but waits, how long they lived; 0: not known."""
+    known = [seen.present_ns(unit) if seen.is_instrumented(unit) else unit.span_ns for unit in units]
+    return sum(ns for ns in known if ns is not None) if None not in known else 0
+
+
 def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
     """Return who ended the waits of `role` at `section` and below it, by role and the node that was open there."""
-    waiters = set(role.writers)
+    waiters, served = set(role.writers), {unit.role for unit in names.values()}
     together: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = {}
     for waker, wakes in section.wakers():
         if waker.writer in waiters:
             unit = names.get(waker.by)
             key = (unit.role, unit.section(waker.path)) if unit else (UNKNOWN, waker.path)
-            together.setdefault(key, []).append((unit.name if unit else UNKNOWN, waker.channel, wakes))
+            name = unit.name if unit else UNKNOWN
+            if key[0] in RELAYS and RELAYS[key[0]] in served:
+                key, name = (RELAYS[key[0]], ""), RELAYS[key[0]]
+            together.setdefault(key, []).append((name, waker.channel, wakes))
     causes = [_cause(by, path, each) for (by, path), each in together.items()]
     return tuple(sorted(causes, key=lambda one: (-one.wakes.waited_ns, one.role, one.path)))
 
@@ -118,3 +132,152 @@ def _cause(role: str, path: str, each: Sequence[tuple[str, str, Wakes]]) -> Caus
     channels = sorted({channel for _, channel, _ in each})
     ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
     return Cause(role, path, tuple(channels), wakes, tuple(ranked))
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What others waited for a straggler.
+
+    Attributes:
+        role: of those who waited.
+        units: how many they are.
+        path: where they did.
+        waited_ns: how long, whoever for.
+        for_it_ns: how much of it was for the straggler.
+        saved_ns: how much each of them would have been spared, at most, had it been as fast as its peers.
+        is_known: whether signals told, or it follows from how often and how long each of them was where.
+    """
+
+    role: str
+    units: int
+    path: str
+    waited_ns: int
+    for_it_ns: int
+    saved_ns: int
+    is_known: bool
+
+    @property
+    def share(self) -> float:
+        """What part of the waiting was for the straggler."""
+        return self.for_it_ns / self.waited_ns
+
+
+def blames(one: Straggler, seen: Survey) -> list[Blame]:
+    """Return who waited for `one`, others than its like first; nobody where nobody is known to have.
+
+    Where signals tell who ended a wait, they are believed. Elsewhere it is reckoned: workers that are called equally
+    often go in step, and who waits as often as they are called, or once for each of them, waits for the slowest;
+    for as long as that one takes longer than its peers, at most for as long as was waited at all.
+    """
+    everything = [
+        each for section in seen.run.sections for role in seen.threads for each in _at(section, role, one)
+    ]
+    return sorted(
+        everything, key=lambda each: (each.role == one.unit.role, -each.for_it_ns, each.path, each.role)
+    )
+
+
+def _at(section: SectionView, role: Role, one: Straggler) -> Iterator[Blame]:
+    if not section.node.wait or section.is_in_wait:
+        return
+    units = [unit for unit in role.units if unit.run == one.unit.run and unit != one.unit]
+    waited = {unit: ns for unit in units if (ns := unit.total_ns(section.node)) > 0}
+    if not waited:
+        return
+    wakers = section.wakers()
+    if wakers:
+        yield from _told(section, role, waited, one, wakers)
+    elif one.is_in_step:
+        yield from _reckoned(section, role, waited, one)
+
+
+def _told(
+    section: SectionView,
+    role: Role,
+    waited: Mapping[Unit, int],
+    one: Straggler,
+    wakers: Sequence[tuple[Waker, Wakes]],
+) -> Iterator[Blame]:
+    """Yield what signals say."""
+    waiters = {writer for unit in waited for writer in unit.writers}
+    for_it_ns = sum(
+        wakes.waited_ns for waker, wakes in wakers if waker.writer in waiters and waker.by in one.unit.writers
+    )
+    if for_it_ns:
+        saved_ns = min(for_it_ns // len(waited), one.excess_ns)
+        whole_ns = max(for_it_ns, sum(waited.values()))
+        yield Blame(role.name, len(waited), section.path, whole_ns, for_it_ns, saved_ns, is_known=True)
+
+
+def _reckoned(
+    section: SectionView, role: Role, waited: Mapping[Unit, int], one: Straggler
+) -> Iterator[Blame]:
+    """Yield what follows from going in step."""
+    in_step = {unit: ns for unit, ns in waited.items() if _goes_with(unit.calls(section.node), one)}
+    if in_step:
+        spared = [min(ns, one.excess_ns) for ns in in_step.values()]
+        yield Blame(
+            role=role.name,
+            units=len(in_step),
+            path=section.path,
+            waited_ns=sum(in_step.values()),
+            for_it_ns=sum(spared),
+            saved_ns=min(spared),
+            is_known=False,
+        )
+
+
+def _goes_with(calls: int, one: Straggler) -> bool:
+    """Tell whether somebody who waited `calls` times did so once a call of the workers, or once for each of them."""
+    steps = (one.calls, one.calls * (one.peers + 1))
+    return calls >= LEAST_CALLS and any(abs(calls - step) <= IN_STEP_SHARE * step for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalStretch:
+    """What of the critical path went through one node of one role.
+
+    Without it the run would be shorter by at most `ns`, hence at most `speedup` times as fast (Amdahl, Validity
+    of the single processor approach to achieving large scale computing capabilities, AFIPS 1967). It is a bound
+    and no forecast: once this is shorter, another path may be the longest (Hollingsworth, Critical Path Profiling
+    of Message Passing and Shared-Memory Programs, IEEE TPDS 9(10), 1998).
+
+    Attributes:
+        role: whose node.
+        path: of the node; "" for what was in no section.
+        ns: how long.
+        share: the same as a part of the whole path.
+        by: how long on each of them, the longest first.
+    """
+
+    role: str
+    path: str
+    ns: int
+    share: float
+    by: tuple[tuple[str, int], ...]
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast the run could be without it at most; None where nothing would be left of it."""
+        return 1 / (1 - self.share) if self.share < 1 else None
+
+
+def critical_path(profile: Profile) -> list[CriticalStretch]:
+    """Return the critical path by role and node, the longest stretch first; empty where none was recorded."""
+    names = unit_of(roles(profile, "thread"))
+    whole_ns = sum(profile.critical.values())
+    together: dict[tuple[str, str], dict[str, int]] = {}
+    for place, ns in profile.critical.items():
+        unit = names.get(place.writer)
+        key = (unit.role, unit.section(place.path)) if unit else (UNKNOWN, place.path)
+        by = together.setdefault(key, {})
+        name = unit.name if unit else UNKNOWN
+        by[name] = by.get(name, 0) + ns
+    stretches = [_stretch(role, path, by, whole_ns) for (role, path), by in together.items()]
+    return sorted(stretches, key=lambda one: (-one.ns, one.role, one.path))
+
+
+def _stretch(role: str, path: str, by: dict[str, int], whole_ns: int) -> CriticalStretch:
+    ns = sum(by.values())
+    ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
+    return CriticalStretch(role, path, ns, ns / whole_ns if whole_ns else 0.0, tuple(ranked))

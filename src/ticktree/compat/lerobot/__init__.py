@@ -10,10 +10,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, TypeVar
 
-from ticktree.compat.decorator import timed_on
+from ticktree.compat.common import Operation, Switch, operations, timed_on
 from ticktree.compat.lerobot.cycle_timer import CycleTimer
-from ticktree.compat.operation import Operation, operations
-from ticktree.compat.switch import Switch
 from ticktree.session import current
 
 __all__ = [
@@ -103,7 +101,7 @@ def print_profiling_summary(sort_by: SortKey = "total") -> None:
     Args:
         sort_by: The column whose largest number comes first.
     """
-    from ticktree.compat.table import table  # what draws is loaded when it is first wanted
+    from ticktree.compat.common import table  # what draws is loaded when it is first wanted
 
     stats = get_profiling_stats()
     if not stats:

@@ -10,12 +10,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ticktree.compat.decorator import timed_on
-from ticktree.compat.mlagents.gauge import GaugeNode, merge_into
-from ticktree.compat.mlagents.live import Timer
-from ticktree.compat.mlagents.node import TimerNode
-from ticktree.compat.mlagents.stack import TIMER_FORMAT_VERSION, TimerStack
-from ticktree.compat.mlagents.threads import threads
+from ticktree.compat.common import timed_on
+from ticktree.compat.mlagents.nodes import GaugeNode, TimerNode, merge_into
+from ticktree.compat.mlagents.stack import TIMER_FORMAT_VERSION, TimerStack, threads
+from ticktree.compat.mlagents.timers import Timer
 
 __all__ = [
     "TIMER_FORMAT_VERSION",

@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 
 from ticktree.compat import mlagents
-from ticktree.compat.mlagents import release
+from ticktree.compat.mlagents import nodes
 from ticktree.recorder import imports
 
 _PACKAGE, _REPLACED = "mlagents_envs", "mlagents_envs.timers"
@@ -29,4 +29,4 @@ if sys.modules.get(_REPLACED, mlagents) is not mlagents:
 sys.modules[_REPLACED] = mlagents
 imports.when_imported(_PACKAGE, _adopt)
 with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a checkout that is not installed
-    release.emulated = importlib.metadata.version(_PACKAGE)
+    nodes.emulated = importlib.metadata.version(_PACKAGE)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ticktree.compat.profiling.report import as_details, as_text
+from ticktree.compat.profiling.profiler import as_details, as_text
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
 from ticktree.loading import load

@@ -7,7 +7,7 @@ What stands in which module, in the order in which a file goes through them:
     nesting     which call was made inside which
     places      which node of the tree each call is of
     devices     what a GPU did, and which section asked for it
-    growing     nodes out of calls: own times, histograms, windows, shares
+    growing     nodes out of calls: self times, histograms, windows, shares
     ticks       which nodes are loops, and what their ticks took
     counters    gauges
     writers     the threads, and what they are called

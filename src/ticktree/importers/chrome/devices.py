@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ticktree.importers.chrome.choosing import DEVICE_WORK
-from ticktree.importers.chrome.events import Column, Event, TraceLane, lane_of, nanoseconds, text_of
+from ticktree.importers.chrome.events import (
+    DEVICE_WORK,
+    Column,
+    Event,
+    TraceLane,
+    lane_of,
+    nanoseconds,
+    text_of,
+)
 from ticktree.importers.chrome.growing import Rows
-from ticktree.importers.chrome.nesting import Nested
-from ticktree.importers.chrome.places import NumberedTree
-from ticktree.profile.clock import DEVICE
+from ticktree.importers.chrome.placing import Nested, NumberedTree
+from ticktree.profile.measures import DEVICE
 
 
 class Launches:

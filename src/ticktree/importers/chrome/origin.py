@@ -1,11 +1,15 @@
-"""Origin: what a trace says of itself beside its events: when it began, who wrote it, what is missing."""
+"""What a trace says beside its calls: of itself, of its threads, and of counters, which become gauges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ticktree.importers.chrome.events import Column, Event
+import numpy as np
+
+from ticktree.importers.chrome.events import Column, Event, TraceLane, lane_of, nanoseconds, text_of
+from ticktree.importers.chrome.growing import Rows
+from ticktree.profile import Gauge, Histogram, Writer, timeline
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import Value
 
@@ -88,3 +92,115 @@ class Origin:
     def _texts(self, key: str) -> list[str]:
         listed = self._own.get(key) if self.is_own else None
         return [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
+
+
+_NAME_BYTES = 47
+_FIRST_NUMBER = 1 << 24  # above all that processes and threads have
+
+
+def writers_of(
+    lanes: Sequence[TraceLane], labels: Sequence[Event], rows: Rows, chief: Collection[int], run_id: str
+) -> list[Writer]:
+    """Return the writer of each lane.
+
+    Args:
+        lanes: Where calls were made.
+        labels: The events that name processes and threads.
+        rows: The calls.
+        chief: The lane of each process in which most of its time went.
+        run_id: What the profile calls the run.
+    """
+    processes = {lane_of(label).pid: _label(label) for label in labels if label.get("name") == "process_name"}
+    threads = {lane_of(label): _label(label) for label in labels if label.get("name") == "thread_name"}
+    lives: dict[Any, tuple[int, int]] = {}
+    firsts, lasts = np.full(len(lanes), np.iinfo(np.int64).max), np.full(len(lanes), np.iinfo(np.int64).min)
+    np.minimum.at(firsts, rows.lane, rows.start_ns)
+    np.maximum.at(lasts, rows.lane, rows.start_ns + rows.duration_ns)
+    for at in np.unique(rows.lane).tolist():
+        pid, first, last = lanes[at].pid, int(firsts[at]), int(lasts[at])
+        so_far = lives.get(pid, (first, last))
+        lives[pid] = min(first, so_far[0]), max(last, so_far[1])
+    return [
+        Writer(
+            id=f"{str(lane.pid).replace('/', '|')}/{at}",  # what stands before the slash is the process
+            run=run_id,
+            process_name=processes.get(lane.pid) or str(lane.pid),
+            thread_name=_cut(threads.get(lane) or str(lane.tid)),
+            is_main=at in chief,
+            started_ns=lives.get(lane.pid, (None, None))[0],
+            last_ns=lives.get(lane.pid, (None, None))[1],
+        )
+        for at, lane in enumerate(lanes)
+    ]
+
+
+def lanes_of(lanes: Sequence[TraceLane], writers: Sequence[Writer]) -> tuple[timeline.Lane, ...]:
+    """Return the lanes as timelines have them, each with its writer's names; words get numbers in place of theirs."""
+    pids = {pid: at for at, pid in enumerate(dict.fromkeys(lane.pid for lane in lanes))}
+    return tuple(
+        timeline.Lane(
+            process=writer.process,
+            pid=_number(lane.pid, pids[lane.pid]),
+            process_name=writer.process_name,
+            role=writer.role,
+            thread_id=_number(lane.tid, at),
+            thread_name=writer.thread_name,
+            number=0,
+        )
+        for at, (lane, writer) in enumerate(zip(lanes, writers, strict=True))
+    )
+
+
+def _number(known: Hashable, place: int) -> int:
+    return known if isinstance(known, int) and 0 < known < _FIRST_NUMBER else _FIRST_NUMBER + place
+
+
+def _label(event: Event) -> str:
+    args = event.get("args")
+    name = args.get("name") if isinstance(args, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _cut(name: str) -> str:
+    return name.encode(errors="surrogatepass")[:_NAME_BYTES].decode(errors="ignore")
+
+
+_LARGEST = 1e300  # and nothing that is no number is less
+
+
+def gauges_of(events: Sequence[Event], wall_of_zero_ns: int | None) -> dict[str, Gauge]:
+    """Return the gauges that counter events are readings of.
+
+    Args:
+        events: The counters; one may have several series.
+        wall_of_zero_ns: When the file's clock was 0, since the epoch; None where that is not known.
+    """
+    readings: dict[str, list[tuple[int, float, str]]] = {}
+    times, are_known = nanoseconds(event.get("ts") for event in events)
+    for event, at, is_known in zip(events, times.tolist(), are_known.tolist(), strict=True):
+        args = event.get("args")
+        series = args if isinstance(args, dict) and is_known else {}
+        for key, value in series.items():
+            if type(value) in (int, float) and abs(value) < _LARGEST:
+                alone = len(series) == 1 and key in ("value", event.get("name"))
+                about = text_of(event.get("name"))
+                name = about if alone else f"{about}/{key}"
+                readings.setdefault(name, []).append((at, float(value), text_of(event.get("pid"))))
+    return {name: _gauge(name, found, wall_of_zero_ns) for name, found in readings.items()}
+
+
+def _gauge(name: str, readings: list[tuple[int, float, str]], wall_of_zero_ns: int | None) -> Gauge:
+    at, last, writer = max(readings, key=lambda reading: reading[0])
+    values = [value for _, value, _ in readings]
+    return Gauge(
+        name=name,
+        last=last,
+        last_wall_ns=0 if wall_of_zero_ns is None else max(0, wall_of_zero_ns + at),
+        writer=writer,
+        count=len(values),
+        min=min(values),
+        max=max(values),
+        positive=Histogram.of(value for value in values if value > 0),
+        negative=Histogram.of(-value for value in values if value < 0),
+        zeros=values.count(0.0),
+    )

@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ticktree.importers.chrome.choosing import Chosen, chosen
-from ticktree.importers.chrome.counters import gauges_of
 from ticktree.importers.chrome.devices import Launches, device_rows
-from ticktree.importers.chrome.events import Column, Flags, TraceLane, calls_of, nanoseconds
-from ticktree.importers.chrome.growing import Rows, grown
-from ticktree.importers.chrome.nesting import Nested, nested
-from ticktree.importers.chrome.origin import Origin
-from ticktree.importers.chrome.places import NOWHERE, NumberedTree, placed
-from ticktree.importers.chrome.ticks import Groups, loop_of, loop_places, ticks_around
-from ticktree.importers.chrome.writers import lanes_of, writers_of
+from ticktree.importers.chrome.events import Chosen, Column, Flags, TraceLane, calls_of, chosen, nanoseconds
+from ticktree.importers.chrome.growing import Groups, Rows, grown, loop_of, loop_places, ticks_around
+from ticktree.importers.chrome.origin import Origin, gauges_of, lanes_of, writers_of
+from ticktree.importers.chrome.placing import NOWHERE, Nested, NumberedTree, nested, placed
 from ticktree.profile import Loop, Profile, ProfileError
+from ticktree.profile.codec import collector_paused
 from ticktree.profile.metadata import Value
-from ticktree.profile.pausing import collector_paused
 from ticktree.profile.table import sums_of
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Timeline, in_order
 
@@ -171,7 +166,7 @@ def _chief_lanes(calls: Nested, lanes: Sequence[TraceLane]) -> dict[Any, int]:
 def _rows(calls: Nested, place: Column, main: int, began_ns: int) -> Rows:
     """Return what the calls add to their nodes.
 
-    What is called in a call takes of its own time. The calls at the top of the main lane are the run's length; other
+    What is called in a call takes of its self time. The calls at the top of the main lane are the run's length; other
     lanes, and what overlaps, ran beside.
     """
     duration = calls.duration_ns

@@ -117,7 +117,7 @@ def _submitted() -> dict[str, Any]:
 
 def _word(recorder: Recorder) -> dict[str, Any] | None:
     """What a worker needs to record into this run, there or on another machine; None where there is no run."""
-    from ticktree.fleet.cluster.word import word_of
+    from ticktree.fleet.cluster import word_of
     from ticktree.recorder.children import asked_for_here
     from ticktree.run.finishing import RunDirectory
 
@@ -135,7 +135,7 @@ def _begin(word: dict[str, Any]) -> None:
     submitting.carry(False)
     # Nobody joins what the program started for itself on its own machine: there all write into the run.
     if not worker._global_node.is_head():
-        from ticktree.fleet.cluster.gatherer import start_gatherer
+        from ticktree.fleet.cluster import start_gatherer
 
         _Here.gatherer = start_gatherer(ray, word)
     submitting.carry(True)

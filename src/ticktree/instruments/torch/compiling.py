@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ticktree.recorder import Recorder, Section
 
-# Rules know it by this name (analysis/rules/late_compilation.py).
+# Rules know it by this name (analysis/rules/torch.py).
 NAME = "torch compile"
 
 

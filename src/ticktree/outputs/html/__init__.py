@@ -2,6 +2,7 @@
 
 `facts` says what is in it, `events` packs the calls of a timeline, and `embedding` puts both into the front end, which
 is built from `report-ui/` and lies beside them as `page.html`. What shows several runs has another, `runs.html`.
+Pages in which no script runs, of a history and of experiments, are made of what `static` has.
 """
 
 from __future__ import annotations
@@ -18,13 +19,7 @@ from ticktree.profile.timeline import Timeline
 
 
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
-    """Return the profile as a page in UTF-8: what `--format json` says of it, and how the other views word it.
-
-    Args:
-        profile: what was recorded.
-        options: how to judge it.
-        timeline: its calls one by one; None where they were not recorded.
-    """
+    """Return the profile as a page in UTF-8: what `--format json` says of it, and how the other views word it."""
     seen = Survey(profile, options.settings)
     found = findings_in(seen)
     words = facts(seen, found, options)

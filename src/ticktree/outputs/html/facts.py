@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from ticktree.analysis import Finding
 from ticktree.analysis.categories import Within, within
-from ticktree.analysis.explained import explained
+from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
+from ticktree.analysis.registry import explained
+from ticktree.analysis.sampled import SampledCall, SampledTime, interval, sampled_apart, sampled_times
 from ticktree.analysis.survey import Survey
-from ticktree.outputs.html.mean_ticks import mean_ticks
-from ticktree.outputs.html.units import units
+from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.view import currency
 from ticktree.outputs.view.build import first_screen
-from ticktree.outputs.view.notes import notes_of, outlived
-from ticktree.outputs.view.pace import pace
-from ticktree.outputs.view.sections import dismissed
+from ticktree.outputs.view.by import short_titles, title_of
+from ticktree.outputs.view.notes import notes_of, outlived, pace
+from ticktree.outputs.view.sampled import called, functions, next_marks
+from ticktree.outputs.view.sampled import place as line_place
+from ticktree.outputs.view.sections import dismissed, self_times
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
@@ -26,20 +30,131 @@ from ticktree.profile.machine import programs_own
 from ticktree.profile.short_names import ShortNames
 
 
+def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
+    """Return the columns there may be: of each way to tell those who took part apart, who they are.
+
+    What each of them wrote is told by places in the `writers` of the JSON. Ways that tell no two apart are left out,
+    and such as tell the same apart as one before.
+    """
+    places = {key: place for place, key in enumerate(sorted(profile.writers))}
+    told: dict[str, list[dict[str, Any]]] = {}
+    known: set[frozenset[tuple[str, ...]]] = set()
+    for by in get_args(By):
+        found = [unit for role in roles(profile, by) for unit in role.units]
+        apart = frozenset(unit.writers for unit in found)
+        if len(found) > 1 and apart not in known:
+            known.add(apart)
+            told[by] = _told(found, by, places)
+    return told
+
+
+def _told(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[str, Any]]:
+    shorts = short_titles(found) if by != "role" else [title_of(unit, by) for unit in found]
+    return [
+        {"title": title_of(unit, by), "short": short, "writers": [places[writer] for writer in unit.writers]}
+        for unit, short in zip(found, shorts, strict=True)
+    ]
+
+
+def mean_ticks(seen: Survey, place_of: Mapping[int, int], options: ViewOptions) -> list[dict[str, Any]]:
+    """Return the mean tick of each loop in the model's order; of a run without loops the run."""
+    return [_mean_tick(view, place_of, options) for view in seen.loops]
+
+
+def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
+    by_name = self_times(view, options)
+    what = f"A {currency.noun(view)} of {currency.called(view)}" if view.loop else currency.called(view)
+    return {
+        "path": view.path,
+        "name": currency.called(view),
+        "title": what,
+        "tick_ns": round(view.tick_ns),
+        "places": [place_of[id(section.node)] for section in view.sections],
+        # The loop itself takes the whole tick, also what ticktree cost in it.
+        "total_ns": [
+            round(section.total_ns if at else view.tick_ns) for at, section in enumerate(view.sections)
+        ],
+        "self_ns": [round(section.self_ns) for section in view.sections],
+        "by_name": None if by_name is None else by_name.to_dict(),
+    }
+
+
+# Narrower boxes than that part of their node's self time are not drawn.
+LEAST_SHARE = 1 / 2000
+
+
+def sampled_facts(
+    profile: Profile, place_of: Mapping[int, int], loop_of: list[int], options: ViewOptions
+) -> dict[str, Any]:
+    """Return the calls below each self time in columns, parents first, tables by function, and what to mark.
+
+    Args:
+        profile: what was recorded.
+        place_of: the place of each node in the JSON's tree, by its id.
+        loop_of: of each place that of the loop it is in.
+        options: how much the tables show.
+    """
+    times = sampled_times(profile)
+    found = []
+    for path, time in times.items():
+        node = profile.root.at(path)
+        at = place_of[id(node)]
+        found.append({"place": at, "base": at if path in profile.loops else loop_of[at], **_columns(time)})
+    return {
+        "sampled": sorted(found, key=lambda one: one["place"]),
+        "sampled_tables": [table.to_dict() for table in _tables(profile, profile.root, times, options)],
+        "marks": next_marks(profile),
+    }
+
+
+def _tables(
+    profile: Profile, root: Node, times: Mapping[str, SampledTime], options: ViewOptions
+) -> Iterator[Any]:
+    if not root.children and paths.ROOT in times:
+        yield functions("Where the run goes", times[paths.ROOT], options)
+    for name, time in sampled_apart(profile).items():
+        yield functions(name.capitalize(), time, options)
+
+
+def _columns(time: SampledTime) -> dict[str, Any]:
+    calls = list(_calls(time.tree(), LEAST_SHARE * time.ns))
+    samples = time.count  # once, for there may be thousands of calls
+    return {
+        "samples": samples,
+        "depth": [depth for depth, _ in calls],
+        "name": [called(call.function) for _, call in calls],
+        "share": [float(f"{call.ns / time.ns:.4g}") for _, call in calls],
+        "text": [_text(call, call.ns / time.ns, samples) for _, call in calls],
+    }
+
+
+def _calls(root: SampledCall, least_ns: float) -> Iterator[tuple[int, SampledCall]]:
+    waiting = [(0, call) for call in reversed(root.in_order())]
+    while waiting:
+        depth, call = waiting.pop()
+        if call.ns >= least_ns:
+            yield depth, call
+            waiting.extend((depth + 1, below) for below in reversed(call.in_order()))
+
+
+def _text(call: SampledCall, share: float, samples: int) -> str:
+    low, high = interval(share, samples)
+    bounds = f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%"
+    said = f"{formatting.counted(call.count, 'sample')}, share {bounds} of [self]"
+    return f"{said} \N{MIDDLE DOT} {line_place(call.file, call.hottest_line)}" if call.file else said
+
+
 def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
     """Return choices and words, each made by what every view asks for them.
 
     What is said of nodes goes by their place in the tree from the top down, from 0 for the root, as in the JSON.
-
-    Args:
-        seen: the profile.
-        found: all findings about it.
-        options: how to show it.
     """
     profile = seen.profile
     nodes = [node for _, node in _in_order(profile.root)]
     options = replace(options, all=False, by=None, run=None)
     every = replace(options, all=True)
+    place_of = _place_of(nodes)
+    sorted_out = _categories(profile.root, seen)
     whole = first_screen(seen, every, found)
     screen = replace(
         first_screen(seen, options, found), recommendations=whole.recommendations, loops=whole.loops
@@ -48,7 +163,7 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
         "title": screen.title,
         "screen": screen.to_dict(),
         "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
-        "mean_ticks": [] if screen.nothing else mean_ticks(seen, _place_of(nodes), every),
+        "mean_ticks": [] if screen.nothing else mean_ticks(seen, place_of, every),
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "over_budget": {path: said for path, loop in profile.loops.items() if (said := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
@@ -64,7 +179,8 @@ def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[
             "total_ns": sum(node.recorder_ns for node in nodes),
             "calls": sum(node.count for node in nodes),
         },
-        **_categories(profile.root, seen),
+        **sorted_out,
+        **sampled_facts(profile, place_of, sorted_out["loop_of"], every),
     }
 
 

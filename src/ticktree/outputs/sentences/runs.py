@@ -18,12 +18,22 @@ def missed_deadline(facts: FactText) -> str:
             text += f": it is busy for {facts['busy_per_tick_ns']} per tick, and its rate allows {facts['budget_ns']}"
         if "section" in facts:
             text += f"; {facts['section']} takes most of that, {facts['in_missed_ticks_ns']}"
-        return text
+        return text + _doubt(facts, "the misses")
     text = f"{facts.loop} misses {facts['missed']} of {facts['ticks']} ticks ({facts['missed_share']})"
     if facts.number("longest_run") > 1:
         text += f", up to {facts['longest_run']} in a row"
     reasons = [*_late_sections(facts), *_system_causes(facts)]
-    return f"{text}: {'; '.join(reasons)}" if reasons else text
+    text = f"{text}: {'; '.join(reasons)}" if reasons else text
+    return text + _doubt(facts, "the misses")
+
+
+def _doubt(facts: FactText, what: str) -> str:
+    """What is to be known of a finding of a run that lacked cores."""
+    if "doubt" not in facts:
+        return ""
+    if facts["doubt"] == "contended":
+        return f"; other processes took the run's cores, so {what} may be theirs: measure on an idle machine"
+    return f"; the run has more busy threads than cores, so {what} may be due to that"
 
 
 def _late_sections(facts: FactText) -> list[str]:
@@ -133,11 +143,30 @@ def idle_worker(facts: FactText) -> str:
     return text
 
 
+def lock_convoy(facts: FactText) -> str:
+    return (
+        f"Do less while the lock of {facts.name} is held, or give each worker a lock of its own: of "
+        f"{facts['workers']} × {facts['role']}, {facts.number('waiting_workers'):.1f} wait for it at any moment, "
+        f"{facts['for_peers_share']} of that until one of them lets it go"
+    )
+
+
 def transport(facts: FactText) -> str:
     return (
         f"Do the work of {facts['workers']} × {facts['role']} in the process of {facts.loop} (SyncVectorEnv instead "
         f"of AsyncVectorEnv), or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} "
         f"per tick together, and {facts['section']} waits {facts['blocked_per_tick_ns']} to send to them and for them"
+    )
+
+
+def memory_growth(facts: FactText) -> str:
+    per_tick = ""
+    if "growth_per_tick_bytes" in facts:
+        per_tick = f", {facts['growth_per_tick_bytes']} per tick of {facts.loop}"
+    return (
+        f"the run's memory grows by {facts['growth_bytes_per_s']}{per_tick}, in {facts['rising_share']} of its "
+        f"seconds, and is {facts['resident_bytes']} at the end: unless that is a buffer that is filled by plan, look "
+        "for what is kept"
     )
 
 
@@ -226,11 +255,7 @@ def _explained(facts: FactText) -> str:
     text = ", in no single section"
     if "section" in facts:
         text = f"; {facts['section']} explains {facts['explained_share']} of that"
-    if facts.path("doubt") == "contended":
-        text += (
-            "; other processes took the run's cores, so the change may be theirs: measure on an idle machine"
-        )
-    return text
+    return text + _doubt(facts, "the change")
 
 
 def garbage_collection(facts: FactText) -> str:
@@ -244,6 +269,6 @@ def garbage_collection(facts: FactText) -> str:
             f"{facts['longest_pause_ns']}"
         )
     return (
-        "Call gc.freeze() after set-up, gc.disable() in the loop and gc.collect() where there is time: the garbage "
-        f"collector {' and '.join(reasons)}"
+        "Call gc.freeze() after set-up, and gc.set_threshold(50_000): the garbage collector "
+        f"{' and '.join(reasons)}"
     )

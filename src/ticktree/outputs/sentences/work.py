@@ -102,6 +102,13 @@ def queue_merge(facts: FactText) -> str:
     return f"Write new chunks into a ring of fixed size instead of building the queue again: {cost}"
 
 
+def blocking_writes(facts: FactText) -> str:
+    return (
+        f"Write to the disk in another thread, or every so many ticks: {facts.name} takes "
+        f"{facts['per_tick_ns']} of each tick of {facts.loop}, in {facts['calls']} calls of {facts['per_call_ns']}"
+    )
+
+
 def buffer_copies(facts: FactText) -> str:
     size = f"{facts['per_call_bytes']} in " if "per_call_bytes" in facts else ""
     return (
@@ -220,6 +227,13 @@ def memory(facts: FactText) -> str:
     least = "" if facts.number("is_exact") else "at least "
     where = f" of {facts['devices']}" if "devices" in facts else ""
     return f"a call of {facts['section']} needs {least}{facts['needed_bytes']}{where} beyond what was there"
+
+
+def recompilation(facts: FactText) -> str:
+    return (
+        f"Have {facts['function']} compiled once: it was compiled {facts.number('compilations'):,.0f} times "
+        f"({facts['reason']}), which took {facts['recompiling_ns']} after the first time"
+    )
 
 
 def late_compilation(facts: FactText) -> str:

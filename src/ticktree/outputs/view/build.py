@@ -1,4 +1,7 @@
-"""Makes the report view of a profile: every choice of what a report shows, and in which order, is made here."""
+"""Makes the report view of a profile: every choice of what a report shows, and in which order, is made here.
+
+On the first screen the tree gets the room that everything else leaves in 45 lines of 80 columns.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,94 @@ from dataclasses import replace
 from ticktree.analysis import Finding
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
+from ticktree.analysis.sampled import sampled_apart, sampled_times
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import has_processes
-from ticktree.outputs.findings import evidence
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.recursion import flattened
 from ticktree.outputs.sentences import findings_in
-from ticktree.outputs.shapes.recursion import flattened
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.by import tree_by
-from ticktree.outputs.view.critical import critical
-from ticktree.outputs.view.gauges import gauges
-from ticktree.outputs.view.headline import NOTHING, provenance, title
-from ticktree.outputs.view.idle import why_idle
+from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, startup, title, warnings
 from ticktree.outputs.view.loops import headlines, loops
 from ticktree.outputs.view.model import LoopPart, Recommendation, ReportView
-from ticktree.outputs.view.processes import processes
-from ticktree.outputs.view.room import fits, tree_room
-from ticktree.outputs.view.run import is_doubt, startup, warnings
+from ticktree.outputs.view.sampled import calls, functions, next_marks
 from ticktree.outputs.view.sections import categories, dismissed, section_table, self_times
+from ticktree.outputs.view.tables import critical, gauges, processes, why_idle
 from ticktree.outputs.view.tree import outside, tree
-from ticktree.outputs.writing.document import Table
+from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.grid import BAR_CELLS
 from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.machine import is_empty, programs_own
+
+LINES = 45
+COLUMNS = 80
+LEAST_ROWS = 4
+# A recommendation is cut off after so many lines; all of it is shown where all is asked for.
+TEXT_LINES = 4
+
+
+def tree_room(view: ReportView) -> int:
+    """Return how many lines the tree may have so that the whole report fits."""
+    return max(LEAST_ROWS, LINES - _used(view) - 1)
+
+
+def _used(view: ReportView) -> int:
+    """Return how many lines a report takes."""
+    used = 1 + _wrapped([view.title, *(fact.text for fact in view.provenance)], 3)
+    used += sum(_wrapped([each.name, *each.pieces], 3) for each in view.headlines)
+    used += sum(min(TEXT_LINES, _text(each.text, COLUMNS - 3)) for each in view.warnings)
+    if view.recommendations:
+        used += 2 + bool(view.more)
+    for each in view.recommendations:
+        used += min(TEXT_LINES, _text(f"{each.gain}  {each.text}", COLUMNS - 4)) + 1
+    tables = [view.loops, *view.tables, *(part.self_times for part in view.parts)]
+    used += sum(1 + lines_of(table) for table in tables if table is not None)
+    used += sum(1 + _text(", ".join(part.dismissed), COLUMNS - 22) for part in view.parts if part.dismissed)
+    trees = [part.tree for part in view.parts if part.tree is not None]
+    return used + sum(1 + lines_of(tree) for tree in trees) + 1 + len(view.closing)
+
+
+def fits(tree: Table | None, room: int) -> bool:
+    """Tell whether a tree takes no more lines than there is room for, or no more rows than it must have."""
+    return tree is None or lines_of(tree) <= max(room, LEAST_ROWS + 1)
+
+
+def lines_of(table: Table) -> int:
+    """Return how many lines a table takes, its heading included."""
+    remark = _text(table.remark, COLUMNS) if table.remark else 0
+    return 1 + len(table.entries) + sum(_below(entry, table) for entry in table.entries) + remark
+
+
+def _below(entry: Entry, table: Table) -> int:
+    """Return how many lines an entry has below its own."""
+    notes = sum(map(len, entry.notes)) + 3 * len(entry.notes)
+    names = max(
+        len(each.guide) + len(each.name) + len(each.mark) + 3 * bool(each.mark) for each in table.entries
+    )
+    cells = [[len(each.cells[at]) for each in table.entries] for at in range(len(table.heads))]
+    numbers = sum(2 + max(len(head.title), *sizes) for head, sizes in zip(table.heads, cells, strict=True))
+    inline = COLUMNS - names - numbers - (0 if table.bar_rank is None else 2 + BAR_CELLS)
+    about = sum(_wrapped(list(pieces), 3, COLUMNS - 2) for pieces in entry.about)
+    if notes <= inline:
+        return about
+    return about + _wrapped(list(entry.notes), 3, max(1, COLUMNS - len(entry.trunk) - 2))
+
+
+def _text(text: str, width: int) -> int:
+    return _wrapped(text.split(" "), 1, width)
+
+
+def _wrapped(pieces: list[str], between: int, width: int = COLUMNS) -> int:
+    lines, at = 1, 0
+    for piece in pieces:
+        if at and at + between + len(piece) > width:
+            lines, at = lines + 1, 2
+        at += (between if at else 0) + min(len(piece), width)
+    return lines
+
 
 # As many things as anyone does next; the others are worth less.
 RECOMMENDATIONS_SHOWN = 3
@@ -39,19 +107,16 @@ RECOMMENDATIONS_SHOWN = 3
 def report_view(
     seen: Survey, options: ViewOptions | None = None, found: Sequence[Finding] | None = None
 ) -> ReportView:
-    """Return what a report says of a profile: what fits on a screen, or with `options.all` everything.
-
-    Args:
-        seen: the profile.
-        options: how much of it.
-        found: all findings about it, with their sentences; None to look for them.
-    """
+    """Return what a report says of a profile: what fits on a screen, or with `options.all` everything."""
     options = options or ViewOptions()
     view = first_screen(seen, options, findings_in(seen) if found is None else found)
     if view.nothing:
         return view
     view = replace(view, tables=list(_tables(seen, options)))
-    return replace(view, parts=_parts(seen, options, view))
+    view = replace(view, parts=_parts(seen, options, view))
+    while not options.all and _used(view) > LINES and len(view.recommendations) > 1:
+        view = replace(view, recommendations=view.recommendations[:-1], more=view.more + 1)
+    return view
 
 
 def first_screen(seen: Survey, options: ViewOptions, found: Sequence[Finding]) -> ReportView:
@@ -61,7 +126,7 @@ def first_screen(seen: Survey, options: ViewOptions, found: Sequence[Finding]) -
         provenance=provenance(seen, options),
         warnings=warnings(seen.profile, found, options),
         nothing=NOTHING if is_empty(seen.profile) else "",
-        closing=closing(options),
+        closing=closing(seen.profile, options),
     )
     if view.nothing:
         return view
@@ -102,6 +167,8 @@ def _loops(seen: Survey, options: ViewOptions) -> Table | None:
 
 def _parts(seen: Survey, options: ViewOptions, view: ReportView) -> list[LoopPart]:
     """Return where the time goes: of the loop that the report leads with, or where all is asked for of every one."""
+    if not seen.profile.root.children and not programs_own(seen.profile.gauges):
+        return _by_function(seen, options)
     views = list(seen.loops if options.all else seen.main_loops[:1])
     flat = _without_recursion(seen, options)
     rest = _rest(flat, options)
@@ -118,6 +185,20 @@ def _parts(seen: Survey, options: ViewOptions, view: ReportView) -> list[LoopPar
     return [*parts, *rest]
 
 
+def _by_function(seen: Survey, options: ViewOptions) -> list[LoopPart]:
+    """Return where a run without sections goes, as samples say: its self time, and that of threads in no account."""
+    parts: list[LoopPart] = []
+    whole = sampled_times(seen.profile).get(paths.ROOT)
+    if whole is not None:
+        title = "Where the run goes"
+        parts.append(
+            LoopPart(paths.ROOT, functions(title, whole, options), (), calls("Calls", whole, options))
+        )
+    for name, time in sampled_apart(seen.profile).items():
+        parts.append(LoopPart(paths.ROOT, functions(name.capitalize(), time, options), (), None))
+    return parts
+
+
 def _part(flat: Survey, view: LoopView, options: ViewOptions) -> LoopPart:
     return LoopPart(view.path, self_times(view, options), dismissed([view]), _tree(flat, view, options))
 
@@ -126,7 +207,8 @@ def _tree(
     flat: Survey, view: LoopView, options: ViewOptions, most: int | None = None, *, details: bool = False
 ) -> Table | None:
     same = flat.view_of(view.path) or view
-    return tree(same, options, flat.short_names, fastest_machine(flat.profile), most, details)
+    here, times = fastest_machine(flat.profile), sampled_times(flat.profile)
+    return tree(same, options, flat.short_names, here, most, details, times)
 
 
 def _rest(flat: Survey, options: ViewOptions) -> list[LoopPart]:
@@ -169,10 +251,11 @@ def _tables(seen: Survey, options: ViewOptions) -> Iterator[Table]:
         yield from filter(None, (why_idle(seen, options), critical(seen.profile, options)))
 
 
-def closing(options: ViewOptions) -> list[str]:
-    """Return how to see the rest, where it is known how the run is called."""
+def closing(profile: Profile, options: ViewOptions) -> list[str]:
+    """Return what to mark in a program without loops and, where a run has a name, how to see the rest."""
+    marks = next_marks(profile)
     if options.run is None:
-        return []
+        return marks
     run = f" {options.run}" if options.run else ""
     rest = [] if options.all else [f"All rows: ticktree report --all{run}"]
-    return [*rest, f"Page: ticktree report -o report.html{run}"]
+    return [*marks, *rest, f"Page: ticktree report -o report.html{run}"]

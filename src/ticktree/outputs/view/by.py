@@ -7,11 +7,9 @@ from itertools import pairwise
 
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
-from ticktree.analysis.workers.by_writer import Spread, amounts, spread
-from ticktree.analysis.workers.roles import By, Unit, roles
+from ticktree.analysis.workers.roles import By, Spread, Unit, amounts, roles, spread
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.view.columns import Column
-from ticktree.outputs.view.naming import who
+from ticktree.outputs.view.tables import Column, who
 from ticktree.outputs.view.tree import Notes, TreeRow, tree_of, tree_rows
 from ticktree.outputs.writing.document import Table
 from ticktree.outputs.writing.visible import visible

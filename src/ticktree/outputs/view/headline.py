@@ -1,23 +1,63 @@
-"""The headline: what was run, when, where and with what; how fast it was; and what is missing from its numbers."""
+"""The headline: what was run, when, where and with what, how fast it was, and what is doubtful about it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from ticktree.analysis import Finding
+from ticktree.analysis.machine import Machine
 from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import has_processes
 from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.sentences.facts import formatted, unit_of
 from ticktree.outputs.view.loops import headlines
-from ticktree.outputs.view.machine import machine_pieces
-from ticktree.outputs.view.model import Fact
-from ticktree.outputs.view.processes import census
+from ticktree.outputs.view.model import Fact, Warned
+from ticktree.outputs.view.sampled import doubts as sampling_doubts
+from ticktree.outputs.view.tables import census
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.metadata import ordered
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Timeline
+
+
+def evidence(finding: Finding) -> list[str]:
+    """Return what a finding rests on, piece by piece."""
+    return [
+        f"{formatted(key, value)} {visible(key.removesuffix(f'_{unit_of(key)}')).replace('_', ' ')}"
+        for key, value in finding.facts.items()
+        if not isinstance(value, (str, bool))
+    ]
+
+
+# What others take of a core, the hypervisor of all, and what was waited for one: below this nobody would notice.
+WORTH_SAYING = 0.05
+
+
+def machine_pieces(profile: Profile) -> Iterator[str]:
+    """Yield who used the cores and what was waited for one; nothing where nobody watched the machine."""
+    machine = Machine(profile)
+    used, others = machine.typical("used"), machine.typical("others")
+    if used is not None:
+        of = f" of {machine.cores:g} cores" if machine.cores is not None else " cores"
+        yield f"{used:.1f}{of} used"
+    if others is not None and others >= WORTH_SAYING:
+        yield f"{others:.1f} by others"
+    steal, waiting = machine.typical("steal"), machine.typical("waiting")
+    if steal is not None and steal >= WORTH_SAYING:
+        yield f"{formatting.share(steal)} taken by the hypervisor"
+    if waiting is not None and waiting >= WORTH_SAYING:
+        yield f"waiting for one {formatting.share(waiting)} of the time it could run"
+
+
+def lost(profile: Profile, timeline: Timeline) -> dict[str, int]:
+    """Return, by what it is, how many were not recorded or are not kept; nothing where all is there."""
+    # Read after the profile, of a program that still runs.
+    counts = {**profile.losses, BEFORE_THE_TIMELINE: timeline.overwritten}
+    return {what.replace("_", " "): count for what, count in sorted(counts.items()) if count}
+
 
 NOTHING = "Nothing was recorded; `ticktree doctor` tells why."
 # The libraries that a run is known by: the first that it has.
@@ -108,6 +148,8 @@ def _started(profile: Profile) -> str:
 def _ended(profile: Profile) -> str:
     if True in profile.metadata.get("unfinished", ()):
         return "unfinished"
+    if True in profile.metadata.get("experiments", ()):
+        return "delayed by `ticktree whatif`"
     failed = [value for value in ordered(profile.metadata.get("exit_status", ())) if value]
     return ", ".join(
         formatting.ending(value) if isinstance(value, int) else visible(str(value)) for value in failed
@@ -143,3 +185,35 @@ def _libraries(profile: Profile, options: ViewOptions) -> list[str]:
 def fact(profile: Profile, key: str) -> str:
     """Return what is known of a run under `key`, safe to show; "" where nothing is."""
     return ", ".join(visible(str(value)) for value in ordered(profile.metadata.get(key, ())))
+
+
+WARNINGS_SHOWN = 3
+
+
+def warnings(profile: Profile, found: Sequence[Finding], options: ViewOptions) -> list[Warned]:
+    """Return what makes the numbers doubtful, the worst first, and what was not recorded."""
+    doubts = [finding for finding in found if is_doubt(finding)]
+    if not options.all:
+        doubts = [each for each in doubts if each.severity != "info" or each.is_wrong_number][:WARNINGS_SHOWN]
+    lost = losses(profile)
+    return [
+        *(Warned(each.message, each.rule, evidence(each)) for each in doubts),
+        *map(Warned, sampling_doubts(profile)),
+        *([Warned(", ".join(lost))] if lost else []),
+    ]
+
+
+def is_doubt(finding: Finding) -> bool:
+    """Tell whether a finding is about the measurement, and nothing to do about the program."""
+    return finding.kind == "measurement" or finding.is_wrong_number
+
+
+def startup(seen: Survey) -> str:
+    """Return how long it took until the first tick of the loop that the report leads with; "" where not known."""
+    starts = [value for value in seen.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
+    views = [view for view in seen.main_loops if view.loop is not None]
+    first = views[0].loop.first_ticks if views and views[0].loop else None
+    if len(starts) != 1 or first is None or first.started_wall_ns <= starts[0]:
+        return ""
+    took_ns = first.started_wall_ns - starts[0]
+    return f"start-up {formatting.time(took_ns)} until the first tick of {visible(views[0].name)}"

@@ -1,4 +1,4 @@
-"""The loops of a report: the headline of those it leads with, and each of them a row in the model's order."""
+"""The loops of a report: headlines, each loop a row in the order of the model, and their worst ticks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,105 @@ from ticktree.analysis.loops import LoopView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.columns import Column, filled, shown
 from ticktree.outputs.view.model import Headline
-from ticktree.outputs.view.pace import ages
-from ticktree.outputs.view.pace import pace as pace_lines
-from ticktree.outputs.view.worst import worst_ticks
+from ticktree.outputs.view.notes import ages
+from ticktree.outputs.view.notes import pace as pace_lines
+from ticktree.outputs.view.tables import Column, filled, shown
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible
-from ticktree.profile import Loop
+from ticktree.profile import Loop, Profile, WorstTick
 from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
+
+TICKS_SHOWN = 3
+PARTS_SHOWN = 3
+# A part that takes so many times as long as usual is worth a word.
+UNUSUAL = 1.5
+# A part that another fills this far is better named by the other.
+FILLED = 0.8
+
+_CAUSES = {
+    "gc_ns": "garbage collector",
+    "voluntary_switches": "voluntary switch",
+    "involuntary_switches": "involuntary switch",
+    "minor_faults": "minor page fault",
+    "major_faults": "major page fault",
+}
+
+
+def worst_ticks(
+    profile: Profile, loop: Loop, options: ViewOptions, names: ShortNames | None = None
+) -> list[list[str]]:
+    """Return the worst ticks of `loop`, the longest first, each piece by piece: when, how long, and why.
+
+    Unless all are asked for, the longest and at most two more, if they are out of the ordinary.
+    """
+    names = names or ShortNames(profile.root)
+    limit_ns = loop.budget_ns or UNUSUAL * (loop.stats.p50_ns or 0)
+    ticks = [tick for place, tick in enumerate(loop.worst) if not place or tick.duration_ns > limit_ns]
+    shown = loop.worst if options.all else ticks[:TICKS_SHOWN]
+    return [[_when(tick), *_parts(profile, loop, tick, options, names), *_causes(tick)] for tick in shown]
+
+
+def _when(tick: WorstTick) -> str:
+    started = formatting.time(tick.started_ns)
+    return f"tick {formatting.count(tick.tick)} at {started} took {formatting.time(tick.duration_ns)}"
+
+
+def _parts(
+    profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions, names: ShortNames
+) -> list[str]:
+    parts = [_Part(profile, loop, tick, path, names) for path in _chief_parts(loop, tick)]
+    parts.sort(key=lambda part: (-part.excess_ns, part.path))
+    return [part.text() for part in (parts if options.all else parts[:PARTS_SHOWN])]
+
+
+def _causes(tick: WorstTick) -> list[str]:
+    return [_cause(key, amount) for key, amount in sorted(tick.causes.items()) if amount]
+
+
+class _Part:
+    """A part of a tick, and how long it usually takes."""
+
+    def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames) -> None:
+        self.path = path
+        self.took_ns = tick.breakdown[path]
+        self.name = visible(names.joined(paths.split(path)[len(paths.split(loop.path)) :]))
+        node = profile.root.find(path)
+        self.usual_ns = 0 if node is None else loop.calls_of(node).sum_ns // max(1, loop.stats.count)
+        self.excess_ns = self.took_ns - self.usual_ns
+
+    def text(self) -> str:
+        said = f"{self.name} {formatting.time(self.took_ns)}"
+        if self.usual_ns and self.took_ns > UNUSUAL * self.usual_ns:
+            said += f" (usually {formatting.time(self.usual_ns)})"
+        return said
+
+
+def _chief_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
+    """Yield the parts directly below the loop, each followed down to whatever fills it."""
+    below: dict[tuple[str, ...], list[str]] = {}
+    for path in tick.breakdown:
+        below.setdefault(paths.split(path)[:-1], []).append(path)
+    for part in below.get(paths.split(loop.path), []):
+        chief = part
+        while True:
+            longest = max(below.get(paths.split(chief), []), key=tick.breakdown.__getitem__, default=None)
+            if longest is None or tick.breakdown[longest] < FILLED * tick.breakdown[chief]:
+                break
+            chief = longest
+        yield chief
+
+
+def _cause(key: str, amount: int) -> str:
+    name = visible(key.removesuffix("_ns").replace("_", " "))
+    if key.endswith("_ns"):
+        return f"{_CAUSES.get(key, name)} {formatting.time(amount)}"
+    if key in _CAUSES:
+        return formatting.counted(amount, _CAUSES[key])
+    return f"{formatting.count(amount)} {name}"
+
 
 # Percentiles of fewer are the longest of them.
 LEAST_FOR_P99 = 100
@@ -28,13 +117,7 @@ SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class LoopRow:
-    """A loop as a row.
-
-    Attributes:
-        loop: which.
-        view: its mean tick; None where it has no steady ticks.
-        run_ns: how long the run took.
-    """
+    """A loop as a row."""
 
     loop: Loop
     view: LoopView | None
@@ -165,8 +248,8 @@ def _entry(row: LoopRow, seen: Survey, options: ViewOptions) -> Entry:
 
 
 def headlines(seen: Survey, options: ViewOptions) -> list[Headline]:
-    """Return the line of each loop that the report leads with; of the run where there is none."""
-    views = seen.loops if options.all else seen.main_loops
+    """Return the line of the loop that the report leads with, of each where all is asked for."""
+    views = seen.loops if options.all else seen.main_loops[:1]
     return [_headline(view) for view in views if view.loop is not None]
 
 
@@ -179,7 +262,10 @@ def _pieces(view: LoopView) -> Iterator[str]:
     if loop is None:
         yield currency.pace(view)
         return
-    if kind == "headroom":
+    if view.is_paced_unseen:
+        yield f"{_held(view)} {currency.pace(view)} by a wait that is not recorded"
+        yield formatting.counted(loop.stats.count, "tick")
+    elif kind == "headroom":
         headroom = currency.headroom_ns(view)
         ticks, pace = formatting.counted(loop.stats.count, "tick"), currency.pace(view)
         if view.misses:

@@ -1,61 +1,38 @@
-"""ReportView: what a report says of a run. Outputs draw it, and derive nothing."""
+"""ReportView: what a report says of a run, and its parts as they are read. Outputs derive nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ticktree.outputs.writing.document import Table
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Heading, Item, Lines, Listing, Nothing, PageFields, Part, Table
+from ticktree.outputs.writing.visible import visible
 
 SCHEMA = "ticktree-view/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """Something that is known of the run as a whole. All of it is safe to show.
-
-    Attributes:
-        key: what programs call it.
-        text: what people read.
-    """
+class Fact(PageFields):
+    """Something that is known of the run as a whole. All of it is safe to show."""
 
     key: str
     text: str
 
-    def to_dict(self) -> dict[str, str]:
-        """Return it as pages get it."""
-        return {"key": self.key, "text": self.text}
-
 
 @dataclass(frozen=True, slots=True)
-class Headline:
-    """One loop, or the run, in a line: how fast it is, or whether it holds its rate.
-
-    Attributes:
-        path: of the loop; "" of the run.
-        name: of the loop, or of the run.
-        pieces: what is known of it, the most important first.
-        is_missed: whether it misses ticks.
-    """
+class Headline(PageFields):
+    """One loop, or the run, in a line: how fast it is, or whether it holds its rate."""
 
     path: str
     name: str
     pieces: Sequence[str]
     is_missed: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as pages get it."""
-        return {
-            "path": self.path,
-            "name": self.name,
-            "pieces": list(self.pieces),
-            "is_missed": self.is_missed,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(PageFields):
     """What makes the numbers doubtful, or what is missing from them.
 
     Attributes:
@@ -68,13 +45,9 @@ class Warned:
     rule: str = ""
     evidence: Sequence[str] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as pages get it."""
-        return {"text": self.text, "rule": self.rule, "evidence": list(self.evidence)}
-
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(PageFields):
     """What to do, and what it saves.
 
     Attributes:
@@ -101,24 +74,9 @@ class Recommendation:
     where: str
     evidence: Sequence[str]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as pages get it."""
-        return {
-            "rule": self.rule,
-            "severity": self.severity,
-            "kind": self.kind,
-            "path": self.path,
-            "loop": self.loop,
-            "gain": self.gain,
-            "share": self.share,
-            "text": self.text,
-            "where": self.where,
-            "evidence": list(self.evidence),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class LoopPart:
+class LoopPart(PageFields):
     """Where the time of a loop's mean tick goes, or that of the run.
 
     Attributes:
@@ -133,18 +91,9 @@ class LoopPart:
     dismissed: Sequence[str]
     tree: Table | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as pages get it."""
-        return {
-            "path": self.path,
-            "self_times": None if self.self_times is None else self.self_times.to_dict(),
-            "dismissed": list(self.dismissed),
-            "tree": None if self.tree is None else self.tree.to_dict(),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportView:
+class ReportView(PageFields):
     """What a report says, in the order in which it is read.
 
     Attributes:
@@ -175,17 +124,44 @@ class ReportView:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as pages get it."""
-        return {
-            "schema": SCHEMA,
-            "title": self.title,
-            "provenance": [fact.to_dict() for fact in self.provenance],
-            "headlines": [headline.to_dict() for headline in self.headlines],
-            "warnings": [warned.to_dict() for warned in self.warnings],
-            "recommendations": [each.to_dict() for each in self.recommendations],
-            "more": self.more,
-            "loops": None if self.loops is None else self.loops.to_dict(),
-            "parts": [part.to_dict() for part in self.parts],
-            "tables": [table.to_dict() for table in self.tables],
-            "nothing": self.nothing,
-            "closing": list(self.closing),
-        }
+        return {"schema": SCHEMA, **PageFields.to_dict(self)}
+
+
+def parts_of(view: ReportView) -> Iterator[Part]:
+    """Yield what there is to show: what was run, the answer, and then where it comes from."""
+    yield Heading(view.title, [fact.text for fact in view.provenance])
+    for headline in view.headlines:
+        lines = [[headline.name, *headline.pieces]]
+        yield Lines(lines, "alarm" if headline.is_missed else "strong", is_apart=False)
+    if view.warnings:
+        yield Lines([[_warning(each)] for each in view.warnings], "warning", mark="!  ", is_apart=False)
+    if view.nothing:
+        yield Nothing(view.nothing)
+    if view.recommendations:
+        more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
+        yield Listing("Recommendations", [_item(each) for each in view.recommendations], more)
+    if view.loops is not None:
+        yield view.loops
+    for part in view.parts:
+        yield from _where(part)
+    yield from view.tables
+    if view.closing:
+        yield Lines([[line] for line in view.closing], "faint")
+
+
+def _warning(each: Warned) -> str:
+    return f"{each.text} ({visible(each.rule)})" if each.rule else each.text
+
+
+def _item(each: Recommendation) -> Item:
+    about = [piece for piece in (each.where, visible(each.rule), *each.evidence) if piece]
+    return Item(each.text, each.gain, about)
+
+
+def _where(part: LoopPart) -> Iterator[Part]:
+    if part.self_times is not None:
+        yield part.self_times
+    if part.dismissed:
+        yield Lines([[f"Not worth optimizing: {', '.join(part.dismissed)}"]], "faint", is_apart=False)
+    if part.tree is not None:
+        yield replace(part.tree, folded=part.tree.title)

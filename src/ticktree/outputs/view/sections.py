@@ -11,7 +11,7 @@ from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.columns import CATEGORIES, Column, filled, shown
+from ticktree.outputs.view.tables import CATEGORIES, Column, filled, shown
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut
@@ -179,7 +179,7 @@ def _most(view: LoopView, section: SectionView) -> str:
     saving = view.saving(section.total_ns)
     if currency.currency(view) == "headroom" or saving.speedup is None:
         return f"at most {formatting.time(round(section.total_ns))} per {currency.noun(view)}"
-    return f"at most {saving.speedup:.3f}x"
+    return f"at most {saving.speedup:.3f}×"
 
 
 def section_table(seen: Survey, view: LoopView) -> Table | None:

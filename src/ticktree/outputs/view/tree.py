@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import Ceilings
+from ticktree.analysis.sampled import SampledTime
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.columns import Column, filled, shown
-from ticktree.outputs.view.notes import mark_of, notes_of
-from ticktree.outputs.view.pace import is_age
+from ticktree.outputs.view.notes import is_age, mark_of, notes_of
+from ticktree.outputs.view.sampled import MARK, ROWS_SHOWN, called, is_worth_rows, notes
+from ticktree.outputs.view.tables import Column, filled, shown
 from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.grid import guides
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Stats
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
 
-Kind: TypeAlias = Literal["section", "wait", "self", "itself"]
+Kind: TypeAlias = Literal["section", "wait", "self", "itself", "sampled"]
 
 # Rows of less than this part of the tick are shown only where all is asked for.
 LEAST_SHARE = 0.01
-# Self time of less than this part of a section's own time is not worth a row.
+# Self time of less than this part of a section's self time is not worth a row.
 LEAST_SELF_SHARE = 0.05
 # A section of which less is on the loop's path runs concurrently, and all of its time is shown.
 ON_PATH_SHARE = 0.5
 _BAR_RANK = 4
-_TONES: dict[Kind, Tone] = {"section": "plain", "wait": "wait", "self": "quiet", "itself": "quiet"}
+TONES: dict[Kind, Tone] = {
+    "section": "plain",
+    "wait": "wait",
+    "self": "quiet",
+    "itself": "quiet",
+    "sampled": "quiet",
+}
+# Self time of less than this part of the tick is not told function by function.
+LEAST_SAMPLED_SHARE = 0.05
 CHAIN = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
@@ -38,7 +47,8 @@ class TreeRow:
     """A node of a mean tick, or the self time of one.
 
     Attributes:
-        kind: a section, one that waits, the self time of one, or what ticktree itself cost.
+        kind: a section, one that waits, the self time of one, what ticktree itself cost, or a function that self time
+            was spent in, as samples say.
         path: of the node.
         names: of the node; of a chain of only children of all of them.
         node: the node; of a chain the first.
@@ -49,6 +59,9 @@ class TreeRow:
         stats: of the calls that ticks consist of.
         mark: what sort of section it is.
         depth: how many rows are above it.
+        own_path: of the node whose self time the row has; of a chain the last.
+        own_share: that time as a part of the tick, or of the run.
+        notes: what is known of a function that was sampled.
     """
 
     kind: Kind
@@ -62,17 +75,14 @@ class TreeRow:
     stats: Stats = field(default_factory=Stats)
     mark: str = ""
     depth: int = 0
+    own_path: str = ""
+    own_share: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Which notes the rows of a tree have.
-
-    Attributes:
-        options: whether all is asked for, and call sites.
-        here: what the run's machine can do; None where that is not known.
-        details: whether they have all notes.
-    """
+    """Which notes the rows of a tree have."""
 
     options: ViewOptions
     here: Ceilings | None
@@ -94,7 +104,12 @@ class _Branch:
 
 
 def tree_rows(
-    view: LoopView, *, least_share: float = 0.0, fold: bool = False, most: int | None = None
+    view: LoopView,
+    *,
+    least_share: float = 0.0,
+    fold: bool = False,
+    most: int | None = None,
+    sampled: Mapping[str, SampledTime] | None = None,
 ) -> list[TreeRow]:
     """Return the rows of a loop's mean tick, or of the run, top to bottom, the largest of each parent's first.
 
@@ -103,6 +118,7 @@ def tree_rows(
         least_share: rows of less are left out.
         fold: whether only children are folded into their parents' rows.
         most: so many rows at most: the largest. None for all.
+        sampled: the self time that was sampled, by path.
     """
     if not view.sections:
         return []
@@ -126,7 +142,37 @@ def tree_rows(
         if below and own.self_ns > 0 and own.self_ns >= least_self_ns:
             rows.append(_self(view, last, depth + 1))
         waiting += [(each, depth + 1) for each in below]
-    return _largest(_self_last(rows), most)
+    rows = _self_last(_told(rows))
+    return _largest([each for row in rows for each in (row, *_sampled(row, sampled or {}))], most)
+
+
+def _told(rows: list[TreeRow]) -> list[TreeRow]:
+    """Return the rows, each node's self time told once: in a row of its own where it has one."""
+    apart = {row.own_path for row in rows if row.kind == "self"}
+    return [
+        replace(row, own_share=0.0) if row.kind != "self" and row.own_path in apart else row for row in rows
+    ]
+
+
+def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeRow]:
+    """Yield the functions that a row's self time was spent in."""
+    time = sampled.get(row.own_path)
+    if time is None or not is_worth_rows(time) or row.kind == "wait":
+        return
+    for each in time.rows()[:ROWS_SHOWN]:
+        share = row.own_share * each.share
+        if share >= LEAST_SAMPLED_SHARE:
+            yield TreeRow(
+                kind="sampled",
+                path=row.own_path,
+                names=(f"{called(each.function)} {MARK}",),
+                node=row.node,
+                ns=row.ns * share / row.share,
+                share=share,
+                weight=share,
+                depth=row.depth + 1,
+                notes=tuple(notes(each)),
+            )
 
 
 def _branches(view: LoopView) -> _Branch:
@@ -181,6 +227,8 @@ def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
         stats=stats,
         mark="slack" if first.is_slack else "loop" if first.is_loop else mark_of(first.node),
         depth=depth,
+        own_path=chain[-1].section.path,
+        own_share=_share(chain[-1].section.self_ns, view),
     )
 
 
@@ -195,6 +243,8 @@ def _self(view: LoopView, branch: _Branch, depth: int) -> TreeRow:
         share=_share(section.self_ns, view),
         weight=_share(section.self_ns, view),
         depth=depth,
+        own_path=section.path,
+        own_share=_share(section.self_ns, view),
     )
 
 
@@ -247,7 +297,7 @@ def tree_columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
             "exceptions",
             "count",
             5,
-            lambda row: row.node.raised or None if row.kind != "self" else None,
+            lambda row: row.node.raised or None if row.kind in ("section", "wait") else None,
             "Calls that an exception ended, in the whole run.",
             optional=True,
         ),
@@ -265,24 +315,15 @@ def tree(
     here: Ceilings | None,
     most: int | None = None,
     details: bool = False,
+    sampled: Mapping[str, SampledTime] | None = None,
 ) -> Table | None:
-    """Return the mean tick of a loop as a tree, or the run; None where there is nothing in it.
-
-    Args:
-        view: the loop, or the run.
-        options: whether all is asked for.
-        names: what nodes are called for short.
-        here: what the run's machine can do; None where that is not known.
-        most: so many rows at most; None for all.
-        details: whether rows have all notes.
-    """
+    """Return the mean tick of a loop as a tree, or the run; None where there is nothing in it."""
     least_share = 0.0 if options.all else LEAST_SHARE
-    rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most)
+    rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most, sampled=sampled)
     if len(rows) < 2:
         return None
     columns = shown(tree_columns(view), rows, details=options.all)
-    notes = Notes(options, here, details)
-    return tree_of(rows, columns, _title(view, options), names, notes)
+    return tree_of(rows, columns, _title(view, options), names, Notes(options, here, details))
 
 
 def tree_of(
@@ -296,7 +337,7 @@ def tree_of(
     """Return rows as a table with these columns."""
     entries = [
         filled(_entry(row, guide, trunk, names, notes), columns, row)
-        for row, (guide, trunk) in zip(rows, _guides(rows), strict=True)
+        for row, (guide, trunk) in zip(rows, guides([row.depth for row in rows]), strict=True)
     ]
     heads = [column.head for column in columns]
     return Table(title, "section", heads, entries, bar_rank=_BAR_RANK, narrower=narrower)
@@ -314,31 +355,15 @@ def _entry(row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Notes
     return Entry(
         name=(whole if row.path else "the run") if is_node else row.names[0],
         cells=(),
-        tone="strong" if is_node and not row.depth else _TONES[row.kind],
+        tone="strong" if is_node and not row.depth else TONES[row.kind],
         mark=row.mark,
-        notes=notes.of(row.node) if is_node and row.path else (),
+        notes=notes.of(row.node) if is_node and row.path else row.notes,
         guide=guide,
         trunk=trunk,
         share=row.share,
         short=short if is_node and short != whole else "",
         path=row.path,
     )
-
-
-def _guides(rows: Sequence[TreeRow]) -> list[tuple[str, str]]:
-    """Return the lines that lead to each row, and past it to what is below it."""
-    found: list[tuple[str, str]] = []
-    # Whether another row of the same parent follows, by depth: told from the last row up.
-    follows: defaultdict[int, bool] = defaultdict(bool)
-    for row in reversed(rows):
-        lines = "".join("│  " if follows[depth] else "   " for depth in range(1, row.depth))
-        branch = ("├─ " if follows[row.depth] else "└─ ") if row.depth else ""
-        trunk = lines + (("│  " if follows[row.depth] else "   ") if row.depth else "")
-        found.append((lines + branch, trunk))
-        follows[row.depth] = row.depth > 0
-        for depth in [depth for depth in follows if depth > row.depth]:
-            del follows[depth]
-    return found[::-1]
 
 
 def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:

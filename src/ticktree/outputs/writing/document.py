@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 # How an entry speaks: as any other, as one to begin with, of waiting, of what is no section, of what was left
 # out, of something wrong, of something better.
 Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm", "good", "warning"]
+# How the verdicts of comparisons, histories, experiments and budgets speak.
+VERDICT_TONES: Mapping[str, Tone] = {
+    "slower": "alarm",
+    "faster": "good",
+    "no difference": "plain",
+    "no change": "plain",
+    "inconclusive": "faint",
+    "too few runs": "faint",
+    "only in base": "strong",
+    "only in new": "strong",
+    "gain": "good",
+    "exact": "good",
+    "loss": "alarm",
+    "cannot tell": "faint",
+    "estimates disagree": "warning",
+    "broken": "alarm",
+    "not measured": "alarm",
+    "held": "good",
+}
 
 
 # What a program reads where a person reads a cell: nanoseconds, a part of 1, a count, a word; None for an empty cell.
 Value: TypeAlias = str | int | float | None
+
+
+class PageFields:
+    """A dataclass that pages get field by field."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as pages get it."""
+        return {each.name: _field(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_field(each) for each in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +182,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One of a list.
-
-    Attributes:
-        text: what it says, safe to show.
-        lead: what stands before it and is no part of its sentence: what it saves.
-        about: what it rests on, piece by piece.
-    """
+    """One of a list."""
 
     text: str
     lead: str = ""
@@ -162,13 +191,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Sentences below a title.
-
-    Attributes:
-        title: what they are.
-        items: the sentences, which are numbered.
-        more: a last line; "" for none.
-    """
+    """Sentences below a title."""
 
     title: str
     items: Sequence[Item]
@@ -201,11 +224,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Something drawn with characters, all of them safe to show.
-
-    Attributes:
-        lines: top to bottom, each in pieces that speak in their own tone.
-    """
+    """Something drawn with characters, all of them safe to show."""
 
     lines: Sequence[Sequence[tuple[str, Tone]]]
 

@@ -11,7 +11,7 @@ _SECOND = 10**9
 # A time is written in the first unit in which it is below the limit.
 _TIMES = (
     (1e3, 1, "ns"),
-    (1e6, 1e3, "us"),
+    (1e6, 1e3, "µs"),
     (1e9, 1e6, "ms"),
     (1000 * _SECOND, _SECOND, "s"),
     (6000 * _SECOND, 60 * _SECOND, "min"),
@@ -48,6 +48,11 @@ def counted(number: int, noun: str) -> str:
 def size(number_of_bytes: float) -> str:
     """Return an amount of memory, such as "75.5 MB" (a megabyte is 1,000,000 bytes)."""
     return scaled(number_of_bytes, "B")
+
+
+def factor(times: float) -> str:
+    """Return how many times as much, such as "1.61 ×"."""
+    return f"{significant(times)} ×"
 
 
 def rate(amount: float, ns: float, unit: str) -> str:
@@ -153,7 +158,7 @@ UNITS: Mapping[str, Callable[[float], str]] = {
     "count": lambda number: count(round(number)),
     "bytes": size,
     "hz": hertz,
-    "factor": lambda factor: f"{significant(factor)} x",
+    "factor": factor,
     "bytes_per_s": lambda speed: scaled(speed, "B/s"),
     "flops_per_s": lambda speed: scaled(speed, "FLOP/s"),
     "score": lambda score: f"{score:.1f}",

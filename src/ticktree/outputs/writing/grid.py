@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.text import Text
+
+from ticktree.outputs.writing.document import Entry, Head, Table, Tone
 
 GAP = "  "
 SEPARATOR = " · "
@@ -14,64 +16,31 @@ NAME_CELLS = 16  # columns are given up before names are cut shorter than this
 LEAST_CELLS = 8
 NOTE_CELLS = 40  # columns of SPARE rank are given up before notes have less room than this
 SPARE = 5
+# Of words among numbers: with a share and the least of a row's own name, they fit the least width.
+WORDS_CELLS = 18
+STYLES: dict[Tone, str] = {
+    "plain": "",
+    "strong": "bold",
+    "wait": "blue",
+    "quiet": "dim italic",
+    "faint": "dim",
+    "alarm": "red",
+    "good": "green",
+    "warning": "yellow",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A column.
-
-    Attributes:
-        title: what stands above it.
-        rank: how soon the column is given up where there is no room: the highest first, and 0 only for numbers so
-            long that the line would not fit.
-        left: whether its cells are in line on their left.
-        style: of its cells.
-    """
-
-    title: str
-    rank: int
-    left: bool = False
-    style: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row.
-
-    Attributes:
-        name: what it is of; cut where there is no room for it.
-        short: what stands for the name there, cut only where there is no room for this either; "" for the name.
-        mark: a word on the name, behind it.
-        cells: one for each head. A number and its unit, where it has one, have a space between them.
-        notes: what follows; below, where there is no room in line.
-        guide: lines in front of the name.
-        trunk: the same, in front of notes that are below it.
-        style: of the name.
-        quiet: whether its numbers are of less interest than others'.
-    """
-
-    name: str
-    cells: Sequence[str]
-    short: str = ""
-    mark: str = ""
-    notes: Sequence[str] = ()
-    guide: str = ""
-    trunk: str = ""
-    style: str = ""
-    quiet: bool = False
-
-
-def drawn(title: str, heads: Sequence[Head], lines: Sequence[Line], width: int) -> Iterator[list[Text]]:
-    """Yield the headings, then each of `lines` with the notes below it; nothing is wider than `width`."""
-    grid = _Grid(title, heads, lines, width)
+def drawn(table: Table, width: int) -> Iterator[list[Text]]:
+    """Yield the headings, then each entry with the notes below it; nothing is wider than `width`."""
+    grid = _Grid(table, width)
     yield [grid.heading()]
-    for line in lines:
-        yield list(grid.row(line))
+    for entry in table.entries:
+        yield list(grid.row(entry))
 
 
-def fits(title: str, heads: Sequence[Head], lines: Sequence[Line], width: int) -> bool:
+def fits(table: Table, width: int) -> bool:
     """Tell whether all columns that are never given up have room, and some of the names as well."""
-    return _Grid(title, heads, lines, width).fits
+    return _Grid(table, width).fits
 
 
 def cut(text: str, cells: int) -> str:
@@ -85,18 +54,23 @@ def cut(text: str, cells: int) -> str:
 class _Grid:
     """The measures of a grid: which columns are shown, how wide they are, and where the notes begin."""
 
-    def __init__(self, title: str, heads: Sequence[Head], lines: Sequence[Line], width: int) -> None:
-        self.title = title
-        self.width = width
-        self.heads = heads
-        self.columns = [_Column(head, [line.cells[at] for line in lines]) for at, head in enumerate(heads)]
+    def __init__(self, table: Table, width: int) -> None:
+        self.title, self.width, self.bars = table.title, width, table.bar_rank is not None
+        bars = [] if table.bar_rank is None else [Head("", table.bar_rank, words=True)]
+        self.heads = [*bars, *table.heads]
+        lines = table.entries
+        cells = [self._cells_of(line) for line in lines]
+        self.columns = [
+            _Column(head, [row[at] for row in cells], "cyan" if self.bars and not at else "")
+            for at, head in enumerate(self.heads)
+        ]
         guides = max((cell_len(self._cut_guide(line.guide)) for line in lines), default=0)
         named = (cell_len(self._cut_guide(line.guide) + line.name + _mark(line)) for line in lines)
         # A title may go on above the columns behind it that have none.
-        first = next((at for at, head in enumerate(heads) if head.title), len(heads))
-        names = max([cell_len(title) - self._cells(range(first)), *named])
+        first = next((at for at, head in enumerate(self.heads) if head.title), len(self.heads))
+        names = max([cell_len(self.title) - self._cells(range(first)), *named])
         notes = max((cell_len(SEPARATOR.join(line.notes)) for line in lines), default=0)
-        self.shown = list(range(len(heads)))
+        self.shown = list(range(len(self.heads)))
         self._drop_until(names + bool(notes) * len(GAP) + min(notes, NOTE_CELLS), SPARE)
         least = min(names, guides + NAME_CELLS)
         self._drop_until(least, 1)
@@ -105,6 +79,11 @@ class _Grid:
         self._drop_until(min(names, max(LEAST_CELLS, guides + 1)), 0)
         self.name_cells = min(names, max(LEAST_CELLS, width - self._numbers()))
         self.note_cells = max(0, width - self.name_cells - self._numbers() - len(GAP))
+
+    def _cells_of(self, entry: Entry) -> list[str]:
+        bars = [bar(entry.share)] if self.bars else []
+        cells = zip(self.heads[len(bars) :], entry.cells, strict=True)
+        return [*bars, *(cut(cell, WORDS_CELLS) if head.words else cell for head, cell in cells)]
 
     def _cut_guide(self, guide: str) -> str:
         """Return `guide`, of a deep tree only its end: names must keep some room."""
@@ -136,7 +115,8 @@ class _Grid:
         text.rstrip()
         return text
 
-    def row(self, line: Line) -> Iterator[Text]:
+    def row(self, line: Entry) -> Iterator[Text]:
+        cells, is_quiet = self._cells_of(line), line.tone in ("quiet", "faint")
         guide = self._cut_guide(line.guide)
         room = self.name_cells - cell_len(guide)
         mark = _mark(line)
@@ -145,10 +125,10 @@ class _Grid:
         name = line.name if cell_len(line.name + mark) <= room else line.short or line.name
         name = cut(name, room - cell_len(mark))
         mark = padded(mark, room - cell_len(name))
-        text = Text.assemble((guide, "dim"), (name, line.style), (mark, "dim"))
+        text = Text.assemble((guide, "dim"), (name, STYLES[line.tone]), (mark, "dim"))
         for at in self.shown:
             text.append(GAP)
-            text.append_text(self.columns[at].cell(line.cells[at], line.quiet))
+            text.append_text(self.columns[at].cell(cells[at], is_quiet))
         inline, below = self._split(line)
         if inline:
             text.append(GAP + inline)
@@ -157,7 +137,7 @@ class _Grid:
         for part in below:
             yield Text.assemble((self._cut_guide(line.trunk) + GAP, "dim"), part)
 
-    def _split(self, line: Line) -> tuple[str, list[str]]:
+    def _split(self, line: Entry) -> tuple[str, list[str]]:
         """Return the notes that fit behind the numbers, and the others as lines below."""
         inline, rest = _filled(line.notes, self.note_cells)
         room, below = self.width - cell_len(self._cut_guide(line.trunk)) - len(GAP), []
@@ -172,26 +152,26 @@ class _Grid:
 class _Column:
     """A column's cells: numbers end below one another, units begin below one another."""
 
-    def __init__(self, head: Head, cells: Sequence[str]) -> None:
-        self.head = head
+    def __init__(self, head: Head, cells: Sequence[str], style: str) -> None:
+        self.head, self.style = head, style
         parts = [cell.partition(" ") for cell in cells]
         self.number = max((cell_len(number) for number, _, _ in parts), default=0)
         self.unit = max((cell_len(space + unit) for _, space, unit in parts), default=0)
         self.cells = max(self.number + self.unit, cell_len(head.title))
 
     def title(self) -> str:
-        return (padded if self.head.left else _behind_space)(self.head.title, self.cells)
+        return (padded if self.head.words else _behind_space)(self.head.title, self.cells)
 
     def cell(self, cell: str, quiet: bool) -> Text:
         number, space, unit = cell.partition(" ")
-        style = "dim" if quiet else self.head.style
-        if self.head.left:
+        style = "dim" if quiet else self.style
+        if self.head.words:
             return Text(padded(cell, self.cells), style)
         behind = padded(space + unit, self.unit)
         return Text.assemble((_behind_space(number, self.cells - self.unit), style), (behind, "dim"))
 
 
-def _mark(line: Line) -> str:
+def _mark(line: Entry) -> str:
     return f" ({line.mark})" if line.mark else ""
 
 
@@ -220,3 +200,30 @@ def _start(text: str, cells: int) -> str:
         if used > cells:
             return text[:at]
     return text
+
+
+def guides(depths: Sequence[int]) -> list[tuple[str, str]]:
+    """Return the lines that lead to each row of a tree, and past it to what is below it, by the rows' depths."""
+    found: list[tuple[str, str]] = []
+    # Whether another row of the same parent follows, by depth: told from the last row up.
+    follows: defaultdict[int, bool] = defaultdict(bool)
+    for own in reversed(depths):
+        lines = "".join("│  " if follows[depth] else "   " for depth in range(1, own))
+        branch = ("├─ " if follows[own] else "└─ ") if own else ""
+        trunk = lines + (("│  " if follows[own] else "   ") if own else "")
+        found.append((lines + branch, trunk))
+        follows[own] = own > 0
+        for depth in [depth for depth in follows if depth > own]:
+            del follows[depth]
+    return found[::-1]
+
+
+BAR_CELLS = 8
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def bar(share: float | None) -> str:
+    """Return a bar as long as `share` of its cells, to an eighth of a cell; of more than all, a full one."""
+    eighths = round(min(max(share or 0.0, 0.0), 1.0) * BAR_CELLS * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

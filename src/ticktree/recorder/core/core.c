@@ -202,6 +202,7 @@ void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_endi
     uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
     uint32_t flags = frame->flags;
     if (TT_UNLIKELY(flags & TT_FRAME_WATCHED)) tt_the_host.watch_close(recorder, frame, duration, duration - stood_for);
+    if (TT_UNLIKELY(flags & TT_FRAME_EXPERIMENT)) tt_the_host.experiment_leave(recorder, frame, now, ending);
     const tt_sample *sample = NULL;
     if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_the_host.sample_leave(frame);
     tt_write_begin(&node->sequence);

@@ -78,6 +78,7 @@ typedef struct tt_channels tt_channels; /* critical_path/ */
 typedef struct tt_growth tt_growth;
 typedef struct tt_watch tt_watch; /* remote_parent/ */
 typedef struct tt_sample tt_sample; /* memory_sampling/ */
+typedef struct tt_experiment tt_experiment; /* experiments/ */
 
 /* Where a task was created: what its first section hangs under. */
 typedef struct {
@@ -203,6 +204,7 @@ struct tt_recorder {
     uint64_t event_at;         /* where in it the next event goes */
     uint64_t events_asked;     /* how many of them a file should hold */
     uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
+    tt_experiment *experiment; /* NULL in all but runs with experiments */
     tt_open_at_fork open_at_fork;
     tt_snapshot *forked_from;  /* the path of the thread that forked last, taken as it did */
     tt_quick_name quick_names[TT_QUICK_NAMES];
@@ -262,12 +264,13 @@ typedef struct {
     void (*describe_thread)(tt_recorder *, tt_thread_facts *);
     void (*note_site)(tt_recorder *, tt_node *, tt_section *); /* where a section is entered, once a node; may run any code */
     tt_origin *(*origin_of)(PyObject *);
-    /* sampled calls: memory_sampling/ */
+    /* sampled calls: memory_sampling/, experiments/ */
     int (*sample_prepare)(const tt_section *); /* may run any code; 0: recording has been stopped */
-    void (*sample_done)(void);
+    void (*sample_done)(const tt_section *); /* may run any code */
     int (*sample_enter)(tt_recorder *, tt_frame *, uint32_t wanted); /* 1: time has passed that is not the call's */
     const tt_sample *(*sample_leave)(const tt_frame *);
     void (*sample_book)(tt_recorder *, const tt_frame *, tt_node *, const tt_sample *, uint64_t duration);
+    void (*experiment_leave)(tt_recorder *, const tt_frame *, uint64_t now, enum tt_ending ending);
     /* watched calls: remote_parent/ */
     void (*watch_close)(const tt_recorder *, tt_frame *, uint64_t duration, uint64_t concurrent);
     tt_frame *(*served_call)(tt_recorder *, PyObject *watch, const tt_thread *); /* of another thread, or NULL */

@@ -124,7 +124,7 @@ static inline void tt_frame_free(tt_recorder *recorder, tt_frame *frame)
 
 /* -- accounts: what a call adds to its node and takes from the call around it -------------------------------------
  *
- * A frame counts its open children. While there is one, the frame's own time stands still; when the last one
+ * A frame counts its open children. While there is one, the frame's self time stands still; when the last one
  * leaves, the covered stretch is deducted from it once and carried by that child, and what the other children
  * spent meanwhile is `concurrent`. A call that ends with children still open deducts the stretch then, at the
  * expense of the child entered latest. So for every node, always:
@@ -243,7 +243,7 @@ TT_INLINE int tt_arrive(tt_recorder *recorder, tt_here *here)
 
 static inline int tt_is_measured(const tt_section *section)
 {
-    return TT_UNLIKELY(section->frame_flags & TT_FRAME_MEMORY);
+    return TT_UNLIKELY(section->frame_flags & (TT_FRAME_MEMORY | TT_FRAME_EXPERIMENT));
 }
 
 /* Before anything else where a call of `section` begins or ends; 1 is followed by `tt_done`. `now` NULL: the clock is not
@@ -257,7 +257,7 @@ TT_INLINE int tt_ready(const tt_section *section, uint64_t *now)
 
 static inline void tt_done(const tt_section *section)
 {
-    if (tt_is_measured(section)) tt_the_host.sample_done();
+    if (tt_is_measured(section)) tt_the_host.sample_done(section);
 }
 
 /* Both. The clock is read first where a call ends, and last where one begins: a new process may just have been given its

@@ -198,7 +198,7 @@ typedef struct {
     tt_stats warmup;
     uint32_t depth; /* below its tree's root, whose depth is that of the node it was started under */
     uint32_t path_hint;  /* private: where the path of its thread has its share */
-    int64_t marked_own;  /* own time, that of open calls included, when its thread's path was last brought up to date */
+    int64_t marked_own;  /* self time, that of open calls included, when its thread's path was last brought up to date */
     uint64_t marked_count;
     uint64_t running;    /* private: ticks of open calls plus one, while the path is being brought up to date; else 0 */
     uint64_t reserved[7];
@@ -220,9 +220,11 @@ enum tt_frame_flag {
     TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
     TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */
     TT_FRAME_RAISED = 1 << 20,  /* an exception ends it */
+    TT_FRAME_EXPERIMENT = 1 << 21, /* of a run with experiments (experiments/) */
     TT_FRAME_INHERITED = TT_FRAME_WAITING | TT_FRAME_WATCHED | TT_FRAME_CALLING,
     /* closing it takes more than its account */
-    TT_FRAME_RARE = TT_FRAME_CPU | TT_FRAME_MEMORY | TT_FRAME_WAIT | TT_FRAME_TICK | TT_FRAME_WATCHED | TT_FRAME_RAISED,
+    TT_FRAME_RARE = TT_FRAME_CPU | TT_FRAME_MEMORY | TT_FRAME_WAIT | TT_FRAME_TICK | TT_FRAME_WATCHED |
+                    TT_FRAME_RAISED | TT_FRAME_EXPERIMENT,
     TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
 };
 
@@ -261,7 +263,8 @@ typedef struct { /* the nodes that one thread writes; adopted by another when it
     char thread_name[TT_THREAD_NAME + 1];
     tt_ref role; /* a text: what the thread does, by the program's own word */
     tt_ref path; /* of the thread that writes it; 0: never needed */
-    uint64_t reserved[5];
+    uint64_t writer; /* private: the address of the thread's record, for who samples it from outside; 0: it has none */
+    uint64_t reserved[4];
 } tt_tree;
 
 /* One completed call, in ticks. */

@@ -41,7 +41,7 @@ static tt_tree_slot *tt_tree_of_run(tt_recorder *recorder)
     return slot ? slot : tt_tree_make(recorder, 0);
 }
 
-/* Opens the root's frame on this thread: from now on the run's own time passes. */
+/* Opens the root's frame on this thread: from now on the run's self time passes. */
 int tt_enable(tt_recorder *recorder)
 {
     if (recorder->recording) return 1;

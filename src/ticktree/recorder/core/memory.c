@@ -2,7 +2,7 @@
  *
  * On tmpfs and never on a disk: dirty pages of a disk file are write-protected while they are written back and
  * stall whoever writes next. Every chunk is reserved (posix_fallocate) and touched before it is needed: writing
- * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 us. Where not even
+ * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 µs. Where not even
  * the first chunk can be reserved, all is private memory, which only this process can read; where a later one cannot,
  * the file stays as large as it is, and what finds no place in it is counted. So a file is always whole.
  *

@@ -158,7 +158,9 @@ tt_tree_slot *tt_tree_claim_here(tt_recorder *recorder, tt_thread *thread, tt_re
 /* Nobody writes it any more. */
 void tt_tree_release(tt_recorder *recorder, tt_tree_slot *slot)
 {
-    ((tt_tree *)tt_at(recorder, slot->tree))->alive = 0;
+    tt_tree *tree = tt_at(recorder, slot->tree);
+    tree->alive = 0;
+    tree->writer = 0;
     slot->owner = NULL;
 }
 
@@ -175,6 +177,7 @@ static tt_thread *tt_thread_make(tt_recorder *recorder)
         return NULL;
     }
     thread->recorder = recorder;
+    ((tt_tree *)tt_at(recorder, thread->slot->tree))->writer = (uint64_t)(uintptr_t)thread;
     thread->self = pthread_self();
     thread->clock = recorder->clock;
     thread->base.thread = thread;

@@ -13,6 +13,7 @@
 #define TICKTREE_CHANNEL_H
 
 #include "critical.h"
+#include "experiments/ledger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ typedef struct {
     uint32_t pid, incarnation;
     tt_ref node;
     uint32_t reserved0;
-    uint64_t reserved1;
+    int64_t paid_ns; /* by who signalled last, of what is owed in an experiment (experiments/ledger.h) */
     tt_share shares[TT_SHARES];
 } tt_place;
 
@@ -227,6 +228,7 @@ static int tt_channel_put(tt_recorder *recorder, tt_channels *channels, uint64_t
     place->pid = (uint32_t)recorder->header->pid;
     place->incarnation = recorder->header->incarnation;
     place->node = node;
+    place->paid_ns = tt_experiment_paid(recorder);
     place->count = path && path->mark_ns == at_ns ? path->count : 0;
     memcpy(place->shares, path ? path->shares : place->shares, place->count * sizeof *place->shares);
     tt_place_release(place);
@@ -238,6 +240,7 @@ typedef struct {
     uint64_t start;
     uint32_t pid, incarnation;
     tt_ref node;
+    int64_t paid_ns; /* in an experiment */
     tt_snapshot path;
 } tt_message;
 
@@ -261,7 +264,7 @@ static enum tt_asked tt_channel_get(const tt_recorder *recorder, tt_channels *ch
     int same = place->key == key;
     uint32_t count = place->count <= TT_SHARES ? place->count : 0;
     *message = (tt_message){.start = place->start, .pid = place->pid, .incarnation = place->incarnation,
-                            .node = place->node};
+                            .node = place->node, .paid_ns = place->paid_ns};
     message->path.at_ns = place->at_ns;
     message->path.count = count;
     memcpy(message->path.shares, place->shares, count * sizeof *place->shares);

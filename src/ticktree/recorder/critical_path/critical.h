@@ -8,7 +8,7 @@
  * path profiling of message passing and shared-memory programs", IEEE Transactions on Parallel and Distributed Systems
  * 9(10), 1998): no trace is kept, and memory does not grow with the run.
  *
- * Sections do nothing for it. A node keeps a mark: its own time when the path was last brought up to date. That is done
+ * Sections do nothing for it. A node keeps a mark: its self time when the path was last brought up to date. That is done
  * where something is signalled, unblocked, started or ended, by looking at the nodes that have grown since.
  */
 #ifndef TICKTREE_CRITICAL_H

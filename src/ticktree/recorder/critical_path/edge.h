@@ -81,6 +81,7 @@ static tt_ref tt_open_node(const tt_stack *stack, const tt_frame *frame)
 static void tt_signal(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {
     tt_here here;
+    tt_experiment_pay(recorder);
     if (!tt_arrive(recorder, &here)) return;
     tt_moment now = tt_moment_now(recorder);
     tt_path *path = tt_path_update(recorder, here.stack->thread, now);
@@ -122,6 +123,7 @@ static void tt_unblock(tt_recorder *recorder, tt_stack *stack, tt_frame *waiting
     int blocked = at_ns > since && at_ns <= now.ns;
     if (channel) tt_edge_count(recorder, node, channel, from, blocked ? now.ns - since : 0, blocked ? now.ns - at_ns : 0);
     if (!blocked) return;
+    tt_experiment_woken(recorder, serial, from->paid_ns);
     thread->unblocked_ns = now.ns;
     thread->unblocked_serial = serial;
     tt_path *path = tt_path_of(recorder, thread);
@@ -187,19 +189,21 @@ static int tt_hushed(const tt_recorder *recorder)
 }
 
 /* A call that may block begins. It is a row of its own inside an open section, or on the main thread, but not inside
- * another wait; it has no call site, for who called is mostly the library itself. */
+ * another wait; it has no call site, for who called is mostly the library itself. `by_others`: another thread may end it. */
 typedef struct {
     uint64_t since; /* its call's serial if it has a row, else when it began */
     int counts, row;
 } tt_wait;
 
-static tt_wait tt_wait_enter(tt_section *section)
+static tt_wait tt_wait_enter(tt_section *section, int by_others)
 {
     tt_recorder *recorder = section->recorder;
     tt_wait wait = {0, 0, 0};
     if (!recorder->recording || tt_silent) return wait;
     tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
     if (thread && thread->hushed) return wait;
+    tt_experiment_pay(recorder);
+    if (by_others) tt_experiment_away(recorder);
     wait.counts = 1;
     wait.since = tt_now(recorder);
     if (!thread && !recorder->forked) return wait; /* a helper's: known once it was unblocked by somebody */
@@ -219,6 +223,19 @@ static tt_wait tt_wait_enter(tt_section *section)
     return wait;
 }
 
+/* Whether the innermost open section of the running code is a tick: what sleeps here lets time pass between two ticks' work. */
+static int tt_is_in_tick(tt_recorder *recorder)
+{
+    if (!recorder->recording || recorder->forked || tt_silent) return 0;
+    tt_thread *thread = tt_thread_known(recorder);
+    tt_here here = {.now = 0};
+    if (!thread || thread->hushed || !tt_arrive(recorder, &here)) return 0;
+    tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
+    int is_tick = around && around->node && around->flags & TT_FRAME_TICK && !(around->flags & TT_FRAME_WAITING);
+    tt_stack_rest(here.stack);
+    return is_tick;
+}
+
 static tt_frame *tt_frame_by_serial(const tt_stack *stack, uint64_t serial)
 {
     tt_frame *frame = stack->top;
@@ -232,6 +249,7 @@ static void tt_wait_leave(tt_section *section, tt_wait wait, tt_channels *channe
     tt_recorder *recorder = section->recorder;
     tt_thread *thread = tt_thread_known(recorder);
     if (thread && thread->hushed) thread->hushed--;
+    tt_experiment_back(recorder);
     if (!recorder->recording) return;
     tt_message message;
     tt_moment now = channels ? tt_moment_now(recorder) : (tt_moment){0, 0};

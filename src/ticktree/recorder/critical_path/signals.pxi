@@ -177,7 +177,7 @@ cdef class Wait:
             raising: What was waited for may be an exception: then `came` is called with None.
         """
         cdef tt_section* section = &self.section.core
-        cdef tt_wait wait = tt_wait_enter(section)
+        cdef tt_wait wait = tt_wait_enter(section, key is not None)
         cdef uint64_t at = 0
         if not wait.counts:
             return PyObject_Call(function, args, NULL)
@@ -203,6 +203,11 @@ cdef class Wait:
         if at and ready(self.channel.recorder):
             channels = channels_of(self.channel.recorder, self.channel.own)
         tt_wait_leave(&self.section.core, wait, channels, at, self.channel.name_id)
+
+
+def in_tick(Recorder recorder not None):
+    """Whether the running code is in a tick of a loop, and in no section of that tick."""
+    return tt_is_in_tick(recorder.core)
 
 
 def silence():

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ticktree.recorder.device_time.attendant import Attendant
-from ticktree.recorder.device_time.cuda import CudaClock
-from ticktree.recorder.device_time.jax import JaxClock
-from ticktree.recorder.device_time.mps import MpsClock
-from ticktree.recorder.device_time.others import CpuClock, WhatThereIs
+from ticktree.recorder.device_time.cuda import Attendant, CudaClock
+from ticktree.recorder.device_time.others import CpuClock, JaxClock, MpsClock, WhatThereIs
 from ticktree.recorder.later import waits
 
 __all__ = ["Attendant", "clocks_of"]

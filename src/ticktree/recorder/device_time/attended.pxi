@@ -5,7 +5,7 @@
 cdef class AttendedSection(Section):
     """A section with attendants. Each is asked to `begin` before a call, and told to `end` after it.
 
-    What they do is not the call's own time: it falls to the section around. What they raise never reaches the program,
+    What they do is not the call's self time: it falls to the section around. What they raise never reaches the program,
     unless it is some signal handler's.
     """
 

@@ -9,18 +9,222 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ticktree.recorder._native import Place
-from ticktree.recorder.device_time.attendant import Attendant
-from ticktree.recorder.device_time.pending import AT_ONCE, DeviceCall, capturing, lane_of
-from ticktree.recorder.device_time.pool import DeviceEvent, Pool
 from ticktree.recorder.wrapping import wrap
+
+
+class Attendant:
+    """Told where calls of a section begin and end. What it does meanwhile is not the call's time.
+
+    Attributes:
+        waits: whether `wait` is to be called.
+    """
+
+    waits = False
+
+    def begin(self) -> Any:
+        """Return what `end` is to be given for this call, None for nothing, or as a text why there is nothing.
+
+        The texts: "library", "device", "clock" and "host" say why there is no device time, "graph" that the call is
+        captured into a graph, "events" that no event was left.
+        """
+        return None
+
+    def wait(self, mark: Any) -> None:
+        """Wait until what the call asked for is done; its time is still the call's."""
+
+    def results(self, mark: Any, value: Any) -> None:
+        """Take note of what the call's work will give."""
+
+    def end(self, mark: Any, place: Place) -> str | None:  # noqa: ARG002
+        """The call has ended, at `place`; return "measured" where its time is or will be booked, else as `begin`."""
+        return None
+
+    def forget(self, mark: Any) -> None:
+        """The call was ended without telling."""
+
+    def failed(self) -> None:
+        """Something here raised an exception."""
+
+
+# Pool: events of one device, made ahead of their use, and used again when they are known.
+#
+# An event is made when it is first recorded, which is slow, and not allowed while a graph is captured: so each is
+# recorded once when it comes here.
+
+FIRST = 64
+MOST = 8192
+LOW = 8
+
+
+class DeviceEvent(Protocol):
+    """A mark in a device's queue of work."""
+
+    def query(self) -> bool:
+        """Tell whether the device has come to it."""
+
+    def elapsed_time(self, end: DeviceEvent, /) -> float:
+        """Return the milliseconds from here to `end`; both are known to have been reached."""
+
+
+class Pool:
+    """Events that no call has in use.
+
+    Args:
+        make: makes one that has been recorded.
+    """
+
+    def __init__(self, make: Callable[[], DeviceEvent]) -> None:
+        self._make = make
+        self._free: list[DeviceEvent] = []
+        self.made = 0
+        self._grow(FIRST)
+
+    def take(self) -> tuple[DeviceEvent, DeviceEvent] | None:
+        """Return two events; None where there are none left."""
+        free = self._free
+        if len(free) < 2:
+            return None
+        return free.pop(), free.pop()
+
+    def give(self, pair: tuple[DeviceEvent, DeviceEvent]) -> None:
+        """Take two events back."""
+        self._free.extend(pair)
+
+    def refill(self) -> None:
+        """Make as many more as there are, if nearly all are in use: between calls, and rarely."""
+        if len(self._free) < LOW and self.made < MOST:
+            self._grow(self.made)
+
+    def _grow(self, number: int) -> None:
+        for _ in range(number):
+            self._free.append(self._make())
+            self.made += 1
+
+
+# Pending: calls whose device has not come to their end yet, so that their time is not known.
+#
+# They are kept by thread and stream. A stream comes to its events in the order in which they were recorded: where the
+# oldest is not reached, none is.
+
+# At the end of each call: more than are added, so that what has piled up goes.
+AT_ONCE = 2
+
+
+class DeviceCall(NamedTuple):
+    """A call that has ended on the host."""
+
+    place: Place
+    name: str
+    events: tuple[DeviceEvent, DeviceEvent]
+    pool: Pool
+
+    def ns(self) -> int | None:
+        """Return how long the device took; None while it has not come to the end."""
+        start, end = self.events
+        if not end.query():
+            return None
+        # A device's clock may step back a little between two events that follow each other at once.
+        return max(0, round(start.elapsed_time(end) * 1e6))
+
+
+class DeviceLane:
+    """The calls of one thread on one stream, oldest first."""
+
+    def __init__(self) -> None:
+        self._calls: deque[DeviceCall] = deque()
+
+    def add(self, call: DeviceCall) -> None:
+        """Take a call in."""
+        self._calls.append(call)
+
+    def resolve(self, most: int) -> None:
+        """Book the calls whose end the device has come to, at most so many."""
+        calls = self._calls
+        while calls and most:
+            # Taken out before the device is asked, for that lets other threads run: of a thread that has ended, and at
+            # the end of recording, several look at one lane, and a call is booked once.
+            call = calls.popleft()
+            ns = None
+            try:
+                ns = call.ns()
+            finally:
+                if ns is None:
+                    calls.appendleft(call)
+            if ns is None:
+                return
+            most -= 1
+            call.pool.give(call.events)
+            if not call.place.recorder.book(call.place, (call.name,), ns, "device"):
+                call.place.recorder.lose("events")
+
+    def give_up(self) -> None:
+        """Count what is left as a loss."""
+        while self._calls:
+            self._calls.popleft().place.recorder.lose("events")
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+
+class Capturing:
+    """How many graphs are being captured: meanwhile nobody in the process may ask for an event."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+
+capturing = Capturing()
+_lanes: dict[tuple[int, str, int], DeviceLane] = {}
+_graveyard: list[object] = []
+
+
+def lane_of(name: str, stream: int) -> DeviceLane:
+    """Return the calling thread's lane for a stream of a device."""
+    key = (threading.get_ident(), name, stream)
+    lane = _lanes.get(key)
+    if lane is None:
+        poll()  # here, because it is rare, and what threads left that have ended is to go
+        lane = _lanes.setdefault(key, DeviceLane())
+    return lane
+
+
+def poll() -> None:
+    """Book what is known by now of the calling thread's calls, and of those of threads that have ended."""
+    if not capturing.open:
+        _resolve(everybody=False)
+
+
+def settle() -> None:
+    """Book what is known at the end of recording; the rest is a loss. Nothing waits for a device."""
+    if not capturing.open:
+        _resolve(everybody=True)
+    for lane in list(_lanes.values()):
+        lane.give_up()
+    _lanes.clear()
+
+
+def _resolve(*, everybody: bool) -> None:
+    # The numbers alone: among the frames is this one, and what it held would hold every thread's variables.
+    alive = set(sys._current_frames())
+    here = threading.get_ident()
+    for key, lane in list(_lanes.items()):
+        if everybody or key[0] == here or key[0] not in alive:
+            try:
+                lane.resolve(len(lane))
+            except Exception:  # the device is in a bad state, or its library is gone by now
+                lane.give_up()
+        if not lane and key[0] not in alive:
+            _lanes.pop(key, None)
+
 
 # By the device's number; made when it is first used, and by forked children anew.
 _pools: dict[int, Pool] = {}
-_graveyard: list[object] = []
 _undo: list[Callable[[], None]] = []
 
 
@@ -158,8 +362,11 @@ def unwatch() -> None:
 
 
 def _forget_parents() -> None:
-    _graveyard.append(dict(_pools))
+    """In a forked child: the device is its parent's. Not even to let its events go is safe."""
+    _graveyard.extend((dict(_lanes), dict(_pools)))
+    _lanes.clear()
     _pools.clear()
+    capturing.open = 0
 
 
 os.register_at_fork(after_in_child=_forget_parents)

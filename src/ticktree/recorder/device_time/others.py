@@ -3,12 +3,103 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from ticktree.recorder._native import Place
-from ticktree.recorder.device_time.attendant import Attendant
-from ticktree.recorder.device_time.cuda import CudaClock, is_built
-from ticktree.recorder.device_time.mps import MpsClock
+from ticktree.recorder.device_time.cuda import Attendant, CudaClock, is_built
+
+
+class _Mark:
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.is_named = False
+        self.began_ns = time.perf_counter_ns()
+        self.took_ns: int | None = None
+
+
+class JaxClock(Attendant):
+    """The clock of results.
+
+    Args:
+        index: taken for the sake of others; results are where they are.
+        waits: whether to wait for them.
+    """
+
+    def __init__(self, index: int | None, waits: bool) -> None:  # noqa: ARG002
+        self.waits = waits
+
+    def begin(self) -> _Mark | str:
+        """Look at the clock."""
+        if "jax" not in sys.modules:
+            return "library"
+        return _Mark() if self.waits else "clock"
+
+    def results(self, mark: _Mark, value: Any) -> None:
+        """Take note of what to wait for."""
+        mark.value, mark.is_named = value, True
+
+    def wait(self, mark: _Mark) -> None:
+        """Wait for the results, where they were named."""
+        if mark.is_named:
+            sys.modules["jax"].block_until_ready(mark.value)
+            mark.took_ns = time.perf_counter_ns() - mark.began_ns
+
+    def end(self, mark: _Mark, place: Place) -> str | None:
+        """Book how long that took."""
+        if mark.took_ns is None:
+            return "clock"
+        place.recorder.book(place, ("jax",), mark.took_ns, "device")
+        return "measured"
+
+
+# The time of Apple's GPUs. To read it is to wait: so only where the run waits anyway.
+#
+# What an event of `torch.mps` knows of time can only be asked for by waiting for the whole queue.
+
+
+class MpsClock(Attendant):
+    """The clock of the one device there is.
+
+    Args:
+        index: taken for the sake of others; there is one device.
+        waits: whether to wait for the device at both ends of a call.
+    """
+
+    def __init__(self, index: int | None, waits: bool) -> None:  # noqa: ARG002
+        self.waits = waits
+        self._free: list[tuple[Any, Any]] = []
+
+    def begin(self) -> tuple[Any, Any] | str | None:
+        """Wait for what was asked for before, and record where the queue is now."""
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return "library"
+        if not torch.backends.mps.is_available():
+            return "device"
+        if not self.waits:
+            return "clock"
+        torch.mps.synchronize()
+        event = torch.mps.event.Event
+        events = self._free.pop() if self._free else (event(enable_timing=True), event(enable_timing=True))
+        events[0].record()
+        return events
+
+    def wait(self, mark: tuple[Any, Any]) -> None:
+        """Wait until the queue has done what the call asked of it."""
+        mark[1].record()
+        mark[1].synchronize()
+
+    def end(self, mark: tuple[Any, Any], place: Place) -> str | None:
+        """Book the time between the two events."""
+        ns = max(0, round(mark[0].elapsed_time(mark[1]) * 1e6))
+        self._free.append(mark)
+        place.recorder.book(place, ("mps",), ns, "device")
+        return "measured"
+
+    def forget(self, mark: tuple[Any, Any]) -> None:
+        """Take the events back."""
+        self._free.append(mark)
 
 
 class CpuClock(Attendant):

@@ -42,7 +42,7 @@ static tt_ref tt_spot_here(tt_recorder *recorder, tt_thread *thread, tt_ref node
 }
 
 /* Books a call of `ns` nanoseconds in the node that `names` lead to, all of it beside what is around it, but for what
- * it `covered` of the booked call around it: that is taken from that node's own time, as far as there is any. */
+ * it `covered` of the booked call around it: that is taken from that node's self time, as far as there is any. */
 static void tt_book_call(tt_recorder *recorder, tt_ref at, tt_section *const *names, size_t count, uint64_t ns,
                          uint64_t covered)
 {

@@ -52,7 +52,7 @@ def begin_focus(
     Args:
         recorder: What records.
         names: `package.module.Class.method`, or of the program itself `Class.method`.
-        depth: How many levels of calls below a function that is named; deeper calls are their caller's own time.
+        depth: How many levels of calls below a function that is named; deeper calls are their caller's self time.
         c_functions: Record calls of C functions too.
         warmup: First calls of each function whose statistics are set aside; None: as many as are unlike the rest.
 

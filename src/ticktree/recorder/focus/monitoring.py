@@ -21,7 +21,7 @@ from typing import Any
 from ticktree.errors import TicktreeError
 from ticktree.recorder._native import focus_callbacks, focus_wake
 from ticktree.recorder.focus.eye import Eye
-from ticktree.recorder.focus.parts import is_part
+from ticktree.recorder.focus.naming import is_part
 
 # Those of debuggers, coverage and profilers stay free for them: 0, 1 and 2.
 _IDENTIFIERS = (3, 4, 5)

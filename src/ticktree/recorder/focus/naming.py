@@ -7,16 +7,17 @@ has a name of its own, and the same name in every process and every run of the s
 
 from __future__ import annotations
 
+import ast
+import dis
 import functools
 import linecache
 import os
 import sys
 from collections import defaultdict
-from types import CodeType
-from typing import Any
+from collections.abc import Iterator, Sequence
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
-from ticktree.recorder.focus.lines import SourceRange, places_of
-from ticktree.recorder.focus.parts import parts_of
 from ticktree.recorder.site import Site
 
 # Bytes of UTF-8; together with what stands between them less than the 255 that a name may have.
@@ -146,3 +147,161 @@ def _last(callee: Any) -> str:
 def _is_plain(callee: Any) -> bool:
     """Whether its name can be asked for without running any of the program's code."""
     return type(callee) is type or type(callee).__module__ == "builtins"
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class SourceRange(NamedTuple):
+    """A stretch of source. Columns are bytes of UTF-8, -1 where they are not known."""
+
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+def places_of(code: CodeType, lines: Sequence[str]) -> list[SourceRange | None]:
+    """One for each instruction, two bytes each."""
+    places = [_place(*position) for position in code.co_positions()]
+    heads = {place: _head(place, lines) for place in {*places} if place is not None}
+    if sys.version_info < (3, 13):
+        return _with_iterables([place and heads[place] for place in places], places, code, lines)
+    return [place and heads[place] for place in places]
+
+
+def _place(
+    line: int | None, end_line: int | None, column: int | None, end_column: int | None
+) -> SourceRange | None:
+    if line is None:
+        return None
+    if column is None or end_column is None:
+        return SourceRange(line, line, 0, -1)
+    return SourceRange(line, end_line or line, column, end_column)
+
+
+def _head(place: SourceRange, lines: Sequence[str]) -> SourceRange:
+    """Of a whole `for` or `with` statement, what its instructions are about.
+
+    That is the expression that is iterated over, or all before the colon.
+    """
+    raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
+    if not raw or not raw[0][place.column :].startswith((b"for ", b"with ", b"async for ", b"async with ")):
+        return place
+    skipped = place.column + (6 if raw[0][place.column :].startswith(b"async ") else 0)
+    try:
+        statement = ast.parse(b"".join([raw[0][skipped:], *raw[1:]])).body[0]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return SourceRange(place.line, place.line, place.column, len(raw[0].rstrip().rstrip(b":")))
+    if isinstance(statement, ast.For):
+        return _moved(statement.iter, statement.iter, place.line, skipped)
+    if isinstance(statement, ast.With):
+        last = statement.items[-1]
+        whole = _moved(statement, last.optional_vars or last.context_expr, place.line, skipped)
+        return whole._replace(column=place.column)
+    return place
+
+
+_LOOPS = ("FOR_ITER", "GET_ANEXT")
+
+
+def _with_iterables(
+    heads: list[SourceRange | None], places: list[SourceRange | None], code: CodeType, lines: Sequence[str]
+) -> list[SourceRange | None]:
+    """With the instructions that iterate in a comprehension at what they iterate over, as Python 3.13 has them.
+
+    Before, they are at the whole comprehension, its loops one after the other.
+    """
+    begun: defaultdict[SourceRange, int] = defaultdict(int)
+    iterables: dict[SourceRange, list[SourceRange]] = {}
+    for instruction in dis.get_instructions(code, show_caches=True):
+        at = instruction.offset // 2
+        place = places[at]
+        if place is None or place.end_column < 0:
+            continue
+        if instruction.opname in (*_LOOPS, "GET_ITER", "GET_AITER"):
+            if place not in iterables:
+                iterables[place] = _iterables(place, lines)
+            begins = begun[place]
+            begun[place] += instruction.opname in _LOOPS
+        else:  # also what the interpreter keeps beside an instruction, where calls may seem to be made
+            begins = begun[place] - 1
+        if 0 <= begins < len(iterables.get(place, ())):
+            heads[at] = iterables[place][begins]
+    return heads
+
+
+def _iterables(place: SourceRange, lines: Sequence[str]) -> list[SourceRange]:
+    """What a comprehension or generator expression iterates over; nothing where it is none."""
+    raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
+    if not raw or raw[0][place.column : place.column + 1] not in (b"[", b"{", b"("):
+        return []
+    raw[-1] = raw[-1][: place.end_column]
+    raw[0] = raw[0][place.column :]
+    try:
+        whole = ast.parse(b"".join(raw)).body[0]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    if not isinstance(whole, ast.Expr) or not isinstance(whole.value, _COMPREHENSIONS):
+        return []
+    return [_moved(loop.iter, loop.iter, place.line, place.column) for loop in whole.value.generators]
+
+
+def _moved(first: ast.expr | ast.stmt, last: ast.expr, line: int, column: int) -> SourceRange:
+    """From the beginning of one node to the end of another, in a file where their source begins at a place."""
+    end, end_column = last.end_lineno or last.lineno, last.end_col_offset or 0
+    return SourceRange(
+        line + first.lineno - 1,
+        line + end - 1,
+        first.col_offset + (column if first.lineno == 1 else 0),
+        end_column + (column if end == 1 else 0),
+    )
+
+
+# Comprehensions and generator expressions: code of their own, which their author sees as part of a function.
+#
+# Python 3.12 and later have no code for most comprehensions, and still have it for generator expressions. So none of
+# them is a call: what they call is called by whoever runs them, which is the function that holds them or, of a
+# generator expression that was handed on, the function that takes its values.
+
+_PARTS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
+
+def is_part(code: CodeType) -> bool:
+    """Whether it is the code of a comprehension or generator expression."""
+    return code.co_name in _PARTS
+
+
+def parts_of(code: CodeType) -> Iterator[CodeType]:
+    """The comprehensions and generator expressions in a function, those inside others too."""
+    for value in code.co_consts:
+        if isinstance(value, CodeType) and is_part(value):
+            yield value
+            yield from parts_of(value)
+
+
+def holder_of(part: CodeType, frame: FrameType | None) -> CodeType:
+    """The code of the function that a part is in; the part itself where that cannot be found.
+
+    It is nearly always running. A generator expression that was handed out of it is looked up in its source, which
+    takes as long as compiling that does: once a file.
+    """
+    while frame is not None:
+        if not is_part(frame.f_code) and any(inner is part for inner in parts_of(frame.f_code)):
+            return frame.f_code
+        frame = frame.f_back
+    waiting = [_compiled(part.co_filename)]
+    while waiting:
+        code = waiting.pop()
+        if code is not None and any(inner == part for inner in parts_of(code)):
+            return code
+        waiting += [value for value in (code.co_consts if code else ()) if isinstance(value, CodeType)]
+    return part
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(filename: str) -> CodeType | None:
+    try:
+        return compile("".join(linecache.getlines(filename)), filename, "exec", dont_inherit=True)
+    except Exception:  # whatever is wrong with the source, the program runs without it
+        return None

@@ -22,8 +22,7 @@ from typing import Any, cast
 
 from ticktree.errors import TicktreeError
 from ticktree.recorder._native import Opening, focus_profile_is_gone, focus_profile_off, focus_profile_on
-from ticktree.recorder.focus.eye import Eye
-from ticktree.recorder.focus.roots import place_of
+from ticktree.recorder.focus.eye import Eye, place_of
 
 _TAKEN = "--focus needs the profile function of this thread, which another profiler has"
 _SLEEPING = (

@@ -1,4 +1,5 @@
-# A forked child: memory of its own, under the node that was open where it was forked.
+# A forked child: memory of its own, under the node that was open where it was forked. And a process that is no longer
+# recorded: none.
 
 
 cdef bint take_own_memory(Recorder recorder) except *:
@@ -38,3 +39,15 @@ cdef bint take_own_memory(Recorder recorder) except *:
         return False
     tt_path_of_fork(recorder.core)
     return True
+
+
+cdef leave_memory(Recorder recorder):
+    """The addresses stay, without a file, as in a forked child: threads that are in a section still look there."""
+    recorder.opening, recorder.core.forked, recorder.core.recording = None, False, False
+    if recorder.core.header == NULL:
+        return
+    tt_leave_memory(recorder.core)
+    tt_arena_open(&recorder.core.arena, NULL, 0)
+    recorder.path_of_file = None
+    recorder.texts, recorder.gauges, recorder.watched = {}, {}, {}
+    recorder.remote_nodes = 0

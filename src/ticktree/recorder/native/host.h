@@ -4,6 +4,7 @@
 
 #include "core/description.h"
 #include "critical_path/edge.h"
+#include "experiments/blocks.h"
 #include "memory_sampling/sample.h"
 #include "remote_parent/watch.h"
 
@@ -23,6 +24,26 @@ static tt_frame *tt_served_call(tt_recorder *recorder, PyObject *value, const tt
     return watch && watch->thread != thread ? tt_watch_open(recorder, watch) : NULL;
 }
 
+/* Before and after all else where calls of some sections begin and end. */
+static TT_NOINLINE int tt_parts_prepare(const tt_section *section)
+{
+    tt_experiment_pay(section->recorder);
+    return section->frame_flags & TT_FRAME_MEMORY ? tt_sample_prepare(section) : section->recorder->recording;
+}
+
+static void tt_parts_done(const tt_section *section)
+{
+    if (section->frame_flags & TT_FRAME_MEMORY) tt_sample_done();
+    tt_experiment_left(section->recorder);
+}
+
+static int tt_parts_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
+{
+    uint32_t samples = wanted & (TT_FRAME_CPU | TT_FRAME_MEMORY);
+    int sampled = samples && tt_sample_enter(recorder, frame, samples);
+    return (wanted & TT_FRAME_EXPERIMENT && tt_experiment_enter(recorder, frame)) || sampled;
+}
+
 static void tt_parts_reset(tt_recorder *recorder)
 {
     tt_edges_reset(recorder);
@@ -35,6 +56,7 @@ static void tt_parts_end(tt_recorder *recorder)
 {
     tt_peaks_forget(recorder);
     tt_signals_end(recorder);
+    tt_experiment_end(recorder);
 }
 
 const tt_host tt_the_host = {
@@ -42,11 +64,12 @@ const tt_host tt_the_host = {
     .describe_thread = tt_describe_thread,
     .note_site = tt_note_site,
     .origin_of = tt_origin_of_object,
-    .sample_prepare = tt_sample_prepare,
-    .sample_done = tt_sample_done,
-    .sample_enter = tt_sample_enter,
+    .sample_prepare = tt_parts_prepare,
+    .sample_done = tt_parts_done,
+    .sample_enter = tt_parts_enter,
     .sample_leave = tt_sample_leave,
     .sample_book = tt_sample_book,
+    .experiment_leave = tt_experiment_leave,
     .watch_close = tt_watch_close,
     .served_call = tt_served_call,
     .thread_began = tt_path_begin,

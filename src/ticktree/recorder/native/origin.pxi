@@ -51,8 +51,8 @@ def origins(bint path=False):
 cdef class Errand:
     """A function to be called on another thread, whose sections then hang where the errand was given."""
 
-    cdef object function
-    cdef list given
+    cdef readonly object function
+    cdef readonly list given
 
     def __cinit__(self, function, list given):
         self.function = function

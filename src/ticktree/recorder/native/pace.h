@@ -3,7 +3,7 @@
  * A due time is a multiple of the period from the first tick's beginning, rounded by itself, not the one before it and
  * a rounded period: a third of a nanosecond a tick at 30 Hz would be a drift.
  *
- * A sleep overshoots, by the kernel's timer slack (50 us) and by however long the core takes to wake. So the thread
+ * A sleep overshoots, by the kernel's timer slack (50 µs) and by however long the core takes to wake. So the thread
  * asks to be woken sooner, by as much as only one sleep in twenty overshoots here, and looks at the clock until the
  * tick is due. How much that is it learns from its own sleeps, tick by tick: too late by one, and it asks for 19
  * steps sooner; in time, and for one step later. The slack is left as it is: it is the thread's, its other sleeps are

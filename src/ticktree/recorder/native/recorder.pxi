@@ -253,6 +253,10 @@ cdef class Recorder:
         elif self._ready():
             tt_disable(self.core)
 
+    def leave(self):
+        """Gives its memory back, once recording has ended: what is recorded later goes to another."""
+        leave_memory(self)
+
     def reset(self):
         """Forgets everything recorded so far; what is open starts again now."""
         if self.core.header != NULL and not self.core.forked:
@@ -326,7 +330,7 @@ cdef class Recorder:
             names: The way down from there, at most 64, nodes of that clock; the last is the one booked.
             nanoseconds: The duration.
             clock: What measured it: "host", "device" or "remote".
-            covered: How much of it the node above, booked before, spent in it: taken from what own time that has.
+            covered: How much of it the node above, booked before, spent in it: taken from what self time that has.
 
         Returns:
             Whether it was booked: not where nothing is being recorded, or in memory that has been given up since.

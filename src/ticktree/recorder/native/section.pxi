@@ -120,8 +120,8 @@ cdef section_begin(Section section, Recorder recorder, str name, uint32_t name_i
     section.core.name_id = name_id
     section.core.node_flags = node_flags
     section.core.frame_flags = frame_flags
-    if not node_flags & (TT_NODE_WAIT | TT_NODE_NS):
-        section.core.frame_flags |= recorder.core.always
+    if not node_flags & TT_NODE_NS:
+        section.core.frame_flags |= recorder.core.always & (TT_FRAME_EXPERIMENT if node_flags & TT_NODE_WAIT else ~0)
     section.core.object = <PyObject*>section
     section.core.name = <PyObject*>name
     tt_section_link(recorder.core, &section.core)

@@ -42,7 +42,7 @@ static tt_frame *tt_calling_open(const tt_recorder *recorder, const tt_calling *
     return frame->serial == calling->serial && frame->node ? frame : NULL;
 }
 
-/* An open call's own time so far, which no child has covered. */
+/* An open call's self time so far, which no child has covered. */
 static uint64_t tt_own_so_far(const tt_recorder *recorder, const tt_frame *frame)
 {
     uint64_t until = frame->active ? frame->cover_start : tt_now(recorder);

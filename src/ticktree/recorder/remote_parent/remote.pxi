@@ -158,7 +158,7 @@ cdef class Calling:
         return total <= free_ticks
 
     def rest(self, str name):
-        """Puts what is left of the call's own time under it."""
+        """Puts what is left of the call's self time under it."""
         cdef tt_frame* frame = tt_calling_open(self.recorder.core, &self.core)
         if frame == NULL:
             return

@@ -52,7 +52,7 @@ static PyObject *tt_piping_call(PyObject *self, PyObject *const *args, size_t co
     const tt_piping *piping = (tt_piping *)((char *)self + tt_piping_offset);
     PyObject *end = PyVectorcall_NARGS(count) ? args[0] : NULL;
     if (end && piping->sends && !tt_piping_signal(piping, end)) return NULL;
-    tt_wait wait = tt_wait_enter(piping->section);
+    tt_wait wait = tt_wait_enter(piping->section, 1);
     PyObject *result = tt_plain_call(timed, args, count, names);
     if (!wait.counts) return result;
     PyObject *kind, *error, *trace;

@@ -1,12 +1,154 @@
-"""What is still open, left virtually: the rule of `recorder/core/hot.h`, applied to a copy."""
+"""Accounts of a memory file: its clock, who wrote it, and what is still open, left virtually."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ticktree.profile import Writer
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image
+from ticktree.run.reading.layout import NodeFlag
+
+# Closer than this, two anchors say less than the scale measured when the recorder was made.
+_FAR_ENOUGH_NS = 10_000_000
+_FAR_NS = 1 << 61
+
+
+class Clock:
+    """Converts one file's ticks, exactly and in integers.
+
+    Args:
+        header: The file's header, with its anchors.
+    """
+
+    def __init__(self, header: layout.Record) -> None:
+        first, last = header.first, header.last
+        self._ns: int = header.ns_per_tick
+        self._ticks: int = 1 << 32
+        elapsed_ns, elapsed = last.monotonic_ns - first.monotonic_ns, last.ticks - first.ticks
+        if header.clock_kind and elapsed_ns > _FAR_ENOUGH_NS and elapsed > 0:
+            near = (elapsed_ns << 32) // elapsed
+            # A write may have fallen between the two: what differs by a thousandth is no clock's drift.
+            if abs(near - header.ns_per_tick) * 1000 < header.ns_per_tick:
+                self._ns, self._ticks = elapsed_ns, elapsed
+        self._first_ticks: int = first.ticks
+        self._began_before_ns: int = max(0, first.monotonic_ns - header.run_began_ns)
+
+    def ns(self, ticks: int) -> int:
+        """A duration, in nanoseconds, rounded; negative ones too."""
+        return (2 * ticks * self._ns + self._ticks) // (2 * self._ticks)
+
+    def since_began_ns(self, ticks: int) -> int:
+        """A moment, in nanoseconds since the run began."""
+        return max(0, self._began_before_ns + self.ns(ticks - self._first_ticks))
+
+    def moments_ns(self, ticks: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Moments, in nanoseconds since the run began; of two, the later one is never before the other."""
+        since = (ticks - np.uint64(self._first_ticks)).view(
+            np.int64
+        )  # modulo 2^64, so that earlier ones are negative
+        if self._ns == self._ticks:
+            ns = since
+        else:
+            # Exact to a nanosecond within a hundred days; rounding keeps the order.
+            exact = since.astype(np.longdouble) * self._ns / self._ticks
+            ns = np.rint(np.clip(exact, -_FAR_NS, _FAR_NS)).astype(np.int64)
+        # A damaged file's moments may be any: they are far away, and still in order.
+        found: NDArray[np.int64] = np.maximum(
+            np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0
+        )
+        return found
+
+
+def writer_id(image: Image, tree: int) -> str:
+    """What profiles call the writer of a tree."""
+    return f"{image.writer}/{tree}"
+
+
+def main_tree(trees: Iterable[tuple[int, layout.Record]]) -> int:
+    """The tree of the main thread, among all in the order they were made; 0 where there is none.
+
+    Threads started nowhere known share the run's root; the first of them is the one that began to record.
+    """
+    return next((ref for ref, tree in trees if not tree.spawn_node), 0)
+
+
+class WritersReader:
+    """Reads who wrote an image.
+
+    Args:
+        image: The file.
+        clock: Its clock.
+        run_id: What the profile calls this run.
+    """
+
+    def __init__(self, image: Image, clock: Clock, run_id: str) -> None:
+        self._image = image
+        self._run_id = run_id
+        header = image.header
+        self._life = clock.since_began_ns(header.first.ticks), clock.since_began_ns(header.last.ticks)
+        self._process_name = image.text(header.process_name) if header.process_name else ""
+        self._trees = dict(image.trees())
+        self._main = main_tree(self._trees.items())
+
+    def writers(self, parents: Mapping[int, str]) -> list[Writer]:
+        """Every writer, also those that recorded nothing.
+
+        Args:
+            parents: For each tree, the path of the node that it hangs under.
+        """
+        return [self._writer(ref, parent) for ref, parent in parents.items()]
+
+    def _writer(self, ref: int, parent: str) -> Writer:
+        tree = self._trees.get(ref)  # linked after its root: a process may have died between the two
+        thread_name = tree.thread_name.decode("utf-8", "ignore") if tree else ""
+        return Writer(
+            id=writer_id(self._image, ref),
+            run=self._run_id,
+            process_name=self._process_name,
+            thread_name=thread_name,
+            role=self._role(ref, tree.role if tree else 0, thread_name),
+            is_main=ref == self._main,
+            parent=parent,
+            started_ns=self._life[0],
+            last_ns=self._life[1],
+        )
+
+    def _role(self, ref: int, own: int, thread_name: str) -> str:
+        """By the program's own word; else by the thread's name, of the main thread by its process's."""
+        said = own or (self._image.header.role if ref == self._main else 0)
+        if said:
+            return self._image.text(said)
+        return role_of(self._process_name or thread_name if ref == self._main else thread_name)
+
+
+# "actor-3", "env_worker_12", "actor 3", "actor[3]", "Worker<AsyncVectorEnv>-3", "SpawnPoolWorker-1:2": what ends the
+# name, with what parts it from the rest. One number only: that of "ThreadPoolExecutor-0_3" is a thread's, the one
+# before it the executor's.
+_NUMBER = re.compile(r"[\s_\-.:#]*[\[(]?#?\d+(?::\d+)*[\])]?")
+_GLUED = re.compile(r"[^\W\d_]{3,}\d+")  # "actor3" is one of several; "td3" is an algorithm
+# "Thread-7 (collect)": the threading module's own name for a thread without one, and its function.
+_THREAD = re.compile(r"Thread-\d+ \((?P<target>.+)\)")
+
+
+def role_of(name: str) -> str:
+    """The role that a name stands for; the name itself where it is nothing but a number."""
+    thread = _THREAD.fullmatch(name)
+    if thread is not None:
+        return thread["target"]
+    end = re.search(rf"{_NUMBER.pattern}$", name)
+    if end is None or not end.start():
+        return name
+    if end[0].isdigit() and not re.search(rf"(?:^|[^\w]|_){_GLUED.pattern}$", name):
+        return name
+    return name[: end.start()]
 
 
 @dataclass
@@ -14,7 +156,7 @@ class Accounts:
     """What leaving every open call at one moment adds to the nodes, in ticks, by node reference.
 
     Attributes:
-        own: To a node's own time.
+        own: To a node's self time.
         concurrent: To its concurrent time, signed.
         ages: How long each open call of a node has been running.
     """
@@ -55,3 +197,87 @@ def _leave(frame: layout.Record, parent: layout.Record | None, now: int, account
     accounts.own[frame.node] += duration - frame.covered
     accounts.concurrent[frame.node] += duration - stood_for
     accounts.ages[frame.node].append(duration)
+
+
+_IS_ROOT, _IN_NS = int(NodeFlag.ROOT), int(NodeFlag.NS)  # plain numbers: this is read often
+
+
+class Tally(NamedTuple):
+    """What was booked at a node by one moment, open calls left virtually. In clock ticks, or in nanoseconds.
+
+    Attributes:
+        calls: that completed.
+        own: the node's self time.
+        concurrent: of its total, what does not count against its parent; signed.
+        open: calls that have not ended.
+    """
+
+    calls: int = 0
+    own: int = 0
+    concurrent: int = 0
+    open: int = 0
+
+    def since(self, before: Tally) -> Tally:
+        """What was added after `before`; all of it, where the recorder was reset in between."""
+        if self.calls < before.calls or self.own < before.own:
+            return self
+        return Tally(
+            self.calls - before.calls, self.own - before.own, self.concurrent - before.concurrent, self.open
+        )
+
+
+class NodePosition(NamedTuple):
+    """Where a node is.
+
+    Attributes:
+        name: of the section; "" of a tree's root.
+        parent: the node above it; of a tree's root the node its thread was started under, 0 where none is known.
+        tree: whose thread's it is.
+        is_root: whether it is a tree's root.
+        in_ns: whether its tally is in nanoseconds.
+    """
+
+    name: str
+    parent: int
+    tree: int
+    is_root: bool
+    in_ns: bool
+
+
+class Tallies:
+    """The tallies of one memory image, by the nodes' references.
+
+    Args:
+        data: The image, as `Recorder.image` gives it.
+
+    Attributes:
+        places: Every node, parents before their children.
+        at: The tally of each.
+        threads: Which thread wrote each tree last, by the system's number for it.
+        began: When the recorder began, in clock ticks.
+        now: When the image was taken.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        image = Image(data)
+        accounts = leave_virtually(image)
+        self.places: dict[int, NodePosition] = {}
+        self.at: dict[int, Tally] = {}
+        for ref, node in image.nodes():
+            is_root = bool(node.flags & _IS_ROOT)
+            name = "" if is_root else image.text(node.name)
+            self.places[ref] = NodePosition(name, node.parent, node.tree, is_root, bool(node.flags & _IN_NS))
+            self.at[ref] = Tally(
+                node.stats.count + node.warmup.count,
+                node.own + accounts.own.get(ref, 0),
+                node.concurrent + accounts.concurrent.get(ref, 0),
+                len(accounts.ages.get(ref, ())),
+            )
+        self.threads: dict[int, int] = {ref: tree.thread_id for ref, tree in image.trees()}
+        self.began: int = image.header.first.ticks
+        self.now: int = image.header.last.ticks
+        self._clock = Clock(image.header)
+
+    def ns(self, ticks: int) -> int:
+        """A duration in nanoseconds."""
+        return self._clock.ns(ticks)

@@ -13,15 +13,14 @@ import struct
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ticktree.files.guarded import FileError, MissingFileError, opened, understood
+from ticktree.run.memory import ProcessKey
 from ticktree.run.reading import layout
-from ticktree.run.reading.copying import copy_of
-from ticktree.run.reading.layout import Record, offset_of
+from ticktree.run.reading.layout import Record, copy_of, offset_of
 
 # A process makes new records now and then, and hardly any after a while.
 _MOST_COPIES = 20
@@ -36,25 +35,6 @@ GoneError = MissingFileError
 
 class UnbegunError(DamagedError):
     """A memory file in which nothing has been written yet."""
-
-
-class ProcessKey(NamedTuple):
-    """One program that one process runs: what a memory file is written by.
-
-    Attributes:
-        pid: The process.
-        start: When it was started, as in `Owner.started`.
-        incarnation: Which of the programs that it has run, from 1.
-    """
-
-    pid: int
-    start: int
-    incarnation: int
-
-    def __str__(self) -> str:
-        """As memory files are named, and processes in profiles."""
-        again = f"-{self.incarnation}" if self.incarnation > 1 else ""
-        return f"{self.pid}-{self.start}{again}"
 
 
 class Image:

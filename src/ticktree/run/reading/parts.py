@@ -8,13 +8,11 @@ from typing import NamedTuple
 from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
 from ticktree.profile import Clock as WhoseClock
 from ticktree.profile.histogram import Histogram
-from ticktree.profile.windows import BASE_WIDTH_NS, Windows
-from ticktree.run.reading.accounts import Accounts
-from ticktree.run.reading.clock import Clock
-from ticktree.run.reading.footprints import Footprint, footprints_of
+from ticktree.profile.stats import BASE_WIDTH_NS, Windows
+from ticktree.run.reading.accounts import Accounts, Clock
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag, Record, clock_of, device_lack_of
-from ticktree.run.reading.table import NodeRow, Pairs, node_table
+from ticktree.run.reading.table import Footprint, NodeRow, Pairs, footprints_of, node_table
 
 # As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
 _NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
@@ -87,7 +85,7 @@ class NodePart:
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
         footprint: What its calls needed of memory, where that is known in full.
-        total_ns: Own time and the children's, of its own tree.
+        total_ns: Self time and the children's, of its own tree.
     """
 
     row: NodeRow
@@ -250,7 +248,7 @@ class PartsReader:
         return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
 
     def _calls_below(self) -> dict[int, int]:
-        """How many calls each node's children made: what they cost unseen is in its own time."""
+        """How many calls each node's children made: what they cost unseen is in its self time."""
         calls: dict[int, int] = {}
         for row in self._table.rows:
             if not row.flags & (_ROOT | _NS):
@@ -389,7 +387,7 @@ class PartsReader:
     def _total(self) -> None:
         """Derives totals from the leaves up, and what of them ran beside something else.
 
-        What ran beside in full in ticks is in full in nanoseconds too, though own times are rounded one by one: else
+        What ran beside in full in ticks is in full in nanoseconds too, though self times are rounded one by one: else
         a thread's nodes would give the ones they hang under a few nanoseconds, and to no writer of theirs.
         """
         concurrent = self._accounts.concurrent

@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ticktree.run.memory import ProcessKey
 from ticktree.run.reading import layout
-from ticktree.run.reading.clock import Clock
-from ticktree.run.reading.image import Image, ProcessKey
+from ticktree.run.reading.accounts import Clock
+from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
 
 

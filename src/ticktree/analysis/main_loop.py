@@ -1,0 +1,118 @@
+"""The main loop of a program without marks: the loop statement that most samples pass through."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ticktree.profile import CodeLine, SampledStack, Weight
+
+# A loop with less of the samples is not the program's main one.
+LEAST_SHARE = 0.5
+# Below this the answer would change from run to run.
+LEAST_SAMPLES = 50
+# A body with less than two lines of this share each has no phases: the loop computes, and is nothing to mark.
+_LEAST_PHASE = 0.05
+_Statement = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True, slots=True)
+class MainLoop:
+    """A loop statement.
+
+    Attributes:
+        file: where it is.
+        line: of its head.
+        mark: the head as it would be with ticktree.
+        share: of the samples that pass through it.
+    """
+
+    file: str
+    line: int
+    mark: str
+    share: float
+
+
+def main_loop(
+    stacks: Iterable[tuple[SampledStack, Weight]], source_of: Callable[[str], str | None]
+) -> MainLoop | None:
+    """Return the loop that a program spends its time in: the innermost that has most samples and several phases.
+
+    Args:
+        stacks: of the program's main thread.
+        source_of: gives a file's source; None where it is not the program's own, or not to be had.
+    """
+    found: dict[tuple[str, int], _Loop] = {}
+    sources: dict[str, list[_Statement]] = {}
+    total = count = 0
+    for stack, weight in stacks:
+        total += weight.ns
+        count += weight.count
+        for at, line in enumerate(stack.lines):
+            if line.file not in sources:
+                sources[line.file] = _loops_in(source_of(line.file))
+            for nesting, loop in enumerate(_around(line, sources[line.file])):
+                key = (line.file, loop.lineno)
+                one = found.setdefault(key, _Loop(line, loop, (at, nesting)))
+                one.add(stack, line, weight)
+    if count < LEAST_SAMPLES:
+        return None
+    main = [each for each in found.values() if each.ns >= LEAST_SHARE * total]
+    phased = [each for each in main if each.phases(total) > 1]
+    chosen = max(phased, key=lambda each: each.depth, default=None)
+    if chosen is None:
+        return None
+    return MainLoop(chosen.line.file, chosen.loop.lineno, chosen.mark(), chosen.ns / total)
+
+
+class _Loop:
+    def __init__(self, line: CodeLine, loop: _Statement, depth: tuple[int, int]) -> None:
+        self.line = line
+        self.loop = loop
+        self.depth = depth
+        self.ns = 0
+        self._lines: dict[int, int] = defaultdict(int)
+        self._last: SampledStack | None = None
+
+    def add(self, stack: SampledStack, line: CodeLine, weight: Weight) -> None:
+        if stack is self._last:
+            return  # a recursion passes through it more than once
+        self._last = stack
+        self.ns += weight.ns
+        self._lines[line.line] += weight.ns
+
+    def phases(self, total_ns: int) -> int:
+        """How many of its lines take a share of the run each."""
+        return sum(
+            ns >= _LEAST_PHASE * total_ns for line, ns in self._lines.items() if line != self.loop.lineno
+        )
+
+    def mark(self) -> str:
+        loop = self.loop
+        if isinstance(loop, ast.While):
+            return f'ticktree.tick("{self._name()}") as the first line of its body'
+        word = "async for" if isinstance(loop, ast.AsyncFor) else "for"
+        iterable = f'ticktree.loop("{self._name()}", {ast.unparse(loop.iter)})'
+        return f"{word} {ast.unparse(loop.target)} in {iterable}:"
+
+    def _name(self) -> str:
+        function = self.line.function.rpartition(".")[2]
+        return "main" if function in ("<module>", "") else function
+
+
+def _loops_in(source: str | None) -> list[_Statement]:
+    if source is None:
+        return []
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, _Statement)]
+
+
+def _around(line: CodeLine, loops: list[_Statement]) -> Iterator[_Statement]:
+    """Yield the loops that a line is in, the outermost first."""
+    inside = [loop for loop in loops if loop.lineno <= line.line <= (loop.end_lineno or loop.lineno)]
+    yield from sorted(inside, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))

@@ -1,0 +1,375 @@
+"""What `ticktree doctor` says of a machine and its Python: a function per question, which yields sentences."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import metadata, util
+from pathlib import Path
+from statistics import median
+
+from ticktree.cli.runs import ago
+from ticktree.errors import TicktreeError
+from ticktree.files.trust import require_base
+from ticktree.machine import ceilings, processor
+from ticktree.machine.ceilings import Kept, NotUsableError, can_be, fingerprint
+from ticktree.outputs.writing import formatting
+from ticktree.recorder import Recorder, gil
+from ticktree.run.memory import all_memory, is_private, memory_bases, usual_root
+
+
+def interpreter() -> Iterator[str]:
+    """Yield the version, and what is special about a free-threaded build."""
+    yield f"{platform.python_implementation()} {platform.python_version()}."
+    remark = gil.remark()
+    if remark is not None:
+        yield f"{remark[0].upper()}{remark[1:]}."
+
+
+_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+# What Linux calls a TSC whose rate never changes and which never stops.
+_INVARIANT = {"constant_tsc", "nonstop_tsc"}
+
+
+def clock() -> Iterator[str]:
+    """Yield the clock and the reason."""
+    kind = Recorder().clock
+    if kind == "tsc":
+        yield "TSC, the processor's own counter: it has one rate, and the kernel trusts it" + _source() + "."
+    elif kind == "cntvct":
+        yield "cntvct_el0, the processor's own counter: it has one rate."
+    else:
+        yield f"clock_gettime(CLOCK_MONOTONIC): {_why_not_a_counter()}. It costs more than a counter would."
+
+
+def _why_not_a_counter() -> str:
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return f"no counter is known that can be trusted on {platform.machine()}"
+    if not processor.flags() >= _INVARIANT:
+        return "this processor's counter, the TSC, has no constant rate"
+    return "the kernel does not trust this processor's counter, the TSC" + _source()
+
+
+def _source() -> str:
+    try:
+        return f" (its own clock source is {_SOURCE.read_text(encoding='ascii').strip()})"
+    except OSError:
+        return ""
+
+
+_CALLS = 1000
+_REPEATS = 41
+
+
+def cost() -> Iterator[str]:
+    """Yield what an empty section costs, by name and bound, recording and not."""
+    recorder = Recorder()
+    recorder.enable()
+    recording = _cost_ns(_by_name(recorder)), _cost_ns(_bound(recorder))
+    recorder.disable()
+    disabled = _cost_ns(_by_name(recorder))
+    by_hand = _cost_ns(_by_hand)
+    by_name, bound, off = (
+        f"{formatting.time(cost)} ({cost / by_hand:.2f})" for cost in (*recording, disabled)
+    )
+    yield (
+        f'`with section("x")` costs {by_name}, kept in a variable {bound}, disabled {off}; in parentheses as '
+        f"a share of two time.perf_counter_ns() calls, {formatting.time(by_hand)}."
+    )
+
+
+def _cost_ns(body: Callable[[], int]) -> float:
+    """What a turn of a loop costs beyond the loop: the median of repeats, in turn with the bare loop."""
+    gc.disable()
+    try:
+        return max(0.1, median(body() - _nothing() for _ in range(_REPEATS)) / _CALLS)
+    finally:
+        gc.enable()
+
+
+def _nothing() -> int:
+    begun = time.perf_counter_ns()
+    for _ in range(_CALLS):
+        pass
+    return time.perf_counter_ns() - begun
+
+
+def _by_hand() -> int:
+    now = time.perf_counter_ns
+    begun = now()
+    for _ in range(_CALLS):
+        entered = now()
+        _ = now() - entered
+    return now() - begun
+
+
+def _by_name(recorder: Recorder) -> Callable[[], int]:
+    section = recorder.section
+
+    def loop() -> int:
+        begun = time.perf_counter_ns()
+        for _ in range(_CALLS):
+            with section("cost"):
+                pass
+        return time.perf_counter_ns() - begun
+
+    return loop
+
+
+def _bound(recorder: Recorder) -> Callable[[], int]:
+    bound = recorder.section("cost")
+
+    def loop() -> int:
+        begun = time.perf_counter_ns()
+        for _ in range(_CALLS):
+            with bound:
+                pass
+        return time.perf_counter_ns() - begun
+
+    return loop
+
+
+# session.py claims at most this part of what is free: data loaders and others live there too.
+_CLAIM = 4
+_IN_MEMORY = {"tmpfs", "ramfs", "hugetlbfs"}
+
+
+def memory() -> Iterator[str]:
+    """Yield the place, what is free there, and what other runs occupy."""
+    base = next(memory_bases())
+    try:
+        require_base(base)
+        space = os.statvfs(base)
+    except (OSError, TicktreeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        yield f"{base} cannot be used: {why}; nothing can be recorded."
+        return
+    free, size = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    yield (
+        f"Memory files go to {base}: {formatting.size(free)} free of {formatting.size(size)}; a run claims "
+        f"{formatting.size(free / _CLAIM)} at most."
+    )
+    if space.f_files and not space.f_favail:
+        yield f"{base} has no room for more files: none can be made there."
+    usual = usual_root(base)
+    if os.path.lexists(usual) and not is_private(usual):
+        yield f"{usual} is not a directory that only this user can enter: memory files go to one of another name."
+    kind = _filesystem(base)
+    if kind is not None and kind not in _IN_MEMORY:
+        yield f"That is {kind}, not memory: when the kernel writes pages back, a recorded program may stall."
+    unfinished = sum(1 for _ in all_memory())
+    if unfinished:
+        yield f"{unfinished} run{'s' if unfinished > 1 else ''} of yours on this machine not finished yet."
+
+
+def _filesystem(path: Path) -> str | None:
+    """The type of the file system that a path is on; None where the kernel does not say."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    resolved = path.resolve()
+    best: tuple[int, str | None] = (-1, None)
+    for _, point, kind, *_ in (line.split() for line in mounts):
+        mounted = Path(point.encode(errors="surrogateescape").decode("unicode_escape"))
+        if resolved.is_relative_to(mounted) and len(mounted.parts) >= best[0]:
+            best = (len(mounted.parts), kind)
+    return best[1]
+
+
+def cores() -> Iterator[str]:
+    """Yield cores, limits, load and frequency governor."""
+    cores = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    load = os.getloadavg()[0]
+    yield f"{usable} of {cores} usable; on average {load:.1f} processes wanted one in the last minute."
+    if load > usable + 0.5:
+        yield "That is more than there are: expect waits between one instruction and the next."
+    quota = _quota()
+    if quota is not None and quota < usable:
+        yield f"The container stops its processes once they have used {quota:g} cores' worth in a period."
+    governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    if governor and governor != "performance":
+        yield f"The frequency governor is {governor}: the same work takes longer after a pause."
+
+
+def _quota() -> float | None:
+    """Cores' worth of time a period that the control group allows; None without a limit."""
+    words = _read("/sys/fs/cgroup/cpu.max").split()
+    with suppress(ValueError, IndexError):
+        return int(words[0]) / int(words[1])  # "max 100000" where there is no limit
+    return None
+
+
+def _read(path: str) -> str:
+    with suppress(OSError):
+        return Path(path).read_text(encoding="ascii").strip()
+    return ""
+
+
+_WATCHED_NS = 500_000_000
+_INTERRUPTED_NS = 20_000  # Two clock reads in a row take a hundredth of that.
+
+
+def noise() -> Iterator[str]:
+    """Yield what a loop that does nothing but look at the clock saw."""
+    gaps = _gaps_ns()
+    lost = formatting.share(sum(gaps) / _WATCHED_NS)
+    if not gaps:
+        yield f"In half a second nothing stopped a busy loop for {formatting.time(_INTERRUPTED_NS)}."
+        return
+    yield (
+        f"In half a second a busy loop was stopped {len(gaps)} times for {formatting.time(_INTERRUPTED_NS)} "
+        f"or longer, at most for {formatting.time(max(gaps))}; that cost it {lost} of its time. No section "
+        "here can be steadier."
+    )
+
+
+def _gaps_ns() -> list[int]:
+    now = time.perf_counter_ns
+    gaps = []
+    gc.disable()
+    try:
+        last = now()
+        end = last + _WATCHED_NS
+        while last < end:
+            before, last = last, now()
+            if last - before >= _INTERRUPTED_NS:
+                gaps.append(last - before)
+    finally:
+        gc.enable()
+    return gaps
+
+
+_MEASURE = "`ticktree doctor --measure` finds out in a few seconds"
+# By name: what it is, and its unit; "" for a cost in nanoseconds.
+NAMES = {
+    "memcpy_bytes_per_s": ("memcpy, one thread", "B/s"),
+    "cache_copy_bytes_per_s": ("memcpy in caches, one thread", "B/s"),
+    "flops_per_s_thread": ("float32, one thread", "FLOP/s"),
+    "flops_per_s": ("float32, all threads", "FLOP/s"),
+    "clock_read_ns": ("reading the clock", ""),
+}
+
+
+def limits() -> Iterator[str]:
+    """Yield the ceilings that are kept of this machine, or why there are none."""
+    machine = fingerprint()
+    try:
+        found = ceilings.load(machine)
+    except NotUsableError as error:
+        yield f"{error}; it is ignored. {_MEASURE}."
+        found = None
+    else:
+        if found is None:
+            yield f"Not measured: {_MEASURE}.{_others(ceilings.of_others(machine))}"
+    if found is not None:
+        yield f"{'; '.join(_said(found))}."
+        yield f"Measured {ago(time.time() - found.measured_wall_s)}: {best_of(found)}."
+    yield from unusable(found)
+
+
+def amount(name: str, value: float) -> str:
+    """Return a ceiling with its unit."""
+    unit = NAMES[name][1]
+    return formatting.scaled(value, unit) if unit else formatting.time(value)
+
+
+def best_of(found: Kept) -> str:
+    """Return how many measurements it is the best of."""
+    return "once" if found.measurements == 1 else f"the best of {formatting.count(found.measurements)}"
+
+
+def unusable(found: Kept | None) -> Iterator[str]:
+    """Yield what cannot be judged by what was `found`, and by what it is judged instead."""
+    bound = ceilings.flops_per_s()
+    flops = found.ceilings.get("flops_per_s") if found else None
+    if bound is None or can_be(flops, bound):
+        return
+    if flops is not None:
+        yield "numpy's library multiplies so slowly that it says nothing of the processor."
+    yield (
+        f"FLOP rates are called impossible above {formatting.scaled(bound, 'FLOP/s')}, which is reckoned "
+        "from the processor's width, cores and the fastest clock there is."
+    )
+
+
+def _said(found: Kept) -> Iterator[str]:
+    for name, (what, _) in NAMES.items():
+        if name in found.ceilings:
+            yield f"{what}: {amount(name, found.ceilings[name])}"
+
+
+def _others(count: int) -> str:
+    return f" What is kept is of {formatting.counted(count, 'other machine')}." if count else ""
+
+
+_BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+
+
+def devices(gpus: int | None = None) -> Iterator[str]:
+    """Yield a sentence a kind of device.
+
+    Args:
+        gpus: how many NVIDIA GPUs there are; by default as many as the driver lists.
+    """
+    torch = _version("torch")
+    yield f"cuda: {_cuda(torch, processor.gpus() if gpus is None else gpus)}"
+    yield f"mps: {_mps(torch)}"
+    yield "cpu: work is done when the call returns, so that the host's time is its time; there is no row of its own."
+    yield f"jax: {_jax(_version('jax'))}"
+    if _version("nvidia-ml-py") is None:
+        yield "Counters of NVIDIA GPUs are not read: pip install 'ticktree[nvidia]'."
+    else:
+        yield "Counters of NVIDIA GPUs are read by `ticktree run`, where the driver has any."
+
+
+def _cuda(torch: str | None, gpus: int) -> str:
+    if torch is None:
+        return "not measured: torch is not installed."
+    built = built_for()
+    if not built:
+        return f"not measured: torch {torch} was built without it."
+    listed = f"the driver lists {gpus} of NVIDIA's" if gpus else "the driver lists none of NVIDIA's"
+    return (
+        f"measured by events of torch {torch} ({', '.join(built)}), which are looked at later; nothing waits. "
+        f"GPUs: {listed}."
+    )
+
+
+def _mps(torch: str | None) -> str:
+    if torch is None:
+        return "not measured: torch is not installed."
+    if not processor.is_apple():
+        return "not measured: this is no Mac of Apple's own processors."
+    return "measured only with --device-sync: to read its clock is to wait for it."
+
+
+def _jax(version: str | None) -> str:
+    if version is None:
+        return "not measured: jax is not installed."
+    return (
+        "measured only with --device-sync, from the section's beginning until its results are there "
+        f"(jax {version})."
+    )
+
+
+def built_for() -> list[str]:
+    """Return what the installed torch was built for, such as "cuda 12.8"."""
+    with suppress(ImportError, OSError, ValueError):
+        spec = util.find_spec("torch")
+        for folder in (spec.submodule_search_locations or []) if spec is not None else []:
+            text = Path(folder, "version.py").read_text(encoding="utf-8", errors="replace")
+            return [f"{kind} {version}" for kind, version in _BUILT_FOR.findall(text)]
+    return []
+
+
+def _version(name: str) -> str | None:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(name)
+    return None

@@ -1,0 +1,262 @@
+"""What `ticktree doctor --measure` measures: one file a ceiling, each the best of many rounds.
+
+A ceiling is a maximum, and whatever else a machine does makes a round slower and never faster.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ticktree.cli.machine_checks import NAMES, amount
+from ticktree.cli.screen import progress
+from ticktree.errors import TicktreeError
+from ticktree.machine import processor
+from ticktree.machine.ceilings import Kept
+from ticktree.outputs.writing.document import Entry, Head, Table
+from ticktree.recorder import OFF_VARIABLE
+
+_LEAST_ROUNDS = 5
+# No clock tells less apart, and nothing takes no time.
+_SHORTEST_S = 1e-9
+
+
+def best_s(round_: Callable[[], object], seconds: float) -> float:
+    """Return the seconds of the shortest of as many rounds as fit in `seconds`, of five at least."""
+    (best,) = bests_s([round_], seconds)
+    return best
+
+
+def bests_s(pieces: Sequence[Callable[[], object]], seconds: float) -> list[float]:
+    """Return, of rounds that consist of `pieces`, the shortest seconds of each piece.
+
+    Args:
+        pieces: Called one after the other, again and again.
+        seconds: How long; five rounds at least.
+    """
+    clock = time.perf_counter
+    best, rounds, end = [float("inf")] * len(pieces), 0, clock() + seconds
+    while rounds < _LEAST_ROUNDS or clock() < end:
+        for at, piece in enumerate(pieces):
+            began = clock()
+            piece()
+            best[at] = min(best[at], clock() - began)
+        rounds += 1
+    return [max(shortest, _SHORTEST_S) for shortest in best]
+
+
+# Beyond the caches of most machines.
+MEMORY_BYTES = 64 << 20
+# It is copied piece by piece, and of each piece the shortest time counts: the whole takes longer than the moments for
+# which a busy machine leaves a program alone. A piece has left the caches when its turn comes again.
+_PIECE_BYTES = 1 << 20
+# In the first cache of every processor, in the second, and in the second of larger ones: which is the fastest differs,
+# because a call of numpy's takes as long as copying some kilobytes.
+_CACHE_BYTES = (16 << 10, 64 << 10, 256 << 10)
+_COPIES = 50
+
+
+def memcpy_bytes_per_s(seconds: float) -> float:
+    """Return how many bytes a second one thread copies onto memory that is already there.
+
+    Args:
+        seconds: How long to try.
+    """
+    # Ones and not zeros: memory that was never written is one page of the kernel's, many times over.
+    source, target = np.ones(MEMORY_BYTES, np.uint8), np.ones(MEMORY_BYTES, np.uint8)
+    pieces = range(0, MEMORY_BYTES, _PIECE_BYTES)
+    copies = [_copy(target[at : at + _PIECE_BYTES], source[at : at + _PIECE_BYTES]) for at in pieces]
+    return MEMORY_BYTES / sum(bests_s(copies, seconds))
+
+
+def _copy(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> Callable[[], None]:
+    return lambda: np.copyto(target, source)
+
+
+def cache_copy_bytes_per_s(seconds: float) -> float:
+    """Return how many bytes a second one thread copies that stay in its caches.
+
+    Args:
+        seconds: How long to try.
+    """
+    return max(_cached(size, seconds / len(_CACHE_BYTES)) for size in _CACHE_BYTES)
+
+
+def _cached(size: int, seconds: float) -> float:
+    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
+
+    def copies() -> None:
+        for _ in range(_COPIES):
+            np.copyto(target, source)
+
+    return size * _COPIES / best_s(copies, seconds)
+
+
+def clock_read_ns(seconds: float) -> float:
+    """Return what `time.perf_counter_ns()` costs, in nanoseconds.
+
+    Args:
+        seconds: How long to try.
+    """
+    reads = range(1000)
+
+    def read() -> None:
+        now = time.perf_counter_ns
+        for _ in reads:
+            now()
+
+    return best_s(read, seconds) * 1e9 / len(reads)
+
+
+# How many float32 operations a second this machine does: numpy's product of matrices, in a process of its own.
+#
+# Of its own, because numpy's library reads how many threads it may use when it is loaded, and never again.
+
+# Every library that numpy may come with has a variable of its own: OpenBLAS, MKL, BLIS, Accelerate; the first is read
+# by those that are built with OpenMP.
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+# Threads that wait for one another must not be kept from each other by what they inherited.
+_NOT_INHERITED = {
+    *("OMP_PROC_BIND", "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT"),
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+}
+_TIMEOUT_S = 60.0
+
+# A product of two n x n matrices is n ** 2 sums of n products: 2 n ** 3 operations. Larger ones keep more threads
+# busy, until a round takes too long to have several.
+_PROGRAM = """
+import sys, time
+import numpy as np
+
+seconds, size, best = float(sys.argv[1]), 512, 0.0
+end = time.perf_counter() + seconds
+while True:
+    a = np.full((size, size), 0.5, np.float32)
+    b, c = a.copy(), a.copy()
+    rounds = 0
+    while rounds < 3 or time.perf_counter() < end - seconds / 2:
+        began = time.perf_counter()
+        np.matmul(a, b, out=c)
+        took = time.perf_counter() - began
+        best = max(best, 2.0 * size**3 / took)
+        rounds += 1
+        if took > seconds:
+            break
+    left = end - time.perf_counter()
+    if 8 * took * 3 > left or size >= 4096:
+        break
+    size *= 2
+    seconds = left
+print(best)
+"""
+
+
+def flops_per_s(threads: int, seconds: float) -> float:
+    """Return the float32 operations a second of numpy with so many threads.
+
+    Args:
+        threads: How many.
+        seconds: About how long to try.
+
+    Raises:
+        TicktreeError: It cannot be found out here; says why.
+    """
+    environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
+    environment |= dict.fromkeys(_THREADS, str(threads)) | {OFF_VARIABLE: "1"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM, str(seconds)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TicktreeError(f"numpy did not multiply two matrices within {_TIMEOUT_S:.0f} s") from None
+    except OSError as error:
+        raise TicktreeError(f"no process can be started to multiply in: {error.strerror}") from None
+    try:
+        return float(done.stdout)
+    except ValueError:
+        complaint = done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"]
+        raise TicktreeError(f"numpy could not multiply: {complaint[-1]}") from None
+
+
+# For each, each time. What takes cores away from a program often does so for seconds on end, so that two looks at
+# some distance find more than one that is twice as long.
+_SECONDS = 0.6
+_TIMES = 2
+
+
+def measure(seconds: float = _SECONDS) -> Kept:
+    """Measure every ceiling twice, and show on a terminal which is being measured.
+
+    Args:
+        seconds: About how long to try, for each, each time.
+
+    Returns:
+        The best of both, as one measurement.
+
+    Raises:
+        TicktreeError: This machine cannot be measured; says why.
+    """
+    first, *others = (_once(seconds) for _ in range(_TIMES))
+    best = dict(sum(others, start=first).ceilings)
+    # All threads can do what one can: they were kept from it.
+    best["flops_per_s"] = max(best["flops_per_s"], best["flops_per_s_thread"])
+    return Kept(best, time.time())
+
+
+def _once(seconds: float) -> Kept:
+    return Kept({name: _watched(doing, find) for name, doing, find in _ceilings(seconds)}, time.time())
+
+
+def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...]:
+    """Return the name of each, what is being done to find it, and how it is found."""
+    cores = processor.usable_cores()
+    return (
+        ("clock_read_ns", "reading the clock", lambda: clock_read_ns(seconds / 5)),
+        ("memcpy_bytes_per_s", "copying memory", lambda: memcpy_bytes_per_s(seconds)),
+        ("cache_copy_bytes_per_s", "copying in caches", lambda: cache_copy_bytes_per_s(seconds / 2)),
+        ("flops_per_s_thread", "multiplying on one core", lambda: flops_per_s(1, seconds)),
+        ("flops_per_s", "multiplying on all cores", lambda: flops_per_s(cores, seconds)),
+    )
+
+
+def _watched(doing: str, find: Callable[[], float]) -> float:
+    with progress(doing):
+        return find()
+
+
+_HEADS = (Head("this time", 1), Head("kept", 0))
+
+
+def table(now: Kept, best: Kept) -> Table:
+    """Return what was measured `now` beside the `best` of all times.
+
+    Args:
+        now: This time.
+        best: What is kept.
+    """
+    entries = [
+        Entry(what, [amount(name, now.ceilings[name]), amount(name, best.ceilings[name])])
+        for name, (what, _) in NAMES.items()
+        if name in now.ceilings
+    ]
+    return Table("ceilings", "ceiling", _HEADS, entries)

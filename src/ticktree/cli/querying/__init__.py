@@ -1,1 +1,0 @@
-"""What `ticktree query` is made of: DuckDB over a dataset, and its answers as text."""

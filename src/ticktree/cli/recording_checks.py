@@ -1,0 +1,154 @@
+"""What `ticktree doctor` says of recording: whether it works here, of which libraries, and what a run holds."""
+
+from __future__ import annotations
+
+import os
+import site
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from ticktree.cli.focus import never_called_of
+from ticktree.cli.summary import why_empty
+from ticktree.errors import TicktreeError
+from ticktree.instruments import Instrument, Library, known, refused
+from ticktree.instruments.losses import is_tested, version_of
+from ticktree.loading import load
+from ticktree.outputs.writing import formatting
+from ticktree.profile.machine import FOCUS_UNSEEN, programs_own
+from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE, gil
+from ticktree.run.directory import DEFAULT_OUT
+from ticktree.run.finishing import RunDirectory
+from ticktree.run.losses import instrument_losses
+
+_PROGRAM = "import ticktree\nwith ticktree.section('here'): pass"
+_PTH = "ticktree.pth"
+
+
+def recording() -> Iterator[str]:
+    """Yield whether it works, and if not, why."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="ticktree-doctor-") as out:
+            complaint, recorded = _record(Path(out))
+    except (TicktreeError, OSError) as error:
+        yield f"Does not work: {error}."
+        return
+    if recorded:
+        yield "Works: a small program was started, recorded and read back."
+        return
+    yield "Does not work: a small program was started, and nothing of it was recorded."
+    if complaint:
+        yield f"It said: {complaint}"
+    if OFF_FOR_GOOD and not gil.is_kept_off():  # which the line on Python says
+        yield f"{OFF_VARIABLE} is set, which turns ticktree off for good."
+    elif not any((place / _PTH).is_file() for place in _places()):
+        yield f"{_PTH} is not where this Python looks for such files; install ticktree again."
+
+
+def _record(out: Path) -> tuple[str, bool]:
+    """Run the program; return what it said on standard error, and whether its section was recorded."""
+    run = RunDirectory.create("doctor", out, supervised=True)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM],
+            env={**os.environ, "TICKTREE_RUN": str(run.path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    finally:
+        profile = run.finish()
+    return done.stderr.strip(), "here" in profile.root.children
+
+
+def _places() -> Iterator[Path]:
+    yield from map(Path, site.getsitepackages())
+    if site.ENABLE_USER_SITE:
+        yield Path(site.getusersitepackages())
+
+
+def libraries() -> Iterator[str]:
+    """Yield those that are by default, those on demand, untested versions, and third parties' that are not taken."""
+    libraries = known()
+    yield f"Instrumented under `ticktree run`: {_names(libraries, on_demand=False)}."
+    if any(library.on_demand for library in libraries):
+        yield f"On demand, as in --instrument default,NAME: {_names(libraries, on_demand=True)}."
+    yield from _untested(libraries)
+    for library in refused():
+        yield f"The library {library.name!r} of {library.distribution} is left out: its name is taken."
+
+
+def _names(libraries: Iterable[Library], on_demand: bool) -> str:
+    return ", ".join(_described(library) for library in libraries if library.on_demand == on_demand)
+
+
+def _untested(libraries: Iterable[Library]) -> Iterator[str]:
+    for library in libraries:
+        if library.distribution:  # a third party's code is not imported for this
+            continue
+        instrument = library.instrument()
+        if isinstance(instrument, Instrument) and instrument.tested:
+            version = version_of(instrument.distribution)
+            if version and not is_tested(version, instrument.tested):
+                yield f"{library.name}: {instrument.distribution} {version} is not tested, but {instrument.tested}."
+
+
+def _described(library: Library) -> str:
+    if library.distribution:
+        return f"{library.name} (of {library.distribution})"
+    there = not library.packages or any(_is_there(package) for package in library.packages)
+    return library.name if there else f"{library.name} (not installed here)"
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (
+        ImportError,
+        ValueError,
+    ):  # of a package whose parent is broken, or that is there under a false name
+        return False
+
+
+def newest(path: Path | None) -> Iterator[str]:
+    """Yield what the run at `path`, or the newest here, holds."""
+    if path is None:
+        runs = RunDirectory.list(DEFAULT_OUT)
+        if not runs:
+            yield (
+                f"None in {DEFAULT_OUT} yet: `ticktree run SCRIPT` makes one, and so does a program that "
+                "calls ticktree.enable(). `ticktree demo` shows one."
+            )
+            return
+        path = runs[-1].path
+    try:
+        profile = load(path)
+    except TicktreeError as error:
+        if path.exists():
+            yield f"{error}."
+            return
+        raise
+    if FOCUS_UNSEEN in profile.gauges:
+        yield f"{path.name}: another profiler had the place that --focus looks from: calls may be missing."
+    for name in never_called_of(profile):
+        yield f"{path.name}: --focus {name} was never called."
+    for sentence in instrument_losses(profile):
+        yield f"{path.name}: {sentence}."
+    reason = why_empty(profile)
+    if reason is not None:
+        yield f"{path.name} is empty: {reason}."
+        return
+    nodes = sum(1 for _ in profile.root.walk()) - 1
+    calls = sum(node.count for _, _, node in profile.root.walk())
+    counts = (
+        (nodes, "node"),
+        (calls, "call"),
+        (len(profile.loops), "loop"),
+        (len(programs_own(profile.gauges)), "gauge"),
+    )
+    yield f"{path.name}: {', '.join(formatting.counted(number, noun) for number, noun in counts)}."

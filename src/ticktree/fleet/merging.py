@@ -1,0 +1,75 @@
+"""Merging the runs of a job: in this process, or on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ticktree.errors import TicktreeError
+from ticktree.loading import load
+from ticktree.run.merging import Job, Part, joined, part_of
+
+# So many are held at once. What is merged so far is gone through again for each such batch.
+_BATCH = 64
+# Of how many sources, or parts, a task makes one. A task costs about a millisecond and reading a profile of 200 nodes
+# some ten: most of the work is reading and merging. 10,000 sources are three levels.
+FAN_IN = 32
+
+
+def _in_this_process(sources: Sequence[Path], job: Job) -> Part:
+    whole = Part()
+    for first in range(0, len(sources), _BATCH):
+        whole = joined([whole, _read(sources[first : first + _BATCH], job)])
+    return whole
+
+
+def _on_ray(sources: Sequence[Path], job: Job) -> Part:
+    """Merge as a tree: each task merges a few dozen sources, or parts.
+
+    Only leaves read files, so every node must see them under the same paths. A part goes from task to task through
+    Ray's object store, and never through this process until it is the whole. Starts Ray on this machine where
+    RAY_ADDRESS names no cluster.
+    """
+    ray = _ray()
+    started = not ray.is_initialized()
+    if started:
+        ray.init(log_to_driver=False, include_dashboard=False)
+    try:
+        read, merge = ray.remote(_read), ray.remote(_merged)
+        whole = [source.absolute() for source in sources]
+        parts = [read.remote(some, job) for some in _groups(whole)]
+        while len(parts) > 1:
+            parts = [merge.remote(*some) for some in _groups(parts)]
+        found: Part = ray.get(parts[0]) if parts else Part()
+    except ray.exceptions.RayError as error:
+        raise TicktreeError(f"Ray cannot merge: {str(error).strip().splitlines()[-1]}") from None
+    finally:
+        if started:
+            ray.shutdown()
+    return found
+
+
+def _read(sources: Sequence[Path], job: Job) -> Part:
+    return joined(part_of(source, job, load) for source in sources)
+
+
+def _merged(*parts: Part) -> Part:
+    return joined(parts)
+
+
+def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
+    return [items[first : first + FAN_IN] for first in range(0, len(items), FAN_IN)]
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise TicktreeError("--engine ray needs Ray: pip install 'ticktree[ray]'") from None
+    return ray
+
+
+# By the name that `--engine` takes. Each reads all sources and merges them, `part_of` each and `joined` in any
+# grouping; it raises TicktreeError where it cannot work here.
+ENGINES: Mapping[str, Callable[[Sequence[Path], Job], Part]] = {"process": _in_this_process, "ray": _on_ray}

@@ -1,1 +1,0 @@
-"""Engines that merge the runs of a job: in one process, or on a Ray cluster."""

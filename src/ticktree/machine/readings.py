@@ -1,0 +1,177 @@
+"""Readings: what the system's counters say at one moment.
+
+All counters only grow. What the system does not tell is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ticktree.profile import Gauge, Histogram
+from ticktree.profile.machine import FREQUENCY, GROWTH, OTHERS, RESIDENT, STEAL, THROTTLED, USED, WAITING
+
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """How a core's time was spent since the machine was started, in the system's clock ticks.
+
+    Attributes:
+        total: all of it.
+        idle: in which it had nothing to do, or waited for a disk.
+        steal: in which the hypervisor had given it to somebody else; None where that is not told.
+    """
+
+    total: int
+    idle: int
+    steal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """What the scheduler knows of a thread.
+
+    Attributes:
+        ran_ns: on a core.
+        waited_ns: ready to run, for want of a core.
+    """
+
+    ran_ns: int
+    waited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The counters at one moment.
+
+    Attributes:
+        at_ns: when, on a clock that never goes back.
+        used_ns: CPU time of the run's processes so far, also of those that have ended; None where not told.
+        self_ns: CPU time of whoever reads, which is neither the run's nor others'.
+        cores: those that the run may use, by number.
+        threads: those of the run, by process and thread.
+        mhz: how fast each core runs.
+        resident: bytes of memory that each of the run's processes has, by its number and when it was started.
+        throttles: how often cores were slowed down for their heat; None where that is not told.
+    """
+
+    at_ns: int
+    used_ns: int | None = None
+    self_ns: int = 0
+    cores: Mapping[int, Core] = field(default_factory=dict)
+    threads: Mapping[tuple[int, int], Thread] = field(default_factory=dict)
+    mhz: Mapping[int, float] = field(default_factory=dict)
+    resident: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    throttles: int | None = None
+
+
+# The system books the cores' time in steps of 10 ms: of less time its share cannot be told.
+LEAST_S = 0.2
+# A core that idles runs slowly because nobody needs it, which says nothing about the machine.
+BUSY_SHARE = 0.5
+# Of less the share that was waited is chance.
+LEAST_RUNNABLE_NS = 1_000_000
+
+
+def between(before: Reading, after: Reading) -> dict[str, float]:
+    """Return what two readings tell of the time between them, by the gauges' names; what they do not is left out.
+
+    Args:
+        before: the earlier one.
+        after: the later one.
+    """
+    elapsed_ns = after.at_ns - before.at_ns
+    if elapsed_ns <= 0:
+        return {}
+    values = {
+        USED: _used(before, after, elapsed_ns),
+        WAITING: _waiting(before, after),
+        THROTTLED: _throttled(before, after, elapsed_ns),
+    }
+    if elapsed_ns >= LEAST_S * NS:
+        busy = _busy(before, after)
+        values[OTHERS] = _others(values[USED], busy, (after.self_ns - before.self_ns) / elapsed_ns)
+        values[STEAL] = _steal(before, after)
+        values[FREQUENCY] = _frequency(busy, after.mhz)
+        values[RESIDENT] = sum(after.resident.values()) if after.resident else None
+        values[GROWTH] = _growth(before, after, elapsed_ns)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _used(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
+    if before.used_ns is None or after.used_ns is None or after.used_ns < before.used_ns:
+        return None  # less than before: a process ended for which nobody waited, and took its account along
+    return (after.used_ns - before.used_ns) / elapsed_ns
+
+
+def _busy(before: Reading, after: Reading) -> dict[int, float]:
+    """Return what part of its time each core ran anything."""
+    shares = {}
+    for number, core in after.cores.items():
+        earlier = before.cores.get(number)
+        if earlier is not None and core.total > earlier.total:
+            total = core.total - earlier.total
+            # Its time without work may go back a little (man 5 proc).
+            idle = max(0, core.idle - earlier.idle)
+            stolen = max(0, (core.steal or 0) - (earlier.steal or 0))
+            shares[number] = max(0.0, 1 - (idle + stolen) / total)
+    return shares
+
+
+def _others(used: float | None, busy: Mapping[int, float], own: float) -> float | None:
+    return max(0.0, sum(busy.values()) - used - own) if busy and used is not None else None
+
+
+def _steal(before: Reading, after: Reading) -> float | None:
+    total = stolen = 0
+    for number, core in after.cores.items():
+        earlier = before.cores.get(number)
+        if earlier is not None and core.steal is not None and earlier.steal is not None:
+            total += core.total - earlier.total
+            stolen += core.steal - earlier.steal
+    return min(1.0, max(0, stolen) / total) if total > 0 else None
+
+
+def _waiting(before: Reading, after: Reading) -> float | None:
+    ran_ns = waited_ns = 0
+    for key, thread in after.threads.items():
+        earlier = before.threads.get(key, Thread(0, 0))  # a new one counts from its start
+        ran_ns += max(0, thread.ran_ns - earlier.ran_ns)
+        waited_ns += max(0, thread.waited_ns - earlier.waited_ns)
+    return waited_ns / (ran_ns + waited_ns) if ran_ns and ran_ns + waited_ns >= LEAST_RUNNABLE_NS else None
+
+
+def _frequency(busy: Mapping[int, float], mhz: Mapping[int, float]) -> float | None:
+    speeds = [speed for core, speed in mhz.items() if busy.get(core, 0.0) >= BUSY_SHARE]
+    return sum(speeds) / len(speeds) if speeds else None
+
+
+def _throttled(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
+    if before.throttles is None or after.throttles is None or after.throttles < before.throttles:
+        return None
+    return (after.throttles - before.throttles) * NS / elapsed_ns
+
+
+def _growth(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
+    """Return what processes took beyond what they had: one that began meanwhile took what it began with."""
+    both = after.resident.keys() & before.resident.keys()
+    grown = sum(after.resident[process] - before.resident[process] for process in both)
+    return grown * NS / elapsed_ns if both else None
+
+
+def gauge_of(name: str, value: float, wall_ns: int, writer: str) -> Gauge:
+    """Return the gauge of a single reading."""
+    return Gauge(
+        name=name,
+        last=value,
+        last_wall_ns=wall_ns,
+        writer=writer,
+        count=1,
+        min=value,
+        max=value,
+        positive=Histogram.of([value] if value > 0 else []),
+        negative=Histogram.of([-value] if value < 0 else []),
+        zeros=0 if value else 1,
+    )

@@ -1,0 +1,167 @@
+"""Views of checked budgets: those that did not hold, those that did, and what differs from the baseline."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ticktree.analysis.budgets import STATUSES, Checked, Result, Unit
+from ticktree.analysis.comparison import Difference
+from ticktree.outputs import markdown, terminal
+from ticktree.outputs.comparison import UNITS, different, interval, signed
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Part, Table
+from ticktree.outputs.writing.visible import visible
+
+_FORMATS: Mapping[Unit, Callable[[float], str]] = {
+    "ns": formatting.time,
+    "share": formatting.share,
+    "count": lambda value: formatting.count(int(value)),
+    "Hz": formatting.hertz,
+    "bytes": formatting.size,
+    "bytes/s": lambda value: formatting.scaled(value, "B/s"),
+    "FLOP/s": lambda value: formatting.scaled(value, "FLOP/s"),
+    "items/s": lambda value: f"{formatting.reading(value)} items/s",
+    "number": formatting.reading,
+}
+
+
+def verdict(checked: Checked) -> str:
+    """Return what became of all of them, such as "2 of 14 budgets broken, 1 not measured"."""
+    total = len(checked.results)
+    told = [(status, len(checked.of(status))) for status in STATUSES if status != "held"]
+    bad = [f"{number} {formatting.verdict(status)}" for status, number in told if number]
+    noun = "budget" if total == 1 else "budgets"
+    if not bad:
+        return f"{'the' if total == 1 else f'all {total}'} {noun} held"
+    first, *rest = bad
+    number, _, status = first.partition(" ")
+    return ", ".join([f"{number} of {total} {noun} {status}", *rest])
+
+
+def line(result: Result) -> str:
+    """Return what became of one, such as "control p99: 31.2 ms, budget <= 25.0 ms"."""
+    if result.measured is None:
+        return f"{name(result)}: {result.note}"
+    note = f" ({result.note})" if result.note else ""
+    interval = f", {between(result)}" if result.shift else ""
+    return f"{name(result)}: {measured(result)}{interval}, budget {limit(result)}{note}"
+
+
+def name(result: Result) -> str:
+    """Return what it is a limit on."""
+    return f"{visible(result.path)} {result.budget.measure.name}"
+
+
+def measured(result: Result) -> str:
+    """Return the number; "-" where there is none."""
+    if result.measured is None:
+        return formatting.ABSENT
+    if result.shift is not None:
+        return signed(result.measured)
+    return _FORMATS[result.budget.unit](result.measured)
+
+
+def limit(result: Result) -> str:
+    """Return the limit: "<= 25.0 ms", ">= 29.0 Hz", "80.0 to 200 ms"."""
+    bound, text = result.budget.bound, _FORMATS[result.budget.unit]
+    if bound.least is None:
+        return f"<= {text(bound.most or 0)}"
+    if bound.most is None:
+        return f">= {text(bound.least)}"
+    (low, _, low_unit), (high, _, high_unit) = (
+        text(bound.least).partition(" "),
+        text(bound.most).partition(" "),
+    )
+    alike = low_unit == high_unit
+    return f"{low} to {high} {high_unit}".rstrip() if alike else f"{text(bound.least)} to {text(bound.most)}"
+
+
+def margin(result: Result) -> str:
+    """Return how far within the limit it is, as a part of the limit; "" where that says nothing."""
+    return "" if result.margin is None else signed(result.margin)
+
+
+def between(result: Result) -> str:
+    """Return the interval of a shift; "" where there is none."""
+    shift = result.shift
+    if shift is None or not math.isfinite(shift.high):
+        return ""
+    return interval(shift)
+
+
+_HEADS = (
+    Head("verdict", 0, words=True),
+    Head("measured", 1),
+    Head("budget", 0, words=True),
+    Head("margin", 2),
+)
+
+
+def parts(checked: Checked, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
+    """Yield what there is to show, top to bottom."""
+    together = [f"{checked.runs} runs together"] if checked.runs > 1 else []
+    yield Heading(verdict(checked), together)
+    if apart:
+        yield different(apart)
+    shown = [result for result in checked.results if options.all or _is_telling(result)]
+    remark = " ".join(_remarks(checked, len(checked.results) - len(shown)))
+    open_, held = (
+        [result for result in shown if (result.status == "held") is is_held] for is_held in (False, True)
+    )
+    if open_:
+        yield _table(open_, "" if held else remark)
+    if held:
+        folded = f"{formatting.counted(len(held), 'budget')} held"
+        yield _table(held, remark, folded)
+
+
+def _is_telling(result: Result) -> bool:
+    """Not a section of which nothing was asked but that it be no slower than the baseline, and that is none."""
+    return not result.of_everything or result.kind == "loop" or result.status == "broken"
+
+
+def _table(results: Sequence[Result], remark: str, folded: str = "") -> Table:
+    title = "held" if folded else "not held"
+    return Table(
+        title, "budget", _HEADS, [_entry(result) for result in results], remark=remark, folded=folded
+    )
+
+
+def _entry(result: Result) -> Entry:
+    cells = (
+        formatting.verdict(result.status),
+        measured(result),
+        limit(result),
+        margin(result),
+    )
+    notes = [note for note in (between(result), result.note) if note]
+    return Entry(name(result), cells, VERDICT_TONES[result.status], notes=notes)
+
+
+def _remarks(checked: Checked, hidden: int) -> Iterator[str]:
+    if checked.unit:
+        yield UNITS[checked.unit]
+        yield "A shift breaks its budget when its whole interval lies above it."
+    if hidden:
+        yield f"{formatting.counted(hidden, 'section')} without a clear slowdown not shown (--all)."
+    for number, where in ((checked.only_in_base, "the baseline"), (checked.only_in_new, "this run")):
+        if number:
+            yield f"{formatting.counted(number, 'section')} only in {where}."
+
+
+__all__ = ["CHECKS", "line", "verdict"]
+
+
+def _json(checked: Checked, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
+    facts = [fact.to_dict() for fact in apart]
+    return json.dumps({**checked.to_dict(), "differences": facts}, indent=1).encode() + b"\n"
+
+
+CHECKS: dict[str, Callable[[Checked, Sequence[Difference], ViewOptions], bytes]] = {
+    "terminal": lambda checked, apart, options: terminal.draw(parts(checked, apart, options), options),
+    "markdown": lambda checked, apart, options: markdown.draw(parts(checked, apart, options)),
+    "json": _json,
+}

@@ -1,0 +1,321 @@
+"""The overview as a figure, drawn by matplotlib without its windows and without what the user has set.
+
+So the same data give the same picture on every machine with the same release. `palette.json` has the colours of
+categories, which are the same in every picture; the HTML report is built from it. They were found by search: of hues
+that were given, the shades that are furthest apart to readers with all cones and to those who lack any one kind
+(`report-ui/tests/palette.test.ts` looks at them with their eyes).
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module, resources
+from io import BytesIO
+from typing import Any, Literal, TypeAlias
+
+from ticktree.analysis.bottlenecks import OTHER, Bottleneck, category_shares
+from ticktree.analysis.loops import LoopView
+from ticktree.analysis.survey import Survey
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.registry import wanted
+from ticktree.outputs.view.currency import called as of
+from ticktree.outputs.view.headline import NOTHING, headline, losses, title
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile, Stats
+
+Theme: TypeAlias = Literal["light", "dark"]
+
+# FNV-1a, over the two bytes that JavaScript counts a text in: the front end has no other hash at hand.
+_HASH_START, _HASH_FACTOR = 2166136261, 16777619
+
+
+def color_of(category: str, theme: Theme = "light") -> str:
+    """Return the colour of a category as #rrggbb; of one that a project made up, always the same as well."""
+    known = _colors()
+    named = known["named"]
+    found = known["quiet"].get(category) or named.get(category)
+    return (found or list(named.values())[_hashed(category) % len(named)])[theme]
+
+
+@cache
+def _colors() -> dict[str, dict[str, dict[Theme, str]]]:
+    text = resources.files("ticktree.outputs.html").joinpath("palette.json").read_text("utf-8")
+    colors: dict[str, dict[str, dict[Theme, str]]] = json.loads(text)
+    return colors
+
+
+def _hashed(text: str) -> int:
+    units = text.encode("utf-16-le", "surrogatepass")
+    value = _HASH_START
+    for at in range(0, len(units), 2):
+        value = (value ^ int.from_bytes(units[at : at + 2], "little")) * _HASH_FACTOR & 0xFFFFFFFF
+    return value
+
+
+Format = Literal["png", "svg"]
+
+GREY = "#8a8f98"
+INK = "#3b3f46"
+_DOTS_PER_INCH = 150
+_STYLE = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "x",
+    "grid.color": "#e4e6ea",
+    "ytick.left": False,
+    "text.parse_math": False,  # a name with two dollars is no formula
+    "svg.fonttype": "none",  # letters, which can be searched and read aloud
+    "svg.hashsalt": "ticktree",
+}
+
+
+def drawn(form: Format, inches: tuple[float, float], draw: Callable[[Any], None]) -> bytes:
+    """Return what `draw` draws on a figure, as a file of the format `form`.
+
+    Raises:
+        TicktreeError: matplotlib is not installed.
+    """
+    matplotlib = wanted("matplotlib", by=form, extra="charts")
+    with _own_style(matplotlib):
+        figure = wanted("matplotlib.figure", by=form, extra="charts").Figure(
+            figsize=inches, dpi=_DOTS_PER_INCH, layout="constrained"
+        )
+        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+        draw(figure)
+        written = BytesIO()
+        # Neither when it was drawn nor by which release, or no two files would be the same.
+        dated = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(written, format=form, metadata=dated)
+    return written.getvalue()
+
+
+@contextmanager
+def _own_style(matplotlib: Any) -> Iterator[None]:
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        # A letter that the font lacks is drawn as a box: nothing that a user could do about, and no reason to fail.
+        warnings.simplefilter("ignore")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+# As many bars as can be told apart at a column's width.
+BARS = 12
+_NAME_CELLS = 30
+_PIECE_CELLS = 80
+_LINE_CELLS = 160
+_INCHES = (11.0, 7.5)
+
+# A single bar as high as its panel would look like a lot.
+_ROWS_AT_LEAST = 6
+
+
+def render_png(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the overview as a PNG file, for a slide or a chat.
+
+    Raises:
+        TicktreeError: matplotlib is not installed.
+    """
+    return drawn("png", _INCHES, lambda figure: _draw(figure, profile, options))
+
+
+def render_svg(profile: Profile, options: ViewOptions) -> bytes:
+    """Return the overview as an SVG file, for a paper, with its letters as letters.
+
+    Raises:
+        TicktreeError: matplotlib is not installed.
+    """
+    return drawn("svg", _INCHES, lambda figure: _draw(figure, profile, options))
+
+
+def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
+    seen = Survey(profile, options.settings)
+    view = next(iter(seen.main_loops), None)
+    figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    about = [*headline(seen, options), *losses(profile)]
+    figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
+    if view is None:
+        figure.text(0.5, 0.5, NOTHING, ha="center")
+        return
+    found = [one for one in seen.bottlenecks if one.view is view]
+    on_path = [one for one in found if not one.section.is_parallel]
+    # Without memory the categories have the room: an empty panel would look like none needed.
+    last = "memory" if _with_memory(found) else "categories"
+    axes = figure.subplot_mosaic([["time", "calls"], ["categories", last]], height_ratios=(3, 2))
+    _time(axes["time"], view, on_path)
+    _calls(axes["calls"], view, on_path)
+    _categories(axes["categories"], view)
+    if "memory" in axes:
+        _memory(axes["memory"], view, found)
+
+
+def _paragraph(pieces: Sequence[str]) -> str:
+    """Return pieces on as few lines as they need, each of them whole unless it is very long."""
+    lines: list[str] = []
+    for piece in (cut(piece, _PIECE_CELLS) for piece in pieces):
+        if lines and len(lines[-1]) + len(piece) < _LINE_CELLS:
+            lines[-1] += f" \N{MIDDLE DOT} {piece}"  # browsers show several spaces as one
+        else:
+            lines.append(piece)
+    return "\n".join(lines)
+
+
+def _time(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
+    """Draw the self time of what a tick consists of, the most expensive first, as parts of it."""
+    shown = found[:BARS]
+    shares = [100 * one.share for one in shown]
+    colors = [color_of(one.section.category or OTHER) for one in shown]
+    _bars(axis, [_name(view, one, of_self=True) for one in shown], shares, colors)
+    for at, one in enumerate(shown):
+        _beside(
+            axis,
+            100 * one.share,
+            at,
+            f"{formatting.share(one.share)}, {formatting.time(one.section.self_ns)}",
+        )
+    _percent_axis(axis, view, 1.45 * max(shares, default=1.0))
+    rest = len(found) - len(shown)
+    axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
+
+
+def _calls(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
+    """Draw of the same how long calls took: the middle 90%, the median, and both ends."""
+    shown = found[:BARS]
+    ends: list[int] = []
+    for at, one in enumerate(shown):
+        stats = view.stats_of(one.section.node)
+        ends += _spread(axis, at, stats, color_of(one.section.category or OTHER))
+    if ends:
+        _log_axis(axis, min(ends), max(ends))
+    else:
+        axis.set_xticks([])
+    axis.set_xlabel("a whole call: 5% to 95%, median, both ends")
+    _names(axis, [_name(view, one) for one in shown])
+    axis.set_title("Time per call")
+
+
+def _spread(axis: Any, at: int, stats: Stats, color: str) -> list[int]:
+    """Draw how long calls took, and return both ends; none where it is not known how long single calls took."""
+    quantiles = [stats.quantile_ns(q) for q in (0, 0.05, 0.5, 0.95, 1)]
+    # A logarithm has no 0: what is below the clock's resolution is drawn as 1 ns.
+    known = [max(1, ns) for ns in quantiles if ns is not None]
+    if not known:
+        _beside(axis, 0.02, at, "not known", xycoords=axis.get_yaxis_transform())
+        return []
+    least, low, middle, high, most = known
+    axis.plot([least, most], [at, at], color=GREY, linewidth=1, solid_capstyle="butt")
+    axis.plot([low, high], [at, at], color=color, linewidth=6, solid_capstyle="butt")
+    # A median can only be left out of a bar that is wide enough; else it is the bar.
+    median = "white" if high > 1.1 * low else color
+    axis.plot([middle], [at], color=median, marker="|", markersize=6, markeredgewidth=1.5)
+    return [least, most]
+
+
+def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
+    """Set a logarithmic axis of durations, with numbers even where it is no power of ten long."""
+    ticker = import_module("matplotlib.ticker")
+    is_short = most_ns < 100 * least_ns
+    axis.set_xscale("log")
+    axis.set_xlim(least_ns / 1.3, most_ns * 1.3)
+    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=8))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: _round(formatting.time(ns))))
+    axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _percent_axis(axis: Any, view: LoopView, most: float) -> None:
+    """Set an axis of parts of the whole, with room for words, but without numbers beyond the whole."""
+    axis.set_xlim(0, most)
+    axis.set_xticks([tick for tick in axis.get_xticks() if 0 <= tick <= min(most, 100)])
+    axis.set_xlabel(f"self time, % of {_whole(view)}")
+
+
+def _round(words: str) -> str:
+    """Return a number with its unit without zeros at its end."""
+    number, _, unit = words.partition(" ")
+    return f"{float(number):g} {unit}"
+
+
+def _categories(axis: Any, view: LoopView) -> None:
+    """Draw what sorts of work the time goes to."""
+    shares = category_shares(view)[:BARS]
+    percents = [100 * one.share for one in shares]
+    _bars(
+        axis,
+        [cut(visible(one.name), _NAME_CELLS) for one in shares],
+        percents,
+        [color_of(one.name) for one in shares],
+    )
+    for at, one in enumerate(shares):
+        _beside(axis, 100 * one.share, at, formatting.share(one.share))
+    _percent_axis(axis, view, 1.15 * max(percents, default=1.0))
+    axis.set_title("Categories")
+
+
+def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
+    """Draw what calls needed at most, of the process's memory and of a device's."""
+    ticker = import_module("matplotlib.ticker")
+    rows = [
+        (f"{_name(view, one)}{mark}", amount, color)
+        for one in _with_memory(found)
+        for mark, amount, color in (
+            ("", one.memory_bytes, color_of("data")),
+            (" (device)", one.device_memory_bytes, color_of("model")),
+        )
+        if amount is not None
+    ]
+    rows = sorted(rows, key=lambda row: (-row[1], row[0]))[:BARS]
+    _bars(axis, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    for at, (_, amount, _) in enumerate(rows):
+        _beside(axis, amount, at, formatting.size(amount))
+    axis.set_xlim(0, 1.25 * max(1, *(row[1] for row in rows)))
+    axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
+    axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
+    axis.set_xlabel("what a call needed at most, beyond what was there")
+    axis.set_title("Memory, where it was measured")
+
+
+def _with_memory(found: Sequence[Bottleneck]) -> list[Bottleneck]:
+    return [one for one in found if (one.memory_bytes, one.device_memory_bytes) != (None, None)]
+
+
+def _bars(axis: Any, names: Sequence[str], lengths: Sequence[float], colors: Sequence[str]) -> None:
+    axis.barh(range(len(names)), lengths, color=colors, height=0.7)
+    _names(axis, names)
+
+
+def _names(axis: Any, names: Sequence[str]) -> None:
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(max(len(names), _ROWS_AT_LEAST) - 0.4, -0.6)  # the first on top
+
+
+def _beside(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
+    """Write some words right of a point."""
+    place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    axis.annotate(words, (x, at), fontsize=7.5, color=INK, **place, **how)
+
+
+def _name(view: LoopView, one: Bottleneck, *, of_self: bool = False) -> str:
+    """Return what a bar is called; `of_self` marks the self time of a section that has others below it."""
+    if not one.section.path:
+        return "outside all sections"
+    mark = " [self]" if of_self and one.section.has_sections else ""
+    return cut(visible(view.name_of(one.section)), _NAME_CELLS - len(mark)) + mark
+
+
+def _whole(view: LoopView) -> str:
+    length = formatting.time(round(view.tick_ns))
+    return f"a mean steady tick of {cut(of(view), 24)}, {length}" if view.loop else f"the run, {length}"

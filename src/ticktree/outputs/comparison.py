@@ -1,0 +1,272 @@
+"""Views of a comparison: what else differs, the loops, and the sections that say something."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ticktree.analysis.comparison import Comparison, ComparisonEntry, Difference, Shift
+from ticktree.analysis.comparison.entry import About
+from ticktree.analysis.comparison.power import SHIFT
+from ticktree.outputs import markdown, terminal
+from ticktree.outputs.html.embedding import page
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.recursion import deeper_levels
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Part, Table, Tone
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Stats
+from ticktree.profile import path as paths
+from ticktree.profile.metadata import ordered
+
+_VERDICT = (
+    Head("verdict", 0, words=True),
+    Head("shift", 0),
+    Head("interval", 1),
+    Head("base", 0),
+    Head("new", 0),
+)
+# Of a loop the rest is said below it, side by side, whatever the width.
+_OF_LOOPS = (*_VERDICT, Head("ticks", 4))
+_OF_NODES = (
+    *_VERDICT,
+    Head("base min", 4),
+    Head("new min", 4),
+    Head("base max", 3),
+    Head("new max", 3),
+    Head("calls", 5),
+)
+_SIDES = (Head("base", 0, words=True), Head("new", 0, words=True))
+
+_TELLING = ("slower", "faster", "only in base", "only in new")
+
+_COUNTED = ("ticks", "items")
+_UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
+
+UNITS = {
+    "runs": "Each run is one value.",
+    "pairs": "Each pair of runs is one value.",
+    "blocks": "Of one run per side, stretches are the values: what differs from run to run is only estimated.",
+}
+
+
+def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
+    """Yield what there is to show, top to bottom."""
+    if apart:
+        yield different(apart)
+    loops = [entry for entry in comparison.entries if entry.kind == "loop"]
+    if loops:
+        yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
+    nodes = [entry for entry in comparison.entries if entry.kind == "node"]
+    second, deeper = (
+        ({}, set()) if options.all else deeper_levels(sorted(paths.split(entry.path) for entry in nodes))
+    )
+    on_top = [entry for entry in nodes if paths.split(entry.path) not in deeper]
+    shown = nodes if options.all else _telling(on_top)
+    remark = " ".join([*remarks(comparison), *_not_shown(nodes, on_top, shown)])
+    entries = [_node(entry, second.get(paths.split(entry.path), 0)) for entry in shown]
+    yield Table("sections", "section", _OF_NODES, entries, remark=remark)
+
+
+def different(apart: Sequence[Difference]) -> Table:
+    """Return what else is not the same on both sides, as a table."""
+    rows = [Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact)) for fact in apart]
+    return Table("not the same on both sides", "fact", _SIDES, rows)
+
+
+def signed(part: float) -> str:
+    """Return a shift as a percentage with its sign, such as "+1.7%"."""
+    percent = 100 * part
+    text = f"{percent:+.0f}%" if abs(percent) >= 99.5 else f"{percent:+.1f}%"
+    return "0.0%" if text in ("+0.0%", "-0.0%") else text
+
+
+def interval(shift: Shift) -> str:
+    """Return within which percentages a shift lies."""
+    return f"{signed(shift.low)} to {signed(shift.high)}"
+
+
+def _value(text: str) -> str:
+    return visible(text) or formatting.ABSENT
+
+
+def _of_fact(fact: Difference) -> Tone:
+    return "alarm" if fact.is_ground else "plain"
+
+
+def _telling(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
+    """Those that say something, what they lie in, and the outermost."""
+    shown: set[str] = set()
+    for entry in nodes:
+        names = paths.split(entry.path)
+        if len(names) == 1 or entry.verdict in _TELLING:
+            shown |= {paths.join(names[:depth]) for depth in range(1, len(names) + 1)}
+    return [entry for entry in nodes if entry.path in shown]
+
+
+def _not_shown(
+    nodes: Sequence[ComparisonEntry], on_top: Sequence[ComparisonEntry], shown: Sequence[ComparisonEntry]
+) -> Iterator[str]:
+    """Yield what was left out of the table: of a recursion what lies below its second level, and what says nothing."""
+    deeper = len(nodes) - len(on_top)
+    if deeper:
+        telling = sum(entry.verdict in _TELLING for entry in nodes) - sum(
+            entry.verdict in _TELLING for entry in on_top
+        )
+        of_them = f", {formatting.count(telling)} of them with a clear difference," if telling else ""
+        yield f"{formatting.counted(deeper, 'section')} deeper in a recursion{of_them} not shown (--all)."
+    hidden = len(on_top) - len(shown)
+    if hidden:
+        yield f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."
+
+
+def _loop(entry: ComparisonEntry) -> Entry:
+    cells = (formatting.verdict(entry.verdict), *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
+    about = [
+        _side("base", entry.base, entry.rates[0]),
+        _side("new", entry.new, entry.rates[1]),
+    ]
+    return Entry(visible(paths.plain(entry.path)), cells, VERDICT_TONES[entry.verdict], about=about)
+
+
+def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
+    """How long the ticks of one side took, and how many there were a second."""
+    if not stats.count:
+        return [f"{name}: no ticks"]
+    times = (formatting.time(time) for time in (stats.mean_ns, stats.min_ns, stats.max_ns))
+    mean, least, most = times
+    return [f"{name}: mean {mean}", f"min {least}", f"max {most}", *_done(rates)]
+
+
+def _done(rates: Mapping[str, float]) -> Iterator[str]:
+    for what, rate in rates.items():
+        if what in _COUNTED:
+            yield f"{formatting.scaled(rate, '').rstrip()} {what}/s"
+        else:
+            yield formatting.scaled(rate, _UNITS_OF_WORK[what])
+
+
+def _node(entry: ComparisonEntry, levels: int) -> Entry:
+    names = paths.split(entry.path)
+    guide = "  " * (len(names) - 1)
+    cells = (
+        formatting.verdict(entry.verdict),
+        *_shift(entry),
+        *_times(entry, "mean_ns", "min_ns", "max_ns"),
+        _calls(entry),
+    )
+    done = [", ".join(_done(rates)) or formatting.ABSENT for rates in entry.rates]
+    notes = [f"{done[0]} -> {done[1]}"] if any(entry.rates) else []
+    if levels:
+        notes.append(f"and {formatting.counted(levels, 'level')} of recursion in it")
+    if entry.renamed:
+        notes.append(f"like {visible(paths.plain(entry.renamed))}: renamed?")
+    return Entry(
+        visible(names[-1]) or '""', cells, VERDICT_TONES[entry.verdict], notes=notes, guide=guide, trunk=guide
+    )
+
+
+def _shift(entry: ComparisonEntry) -> tuple[str, str]:
+    if entry.shift is None:
+        return formatting.ABSENT, formatting.ABSENT
+    if not math.isfinite(entry.shift.high):
+        return signed(entry.shift.estimate), "too few values"
+    return signed(entry.shift.estimate), interval(entry.shift)
+
+
+def _times(entry: ComparisonEntry, *names: str) -> Iterator[str]:
+    for name in names:
+        for stats in (entry.base, entry.new):
+            yield formatting.time(getattr(stats, name))
+
+
+def _calls(entry: ComparisonEntry) -> str:
+    base, new = formatting.count(entry.base.count), formatting.count(entry.new.count)
+    return base if base == new else f"{base} / {new}"
+
+
+def remarks(comparison: Comparison) -> Iterator[str]:
+    """Yield what must be known to read the verdicts, in sentences."""
+    yield UNITS[comparison.unit]
+    yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
+    yield "All verdicts together are wrong in 5% of comparisons at most."
+    yield from _more(comparison)
+
+
+def _more(comparison: Comparison) -> Iterator[str]:
+    """Yield what it would take to tell, of loops, or of the outermost sections where there are none."""
+    loops = [entry for entry in comparison.entries if entry.kind == "loop"]
+    asked = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
+    unknown = [entry for entry in asked if entry.verdict == "inconclusive"]
+    if unknown and comparison.unit != "pairs":
+        yield "What cannot be told needs more runs, or longer ones: ticktree bench makes pairs."
+    for entry in unknown:
+        if entry.power is None:
+            continue
+        needed = entry.power.pairs_needed
+        few = f"about {formatting.count(needed)} pairs" if needed else "more than a million pairs"
+        yield (
+            f"{visible(paths.plain(entry.path))}: {formatting.count(entry.units[0])} pairs as noisy as these find "
+            f"{formatting.share(entry.power.shift)} or more; {SHIFT:.0%} needs {few}."
+        )
+
+
+# Where it ran: what the two sides have in common of it stands in the heading, what not among the differences.
+_WHERE = ("host", "cpu", "system", "python")
+
+
+def _page(comparison: Comparison, apart: Sequence[Difference], document: dict[str, Any]) -> bytes:
+    """Return the page in UTF-8."""
+    names = [_names_of(comparison.base), _names_of(comparison.new)]
+    words = {
+        "title": names[0] if names[0] == names[1] else f"{names[0]} \N{RIGHTWARDS ARROW} {names[1]}",
+        "headline": list(_pieces(comparison)),
+        "remarks": list(remarks(comparison)),
+        "grounds": [fact.is_ground for fact in apart],
+    }
+    return page("runs", "comparison", json.dumps(document, separators=(",", ":")).encode(), words)
+
+
+def _names_of(side: About) -> str:
+    return ", ".join(map(visible, side.names)) or "ticktree"
+
+
+def _pieces(comparison: Comparison) -> Iterator[str]:
+    base, new = comparison.base, comparison.new
+    commands = base.metadata.get("command")
+    if commands and commands == new.metadata.get("command"):
+        yield ", ".join(visible(str(command)) for command in ordered(commands))
+    if base.runs:
+        yield f"{formatting.counted(base.runs, 'run')} of the base, {formatting.count(new.runs)} new"
+    for key in _WHERE:
+        values = base.metadata.get(key)
+        if values and values == new.metadata.get(key):
+            words = ", ".join(visible(str(value)) for value in ordered(values))
+            yield f"Python {words}" if key == "python" else words
+
+
+def _markdown(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:
+    # A comment among others on a pull request: it says whose it is.
+    return markdown.draw([Heading("ticktree compare", ()), *parts(comparison, apart, options)])
+
+
+def _json(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
+    return json.dumps(_document(comparison, apart), indent=1).encode() + b"\n"
+
+
+def _html(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
+    return _page(comparison, apart, _document(comparison, apart))
+
+
+def _document(comparison: Comparison, apart: Sequence[Difference]) -> dict[str, Any]:
+    return {**comparison.to_dict(), "differences": [fact.to_dict() for fact in apart]}
+
+
+COMPARISONS: dict[str, Callable[[Comparison, Sequence[Difference], ViewOptions], bytes]] = {
+    "terminal": lambda comparison, apart, options: terminal.draw(parts(comparison, apart, options), options),
+    "markdown": _markdown,
+    "json": _json,
+    "html": _html,
+}

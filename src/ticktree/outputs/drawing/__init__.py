@@ -1,1 +1,0 @@
-"""Pictures: figures that matplotlib draws, and the colours that every picture and page shares."""

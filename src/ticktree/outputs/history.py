@@ -1,0 +1,251 @@
+"""Views of a history: for a terminal and as markdown, as a page in which no script runs, and as a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from ticktree.analysis.history import History, Told, Trend
+from ticktree.outputs import markdown, terminal
+from ticktree.outputs.charts import GREY, INK, Format, drawn
+from ticktree.outputs.comparison import signed
+from ticktree.outputs.history_parts import (
+    Scale,
+    commit,
+    hidden_series,
+    history_parts,
+    history_remarks,
+    regression,
+    scale_of,
+    series_headline,
+    series_title,
+    shown_trends,
+    tones_of,
+    trend_tables,
+    when,
+)
+from ticktree.outputs.html.static import Plane, html_table, line, mark, static_page, text
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import VERDICT_TONES, Heading, Tone
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
+
+_PLANE = Plane(height=220, left=72, right=12, top=22, bottom=28)
+_SPARK_WIDTH, _SPARK_HEIGHT = 150, 26
+_LINES = 4
+# A label of a commit is about as wide as this many units; those that would cover one another are left to the table.
+_LABEL_WIDTH = 74
+
+
+def figure(trend: Trend) -> str:
+    """Return a trend as an SVG element."""
+    about = f"{visible(trend.path)} over {len(trend.values)} runs: {formatting.verdict(trend.verdict)}"
+    return _PLANE.svg(about, _Figure(trend, scale_of(trend)).parts())
+
+
+def small(trend: Trend) -> str:
+    """Return a trend as a line without words."""
+    scale = scale_of(trend)
+    last = max(1, len(trend.values) - 1)
+    points = " ".join(
+        f"{2 + (_SPARK_WIDTH - 4) * at / last:.1f},{2 + (_SPARK_HEIGHT - 4) * (1 - scale.part(ns)):.1f}"
+        for at, ns in enumerate(trend.values)
+    )
+    return (
+        f'<svg class="spark" viewBox="0 0 {_SPARK_WIDTH} {_SPARK_HEIGHT}" aria-hidden="true">'
+        f'<polyline points="{points}" fill="none" stroke="currentcolor" stroke-width="1.5"/></svg>'
+    )
+
+
+class _Figure:
+    def __init__(self, trend: Trend, scale: Scale) -> None:
+        self.trend, self.scale = trend, scale
+        self.step = _PLANE.x(1 / len(trend.values)) - _PLANE.left
+
+    def parts(self) -> Iterator[str]:
+        yield from self._axes()
+        yield from self._changes()
+        for tone, (begin, end, middle) in zip(tones_of(self.trend), self.trend.stretches, strict=True):
+            yield f'<g class="{tone}">'
+            yield line("level", self._left(begin), self._y(middle), self._left(end), self._y(middle))
+            yield from (self._run(at) for at in range(begin, end))
+            yield "</g>"
+
+    def _axes(self) -> Iterator[str]:
+        low, height = self.scale.low, self.scale.high - self.scale.low
+        marks = [low + height * number / _LINES for number in range(_LINES + 1)]
+        yield from _PLANE.grid([formatting.time(round(ns)) for ns in marks])
+        runs = self.trend.runs
+        yield text(_PLANE.left, _PLANE.height - 8, when(runs[0]))
+        yield text(_PLANE.x(1), _PLANE.height - 8, when(runs[-1]), "end")
+
+    def _changes(self) -> Iterator[str]:
+        free = 0.0
+        for tone, turn in zip(tones_of(self.trend)[1:], self.trend.turns, strict=True):
+            x = self._left(turn.change.at)
+            yield line("change", x, _PLANE.top - 6, x, _PLANE.y(0))
+            label = min(x, _PLANE.x(1) - _LABEL_WIDTH)
+            if label >= free:
+                yield f'<g class="{tone}">{text(label, 12, commit(turn.run), name="at")}</g>'
+                free = label + _LABEL_WIDTH
+
+    def _run(self, at: int) -> str:
+        run, ns = self.trend.runs[at], self.trend.values[at]
+        words = f"{formatting.time(round(ns))}, {when(run)}, {commit(run)}, {visible(run.folder)}"
+        x, y = self._left(at) + self.step / 2, self._y(ns)
+        if self.scale.is_beyond(ns):  # at the edge, and pointing over it
+            tip = -5 if ns > self.scale.high else 5
+            corners = f"M{x - 4:.1f} {y:.1f}h8l-4 {tip}z"
+            return f'<path class="run" d="{corners}"><title>{escape(words)}</title></path>'
+        return mark(x, y, max(1.5, min(4.0, self.step / 2)), words)
+
+    def _left(self, at: int) -> float:
+        return _PLANE.left + at * self.step
+
+    def _y(self, ns: float) -> float:
+        return _PLANE.y(self.scale.part(ns))
+
+
+def _html(history: History, options: ViewOptions) -> bytes:
+    """Return the page in UTF-8."""
+    shown = [told for told in history.told if options.all or told.series.is_current]
+    title = ", ".join(dict.fromkeys(series_title(told) for told in shown)) or "ticktree"
+    said = ("history.json", json.dumps(history.to_dict()).encode())
+    return static_page(f"{title}: history", "ticktree history", said, _page(shown, history, options))
+
+
+def _page(shown: Sequence[Told], history: History, options: ViewOptions) -> Iterator[str]:
+    for told in shown:
+        yield from _series(told, history, options)
+    if not shown:
+        yield "<p>No run is remembered yet.</p>"
+    elif len(shown) < len(history.told):
+        yield f"<p>{escape(hidden_series(len(history.told) - len(shown)))}</p>"
+
+
+def _series(told: Told, history: History, options: ViewOptions) -> Iterator[str]:
+    shown = shown_trends(told, history, options.all)
+    machine, *more = map(escape, series_headline(told))
+    yield f"<section><h2>{escape(series_title(told))} <small>{machine}</small></h2>"
+    yield f"<p>{' · '.join(f'<span>{each}</span>' for each in more)}</p>"
+    trends, *changes = trend_tables(shown, history, "")
+    yield from html_table(trends, [small(trend) for trend in shown])
+    for table in changes:
+        yield "<h3>Changes</h3>"
+        yield from html_table(table)
+    for trend in shown:
+        verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
+        yield f'<h3>{escape(visible(trend.path))}{verdict}</h3><div class="scroll">{figure(trend)}</div>'
+    yield f"<p>{escape(' '.join(history_remarks(history)))}</p></section>"
+
+
+# As many as a page holds.
+PANELS = 6
+_WIDTH, _PANEL_HEIGHT, _INCHES_AROUND = 11.0, 2.1, 0.9
+# Of a panel's width, what a commit and a shift take.
+_LABEL = 0.15
+_COLORS: dict[Tone, str] = {"plain": INK, "alarm": "#b5480f", "good": "#1558a6"}
+
+
+def chart(history: History, options: ViewOptions, form: Format) -> bytes:
+    """Return the picture as a file of the format `form`.
+
+    Raises:
+        TicktreeError: matplotlib is not installed.
+    """
+    panels = list(_panels(history, options))
+    shown = sorted(panels, key=lambda panel: not panel[1].turns)[:PANELS]
+    height = _INCHES_AROUND + _PANEL_HEIGHT * max(1, len(shown))
+    return drawn(form, (_WIDTH, height), lambda figure: _draw(figure, shown, len(panels) - len(shown)))
+
+
+def _panels(history: History, options: ViewOptions) -> Iterator[tuple[Told, Trend]]:
+    for told in history.told:
+        if options.all or told.series.is_current:
+            yield from ((told, trend) for trend in shown_trends(told, history, options.all))
+
+
+def _draw(figure: Any, shown: Sequence[tuple[Told, Trend]], hidden: int) -> None:
+    if not shown:
+        figure.text(0.5, 0.5, "No run is remembered yet", ha="center")
+        return
+    figure.suptitle(cut(series_title(shown[0][0]), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    about = "   ".join(series_headline(shown[0][0])) + (f"   {hidden} more not shown" if hidden else "")
+    figure.supxlabel(cut(about, 160), x=0.01, ha="left", fontsize=7.5, color=INK)
+    axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
+    for axis, (told, trend) in zip(axes, shown, strict=True):
+        _panel(axis, trend, "" if told is shown[0][0] else series_title(told))
+
+
+def _panel(axis: Any, trend: Trend, of: str) -> None:
+    scale = scale_of(trend)
+    colors = [_COLORS[tone] for tone in tones_of(trend)]
+    for (begin, end, middle), color in zip(trend.stretches, colors, strict=True):
+        axis.hlines(middle, begin - 0.5, end - 0.5, color=color, linewidth=1.5, alpha=0.8)
+        inside = [at for at in range(begin, end) if not scale.is_beyond(trend.values[at])]
+        axis.scatter(inside, [trend.values[at] for at in inside], s=14, color=color, alpha=0.6, linewidth=0)
+    beyond = [at for at, ns in enumerate(trend.values) if scale.is_beyond(ns)]
+    edges = [scale.high if trend.values[at] > scale.high else scale.low for at in beyond]
+    axis.scatter(beyond, edges, s=18, color=GREY, marker="d", clip_on=False)
+    _changes(axis, trend, scale.high, colors[1:])
+    axis.set_ylim(scale.low, scale.high)
+    axis.set_xlim(-1, len(trend.values))
+    axis.grid(axis="y")
+    ticker = import_module("matplotlib.ticker")
+    axis.yaxis.set_major_locator(ticker.MaxNLocator(4))
+    axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: formatting.time(ns)))
+    first, last = when(trend.runs[0]), when(trend.runs[-1])
+    axis.set_xticks([0, len(trend.values) - 1] if len(trend.values) > 1 else [0])
+    axis.set_xticklabels([first, last] if len(trend.values) > 1 else [first])
+    title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}" + (
+        f"   ({cut(of, 60)})" if of else ""
+    )
+    axis.set_title(title, pad=16 if trend.turns else None)  # above the commits
+
+
+def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None:
+    """Draw a line for each change, and its commit over it where there is room."""
+    count = len(trend.values)
+    free = -math.inf
+    for turn, color in zip(trend.turns, colors, strict=True):
+        x = turn.change.at - 0.5
+        axis.axvline(x, color=GREY, linestyle=":", linewidth=1)
+        is_left = x > (1 - _LABEL) * count
+        begin = x - _LABEL * count if is_left else x
+        if begin >= free:
+            words = f"{commit(turn.run)}  {signed(turn.change.shift.estimate)}"
+            axis.annotate(
+                words,
+                (x, top),
+                (-3 if is_left else 3, 3),
+                textcoords="offset points",
+                ha="right" if is_left else "left",
+                fontsize=7.5,
+                color=color,
+            )
+            free = begin + _LABEL * count
+
+
+__all__ = ["BINARY", "HISTORIES", "regression"]
+
+
+def _markdown(history: History, options: ViewOptions) -> bytes:
+    # A comment among others on a pull request: it says whose it is.
+    return markdown.draw([Heading("ticktree history", ()), *history_parts(history, options)])
+
+
+HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {
+    "terminal": lambda history, options: terminal.draw(history_parts(history, options), options),
+    "markdown": _markdown,
+    "json": lambda history, _: json.dumps(history.to_dict(), indent=1).encode() + b"\n",
+    "html": _html,
+    "png": lambda history, options: chart(history, options, "png"),
+    "svg": lambda history, options: chart(history, options, "svg"),
+}
+# Those that are no text.
+BINARY = ("png",)

@@ -1,0 +1,388 @@
+"""What a history shows: of each series its loops, the sections that say something, and where they changed."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median, quantiles
+
+from rich.cells import cell_len
+
+from ticktree.analysis.history import FEWEST, LONGEST, SHORTEST, History, Series, Told, Trend, Turn
+from ticktree.outputs.comparison import interval, signed
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import (
+    VERDICT_TONES,
+    Entry,
+    Head,
+    Heading,
+    Nothing,
+    Part,
+    Picture,
+    Table,
+    Tone,
+)
+from ticktree.outputs.writing.grid import cut
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import path as paths
+from ticktree.profile.remembered import Remembered
+
+# A value this many times further out than the middle of all is wide is drawn at the edge: one run that met somebody
+# else on the machine must not press all others flat.
+_FAR = 3.0
+_MARGIN = 0.06
+# Of fewer values none is an outlier.
+_ENOUGH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear axis."""
+
+    low: float
+    high: float
+
+    def part(self, ns: float) -> float:
+        """Return how far up a value is, from 0 to 1; the edges for what lies beyond."""
+        return min(max((ns - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def is_beyond(self, ns: float) -> bool:
+        """Whether a value does not fit."""
+        return not self.low <= ns <= self.high
+
+
+def scale_of(trend: Trend) -> Scale:
+    """Return an axis on which every level of a trend and its values, but for far outliers, have room."""
+    values = trend.values
+    low, high = min(values), max(values)
+    if len(values) >= _ENOUGH:
+        eighths = quantiles(values, n=8, method="inclusive")
+        levels = [middle for _, _, middle in trend.stretches]
+        reach = _FAR * (eighths[-1] - eighths[0])
+        if reach > 0:
+            low = max(low, min(eighths[0] - reach, *levels))
+            high = min(high, max(eighths[-1] + reach, *levels))
+    margin = _MARGIN * (high - low) or 0.1 * high or 1.0
+    return Scale(max(0.0, low - margin), high + margin)
+
+
+def tones_of(trend: Trend) -> list[Tone]:
+    """Return how each stretch of one level is drawn."""
+    return ["plain", *("alarm" if turn.change.is_slower else "good" for turn in trend.turns)]
+
+
+def buckets(values: Sequence[float], most: int) -> list[float]:
+    """Return at most so many values: medians of neighbours where there are more."""
+    if len(values) <= most:
+        return list(values)
+    ends = [math.floor(len(values) * at / most) for at in range(most + 1)]
+    return [median(values[begin:end]) for begin, end in pairwise(ends)]
+
+
+_COMMIT_CELLS = 9
+_STATISTICS = {
+    "mean": "mean call",
+    "p50": "median call",
+    "p90": "90th percentile of calls",
+    "p99": "99th percentile of calls",
+    "max": "longest call",
+}
+
+
+def when(run: Remembered) -> str:
+    """Return when a run began, where it is read."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_ns / 1e9))
+    except (OverflowError, ValueError, OSError):  # nobody's clock says so, but a file may
+        return formatting.ABSENT
+
+
+def commit(run: Remembered) -> str:
+    """Return the beginning of a run's commit, with a + where the program had been changed since."""
+    return _short_commit(run.commit) + ("+" if run.is_dirty else "") if run.commit else "no commit"
+
+
+def _short_commit(name: str) -> str:
+    """Return the beginning of a commit's name."""
+    return visible(name[:_COMMIT_CELLS])
+
+
+def _machine(series: Series) -> str:
+    """Return what the runs' machine is known by."""
+    facts = series.machine
+    if not facts:
+        return "a machine that is not known"
+    cores, usable = facts.get("cores"), facts.get("cores_usable")
+    pieces = [visible(str(facts.get("cpu", "")))]
+    if cores is not None:
+        pieces.append(f"{cores} cores" if usable in (None, cores) else f"{usable} of {cores} cores")
+    if "gpus" in facts:
+        pieces.append(visible(str(facts["gpus"])))
+    return ", ".join(filter(None, pieces))
+
+
+def series_headline(told: Told) -> Iterator[str]:
+    """Yield what must be known of a series before its first number."""
+    series = told.series
+    yield _machine(series)
+    yield formatting.counted(len(series.runs), "run")
+    first, last = when(series.runs[0]), when(series.runs[-1])
+    yield first if first == last else f"{first} to {last}"
+    if not series.is_current:
+        yield "past: the program has run on another machine since"
+
+
+def hidden_series(count: int) -> str:
+    """Return that there are series that are not shown."""
+    return f"{formatting.count(count)} series of machines that were replaced not shown (--all)."
+
+
+def series_title(told: Told) -> str:
+    """Return what a series is of."""
+    return visible(told.series.program) or "a program that is not known"
+
+
+def notes_on(turn: Turn, history: History) -> Iterator[str]:
+    """Yield what else is known of a change."""
+    here, before = turn.run.commit, turn.last.commit
+    known = history.commits.get(here)
+    if known is not None and here != before:
+        yield visible(known.subject)
+        if known.after is not None and known.after > 1:
+            yield f"one of {known.after} commits since {_short_commit(before)}"
+    if here and here == before:
+        yield (
+            "changed since the commit, which is that of the run before"
+            if turn.run.is_dirty
+            else "no commit lies between: look at what else was different"
+        )
+    others = [_short_commit(suspect) for suspect in turn.suspects if suspect != here]
+    if others:
+        yield f"or at {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"
+    for fact in turn.differences:
+        old, new = (visible(value) or formatting.ABSENT for value in (fact.base, fact.new))
+        yield f"{visible(fact.key)} {old} → {new}"
+    if turn.is_accepted:
+        yield "accepted"
+    elif not turn.stands:
+        yield "undone since" if turn.change.is_slower else "not the last"
+
+
+def history_remarks(history: History) -> Iterator[str]:
+    """Yield what must be known to read the verdicts, in sentences."""
+    yield f"A run's value is its {_STATISTICS[history.statistic]}."
+    yield f"A shift of less than {formatting.share(history.threshold)} is no change."
+    yield f"A change shows after {SHORTEST} runs, where slow ones have come and gone after up to {LONGEST}."
+    yield f"Nothing is said before there are {FEWEST}."
+
+
+def regression(series: Series, trend: Trend, turn: Turn) -> str:
+    """Return a regression in one line."""
+    change = turn.change
+    before, after = (formatting.time(round(ns)) for ns in (change.before, change.after))
+    where = f"at {commit(turn.run)}" if turn.run.commit else f"on {when(turn.run)}"
+    what = f"{visible(trend.path)} {signed(change.shift.estimate)} ({interval(turn.change.shift)}) {where}"
+    return f"{what}: {before} → {after}, {visible(series.program)}"
+
+
+ROWS = 10
+SPARK_CELLS = 18
+_EIGHTHS = "▁▂▃▄▅▆▇█"
+_LEAST_CELLS = 20
+_MOST_PER_RUN = 3
+
+Cell = tuple[str, Tone]
+
+
+def spark(trend: Trend) -> str:
+    """Return a trend in a few characters."""
+    scale = scale_of(trend)
+    shown = buckets(trend.values, SPARK_CELLS)
+    return "".join(_EIGHTHS[min(7, math.floor(8 * scale.part(value)))] for value in shown)
+
+
+def plot(trend: Trend, width: int) -> Picture:
+    """Return a trend as a picture that is no wider than `width`."""
+    return Picture([*_lines(trend, width)])
+
+
+def _lines(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
+    scale = scale_of(trend)
+    marks = {
+        row: scale.high - row * (scale.high - scale.low) / (ROWS - 1) for row in (0, ROWS // 2, ROWS - 1)
+    }
+    labels = {row: formatting.time(ns) for row, ns in marks.items()}
+    margin = max(map(len, labels.values()))
+    room = max(_LEAST_CELLS, width - margin - 2)
+    canvas = _Canvas(trend, scale, room)
+    yield [(cut(f"{visible(trend.path)}, {formatting.verdict(trend.verdict)}", width), "strong")]
+    for row, cells in enumerate(canvas.rows()):
+        yield [
+            (f"{labels.get(row, ''):>{margin}} ", "faint"),
+            ("┤" if row in labels else "│", "faint"),
+            *cells,
+        ]
+    yield [(" " * (margin + 1) + "└" + "─" * canvas.width, "faint")]
+    for line in canvas.below():
+        yield [(" " * (margin + 2) + line, "faint")]
+
+
+class _Canvas:
+    """Cells, a column or more a run; where there are more runs than columns, several runs a column."""
+
+    def __init__(self, trend: Trend, scale: Scale, room: int) -> None:
+        self.trend, self.scale = trend, scale
+        count = len(trend.values)
+        self.width = min(room, _MOST_PER_RUN * count)
+        self.columns = [math.floor((at + 0.5) * self.width / count) for at in range(count)]
+        self.cells: list[list[Cell]] = [[(" ", "plain")] * self.width for _ in range(ROWS)]
+        self._draw()
+
+    def rows(self) -> Iterator[Sequence[Cell]]:
+        yield from self.cells
+
+    def below(self) -> Iterator[str]:
+        """The commits below the places where they changed it, and the first and the last day."""
+        labels = [(self.columns[turn.change.at], f"^ {commit(turn.run)}") for turn in self.trend.turns]
+        while labels:
+            line, left = "", []
+            for column, label in labels:
+                column = min(column, max(0, self.width - cell_len(label)))
+                if line and column <= len(line):
+                    left.append((column, label))
+                else:
+                    line = line.ljust(column) + label
+            yield line
+            labels = left
+        first, last = when(self.trend.runs[0])[:10], when(self.trend.runs[-1])[:10]
+        yield first + last.rjust(self.width - len(first)) if self.width > len(first + last) else first
+
+    def _draw(self) -> None:
+        tones = tones_of(self.trend)
+        for (begin, end, middle), tone in zip(self.trend.stretches, tones, strict=True):
+            row = self._row(middle)
+            for column in range(self.columns[begin], self.columns[end - 1] + 1):
+                self.cells[row][column] = ("─", tone)
+        for turn in self.trend.turns:
+            for row in range(ROWS):
+                self.cells[row][self.columns[turn.change.at]] = ("┊", "faint")
+        for (begin, end, _), tone in zip(self.trend.stretches, tones, strict=True):
+            for at in range(begin, end):
+                ns = self.trend.values[at]
+                mark = "●" if not self.scale.is_beyond(ns) else "▲" if ns > self.scale.high else "▼"
+                self.cells[self._row(ns)][self.columns[at]] = (mark, tone)
+
+    def _row(self, ns: float) -> int:
+        return round((ROWS - 1) * (1 - self.scale.part(ns)))
+
+
+_TRENDS = (
+    Head("trend", 1, words=True),
+    Head("verdict", 0, words=True),
+    Head("shift", 0),
+    Head("interval", 2),
+    Head("now", 0),
+    Head("runs", 3),
+)
+_TURNS = (
+    Head("commit", 0, words=True),
+    Head("when", 3, words=True),
+    Head("shift", 0),
+    Head("interval", 1),
+    Head("before", 2),
+    Head("after", 2),
+)
+
+
+def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
+    """Yield what there is to show, top to bottom."""
+    shown = [told for told in history.told if options.all or told.series.is_current]
+    if not shown:
+        yield Nothing("No run is remembered yet; `ticktree run SCRIPT` makes one.")
+        return
+    for told in shown:
+        yield Heading(series_title(told), [*series_headline(told)])
+        yield from _of_series(told, history, options)
+    hidden = len(history.told) - len(shown)
+    if hidden:
+        yield Nothing(hidden_series(hidden))
+
+
+def shown_trends(told: Told, history: History, everything: bool) -> list[Trend]:
+    """Return the trends that say something: those asked for, loops, the outermost sections, and what changed."""
+    if everything or history.nodes:
+        return list(told.trends)
+    return [
+        trend for trend in told.trends if trend.is_loop or trend.turns or len(paths.split(trend.path)) == 1
+    ]
+
+
+def last_turn(trend: Trend) -> Turn | None:
+    """Return the change that the verdict is about; None where there is none."""
+    if trend.verdict == "faster":
+        return trend.turns[-1]
+    if trend.verdict == "slower":
+        return [turn for turn in trend.turns if turn.change.is_slower and turn.stands][-1]
+    return None
+
+
+def _of_series(told: Told, history: History, options: ViewOptions) -> Iterator[Part]:
+    shown = shown_trends(told, history, options.all)
+    if history.nodes:
+        yield from (plot(trend, options.width) for trend in shown)
+    hidden = len(told.trends) - len(shown)
+    folded = (
+        [f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."] if hidden else []
+    )
+    yield from trend_tables(shown, history, " ".join([*history_remarks(history), *folded]))
+
+
+def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Iterator[Table]:
+    """Yield the trends, and where there are any their changes."""
+    yield Table("sections", "section", _TRENDS, [_trend(trend) for trend in shown], remark=remark)
+    turns = [_turn(trend, turn, history) for trend in shown for turn in trend.turns]
+    if turns:
+        yield Table("changes", "section", _TURNS, turns)
+
+
+def _trend(trend: Trend) -> Entry:
+    turn = last_turn(trend)
+    shift = (
+        (formatting.ABSENT,) * 2
+        if turn is None
+        else (signed(turn.change.shift.estimate), interval(turn.change.shift))
+    )
+    now = formatting.time(round(trend.stretches[-1][2]))
+    cells = (
+        spark(trend),
+        formatting.verdict(trend.verdict),
+        *shift,
+        now,
+        formatting.count(len(trend.values)),
+    )
+    return Entry(
+        visible(trend.path), cells, VERDICT_TONES[trend.verdict], mark="loop" if trend.is_loop else ""
+    )
+
+
+def _turn(trend: Trend, turn: Turn, history: History) -> Entry:
+    change = turn.change
+    levels = (formatting.time(round(ns)) for ns in (change.before, change.after))
+    cells = (
+        commit(turn.run),
+        when(turn.run),
+        signed(change.shift.estimate),
+        interval(turn.change.shift),
+        *levels,
+    )
+    return Entry(visible(trend.path), cells, _tone(turn), notes=[*notes_on(turn, history)])
+
+
+def _tone(turn: Turn) -> Tone:
+    if turn.is_regression:
+        return "alarm"
+    return "good" if turn.stands and not turn.change.is_slower else "plain"

@@ -1,0 +1,126 @@
+"""Pages in which no script runs: their frame, tables, and figures. Names go in as they are, and come out escaped."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+
+from ticktree.outputs.writing.document import Entry, Table
+
+# Nothing is fetched and nothing runs, whatever a name holds.
+_STATIC = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def static_page(title: str, heading: str, said: tuple[str, bytes], body: Iterable[str]) -> bytes:
+    """Return a page in UTF-8 in which no script runs.
+
+    Args:
+        title: what the browser shows of it.
+        heading: the command that it is of.
+        said: the same in JSON, for download, and the name of that file.
+        body: lines of HTML in which all names are escaped.
+    """
+    style = resources.files("ticktree.outputs.html").joinpath("history.css").read_text("utf-8")
+    name, data = said
+    packed = base64.b64encode(data).decode("ascii")
+    lines = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_STATIC}">',
+        f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">',
+        f"<style>\n{style}</style>\n</head>\n<body>",
+        f'<header><h1>{heading}</h1><a download="{name}"',
+        f' href="data:application/json;base64,{packed}">JSON</a></header>',
+        *body,
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(lines).encode()
+
+
+# A row's tone colours what it says, and neither its name nor what was measured.
+_TONED = frozenset(["trend", "verdict", "shift"])
+
+
+def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a table; in its first column are `drawings`, in HTML, where there are any, instead of the cells."""
+    classes = ["" if head.words else "number" for head in table.heads]
+    titles = "".join(_cell("th", name, head.title) for name, head in zip(classes, table.heads, strict=True))
+    has_notes = any(entry.notes for entry in table.entries)
+    known = _cell("th", "words", "what is known") if has_notes else ""
+    heads = f"{_cell('th', 'words', table.noun)}{titles}{known}"
+    yield f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>'
+    for at, entry in enumerate(table.entries):
+        yield f"<tr>{''.join(_cells(table, entry, classes, drawings[at] if drawings else '', has_notes))}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _cells(
+    table: Table, entry: Entry, classes: Sequence[str], drawing: str, has_notes: bool
+) -> Iterator[str]:
+    mark = f" <small>{escape(entry.mark)}</small>" if entry.mark else ""
+    yield f'<td class="words">{escape(entry.name)}{mark}</td>'
+    for at, (head, name, cell) in enumerate(zip(table.heads, classes, entry.cells, strict=True)):
+        toned = f"{name} {entry.tone}".strip() if head.title in _TONED else name
+        yield f'<td class="{toned}">{drawing}</td>' if drawing and not at else _cell("td", toned, cell)
+    if has_notes:
+        yield f'<td class="words"><small>{escape(" · ".join(entry.notes))}</small></td>'
+
+
+def _cell(element: str, name: str, words: str) -> str:
+    return f'<{element} class="{name}">{escape(words)}</{element}>'
+
+
+FIGURE_WIDTH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """What a figure is drawn on: an area with room around it, as wide as a page."""
+
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+    def x(self, part: float) -> float:
+        """Return where a part of the width is, from 0 to 1."""
+        return self.left + (FIGURE_WIDTH - self.left - self.right) * part
+
+    def y(self, part: float) -> float:
+        """Return where a part of the height is, from the bottom up."""
+        return self.top + (self.height - self.top - self.bottom) * (1 - part)
+
+    def grid(self, labels: Sequence[str]) -> Iterator[str]:
+        """Yield lines across the area, evenly apart, and what stands before each: the lowest first."""
+        for at, label in enumerate(labels):
+            y = self.y(at / (len(labels) - 1))
+            yield line("grid", self.left, y, FIGURE_WIDTH - self.right, y)
+            yield text(self.left - 8, y + 4, label, "end")
+
+    def svg(self, about: str, parts: Iterable[str]) -> str:
+        """Return the figure; `about` is what is read aloud of it."""
+        inside = "\n".join(parts)
+        box = f'viewBox="0 0 {FIGURE_WIDTH} {self.height}"'
+        return f'<svg {box} role="img" aria-label="{escape(about)}">\n{inside}\n</svg>'
+
+
+def line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    """Return a line of a figure, drawn as `name` is."""
+    return f'<line class="{name}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
+    """Return words of a figure."""
+    named = f' class="{name}"' if name else ""
+    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def mark(x: float, y: float, radius: float, words: str) -> str:
+    """Return a circle of a figure, which says `words` where a pointer rests on it."""
+    circle = f'<circle class="run" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.3g}">'
+    return f"{circle}<title>{escape(words)}</title></circle>"

@@ -1,0 +1,192 @@
+"""OpenTelemetry's metrics and spans as lines of OTLP/JSON: what its collector reads from files and takes over HTTP.
+
+Metrics are a run's totals, and spans the calls of its timeline: neither is made up from the other. A span's parent is
+the call that made it, where that was recorded; a call without one begins a trace of its own. So a loop's ticks are
+traces, as requests of a server are. Numbers of spans and traces are counted, not drawn by lot: the same timeline gives
+the same bytes, and another one other traces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import numpy as np
+
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.otlp_metrics import SCOPE, Fields, attribute, counts, facts, request
+from ticktree.outputs.view.headline import lost
+from ticktree.outputs.writing.visible import encodable
+from ticktree.profile import Profile
+from ticktree.profile import path as paths
+from ticktree.profile.measures import HOST
+from ticktree.profile.metadata import Value
+from ticktree.profile.timeline import CalledNode, Column, Lane, Timeline
+
+NOBODY = -1
+
+
+def callers_of(timeline: Timeline) -> Column:
+    """Return for each call the one that it was made in, as an index; `NOBODY` where that is not among them.
+
+    The tree says which section a call hangs under; the caller is that section's call, in the same lane, that lasted
+    while the call did, or, of a duration measured elsewhere, while it was handed over. It may not have ended yet, and
+    where the section is another thread's or task's, nobody recorded which of its calls it was: none is made up.
+    """
+    count = len(timeline)
+    if not count:
+        return np.empty(0, np.int64)
+    place, above = _places(timeline)
+    width = len(timeline.spots)
+    # What a lane calls at one place of the tree, in the order it began: one code for each, and then its calls' own.
+    groups, group = np.unique(timeline.lane * width + place[timeline.spot], return_inverse=True)
+    codes = np.sort(group * count + np.arange(count))
+    wanted = timeline.lane * width + above[timeline.spot]
+    at = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
+    known = (above[timeline.spot] >= 0) & (groups[at] == wanted)
+    # The last of them that had begun by then: calls at one place follow each other.
+    found = codes[np.searchsorted(codes, at * count + _bounds(timeline), "left") - 1]
+    caller = found % count
+    known &= (found // count == at) & (timeline.end_ns[caller] >= timeline.end_ns)
+    return np.where(known, caller, NOBODY)
+
+
+def _places(timeline: Timeline) -> tuple[Column, Column]:
+    """For each spot which place of the tree it is, and which is above that: spots may share one, and -1 is none."""
+    place: dict[str, int] = {}
+    for spot in timeline.spots:
+        place.setdefault(spot.path, len(place))
+    above = [place.get(paths.parent(spot.path), -1) if spot.path else -1 for spot in timeline.spots]
+    return (
+        np.array([place[spot.path] for spot in timeline.spots], np.int64),
+        np.array(above, np.int64),
+    )
+
+
+def _bounds(timeline: Timeline) -> Column:
+    """For each call how many calls could have made it: those before it, or of what was handed over before that."""
+    recorded = np.array([spot.recorded for spot in timeline.spots], bool)[timeline.spot]
+    handed_over = np.searchsorted(timeline.start_ns, timeline.end_ns, "right")
+    return np.where(recorded, handed_over, np.arange(len(timeline)))
+
+
+# Of one request: less than a collector takes at once by default, however long the names.
+SPANS_AT_ONCE = 10_000
+_INTERNAL = 1
+
+
+def requests(profile: Profile, timeline: Timeline) -> Iterator[str]:
+    """Yield ExportTraceServiceRequests as JSON, each with spans of one process."""
+    spans = _Spans(timeline)
+    processes = list(dict.fromkeys(lane.process for lane in timeline.lanes))
+    number = {process: at for at, process in enumerate(processes)}
+    process_of = np.array([number[lane.process] for lane in timeline.lanes], np.int64)[timeline.lane]
+    about = [*facts(profile), counts("not_recorded", lost(profile, timeline))]
+    for at, process in enumerate(processes):
+        lane = next(lane for lane in timeline.lanes if lane.process == process)
+        resource = json.dumps({"attributes": [*about, *_process(lane)]}, separators=(",", ":"))
+        calls = np.flatnonzero(process_of == at)
+        # One without calls says what is lost.
+        for first in range(0, max(1, len(calls)), SPANS_AT_ONCE):
+            listed = ",".join(spans.of(calls[first : first + SPANS_AT_ONCE]))
+            scoped = f'{{"scope":{json.dumps(SCOPE)},"spans":[{listed}]}}'
+            yield f'{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{scoped}]}}]}}'
+
+
+class _Spans:
+    """The spans of a timeline; what many of them share is worded once."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._callers = callers_of(timeline)
+        self._outermost = _outermost(self._callers)
+        self._trace = _identity(timeline)
+        self._heads = [_head(spot) for spot in timeline.spots]
+        self._abouts = [_listed(_about(spot)) for spot in timeline.spots]
+        self._threads = [_listed(_thread(lane)) for lane in timeline.lanes]
+
+    def of(self, calls: Column) -> Iterator[str]:
+        """Yield the spans of some calls."""
+        timeline = self._timeline
+        began = timeline.began_wall_ns or 0
+        for call, caller, outermost, start, end, spot, lane in zip(
+            calls.tolist(),
+            self._callers[calls].tolist(),
+            self._outermost[calls].tolist(),
+            timeline.start_ns[calls].tolist(),
+            timeline.end_ns[calls].tolist(),
+            timeline.spot[calls].tolist(),
+            timeline.lane[calls].tolist(),
+            strict=True,
+        ):
+            parent = "" if caller == NOBODY else f'"parentSpanId":"{caller + 1:016x}",'
+            yield (
+                f'{{"traceId":"{self._trace}{outermost + 1:016x}","spanId":"{call + 1:016x}",{parent}'
+                f'{self._heads[spot]},"startTimeUnixNano":"{began + start}","endTimeUnixNano":"{began + end}",'
+                f'"attributes":[{self._abouts[spot]},{self._threads[lane]}]}}'
+            )
+
+
+def _outermost(callers: Column) -> Column:
+    """Return for each call the one at the top of those that led to it."""
+    top = np.where(callers == NOBODY, np.arange(len(callers)), callers)
+    while not np.array_equal(top, further := top[top]):
+        top = further
+    return top
+
+
+def _identity(timeline: Timeline) -> str:
+    """Return half of the number of each trace: whose timeline this is, and when it was read."""
+    processes = sorted({lane.process for lane in timeline.lanes})
+    seen = (timeline.began_wall_ns, timeline.overwritten, len(timeline), processes)
+    return blake2b(json.dumps(seen).encode(), digest_size=8).hexdigest()
+
+
+def _head(spot: CalledNode) -> str:
+    return f'"name":{json.dumps(encodable(spot.name))},"kind":{_INTERNAL}'
+
+
+def _about(spot: CalledNode) -> Iterator[tuple[str, Value]]:
+    yield "path", spot.path
+    if spot.clock != HOST:
+        yield "clock", spot.clock
+    if spot.wait:
+        yield "wait", True
+    if spot.tick:
+        yield "tick", True
+    if spot.recorded:
+        yield "measured_elsewhere", True
+
+
+def _thread(lane: Lane) -> Iterator[tuple[str, Value]]:
+    if lane.thread_id:
+        yield "thread.id", lane.thread_id
+    yield "thread.name", lane.name
+    if lane.number:
+        yield "task", lane.number
+
+
+def _listed(attributes: Iterator[tuple[str, Value]]) -> str:
+    """Return attributes as JSON, without the brackets around them."""
+    return json.dumps([attribute(key, value) for key, value in attributes], separators=(",", ":"))[1:-1]
+
+
+def _process(lane: Lane) -> Iterator[Fields]:
+    yield attribute("process.pid", lane.pid)
+    yield attribute("process.title", lane.process_title)
+
+
+def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
+    """Return a request a line: one ExportMetricsServiceRequest, then the timeline's ExportTraceServiceRequests."""
+    return "".join(f"{line}\n" for line in _lines(profile, options, timeline)).encode()
+
+
+def _lines(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> Iterator[str]:
+    if options.only != "calls":
+        yield json.dumps(request(profile), separators=(",", ":"), allow_nan=False)
+    if timeline is not None:
+        yield from requests(profile, timeline)
+
+
+__all__ = ["render"]

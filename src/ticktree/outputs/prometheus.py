@@ -1,0 +1,315 @@
+"""Prometheus: counters, gauges and histograms of a run, as text and as protocol buffers.
+
+It asks for the protocol buffers where it keeps native histograms. Next to the classic histograms in seconds, whose
+names and limits are those of the text, each then has a native one in nanoseconds: of schema 5, with 32 buckets per
+octave, which are ticktree's own. In seconds they would be cut in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ticktree.outputs import protobuf as pb
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.writing.visible import literal, visible
+from ticktree.profile import Histogram, Node, Profile, Stats
+from ticktree.profile.histogram import BUCKETS_PER_OCTAVE
+from ticktree.profile.metadata import ordered
+
+_SECOND = 1_000_000_000
+
+
+def seconds(ns: int) -> float:
+    """Return nanoseconds as seconds, to the last digit that a reader's float can hold."""
+    return ns / _SECOND
+
+
+def octaves(histograms: Iterable[Histogram]) -> range:
+    """Return the octaves that `histograms` have anything in, and those between; octave k is from 2**k on."""
+    every = [bucket // BUCKETS_PER_OCTAVE for histogram in histograms for bucket in histogram.buckets]
+    return range(min(every), max(every) + 1) if every else range(0)
+
+
+def longest_ns(octave: int) -> int:
+    """Return the longest whole number of nanoseconds in an octave: exactly what is no longer is in it or below."""
+    return (2 << octave) - 1
+
+
+def cumulative(histogram: Histogram, limits: Sequence[int]) -> list[int]:
+    """Return how many values are in each of the octaves `limits`, in ascending order, or in one below."""
+    counts: dict[int, int] = {}
+    for bucket, count in histogram.buckets.items():
+        octave = bucket // BUCKETS_PER_OCTAVE
+        counts[octave] = counts.get(octave, 0) + count
+    passed, result = 0, []
+    for octave in limits:
+        passed += counts.get(octave, 0)
+        result.append(passed)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """A histogram of every entry of which it is known how long single calls took.
+
+    All have the limits of all, without which Prometheus cannot add them up.
+    """
+
+    name: str
+    about: str
+    samples: list[tuple[Mapping[str, str], Stats]]
+    kind: str = "histogram"
+    _octaves: range = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = [(labels, stats) for labels, stats in self.samples if stats.count and stats.is_known]
+        object.__setattr__(self, "samples", known)
+        object.__setattr__(self, "_octaves", octaves(stats.histogram for _, stats in known))
+
+    def buckets(self, stats: Stats) -> Iterator[tuple[float, int]]:
+        """Yield limits in seconds, and how many calls took no longer."""
+        for octave, count in zip(self._octaves, cumulative(stats.histogram, self._octaves), strict=True):
+            yield seconds(longest_ns(octave)), count
+
+    @staticmethod
+    def sum_s(stats: Stats) -> float:
+        """Return what all calls took together."""
+        return seconds(stats.sum_ns)
+
+
+Labels: TypeAlias = Mapping[str, str]
+Samples: TypeAlias = list[tuple[Labels, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric with all its series.
+
+    Attributes:
+        name: after the prefix that all have.
+        kind: as Prometheus calls it.
+        about: what it is, in a few words.
+        samples: of each series its labels and its value.
+    """
+
+    name: str
+    kind: str
+    about: str
+    samples: Samples
+
+
+def families(profile: Profile, paths: Container[str] | None = None) -> Iterator[Family | Durations]:
+    """Yield every metric that the profile has a value of.
+
+    Args:
+        profile: what was recorded.
+        paths: the sections to tell of; None for all. The run itself, whose path is "", is always told of.
+    """
+    yield from _sections(profile, paths)
+    yield from _loops(profile)
+    yield from _gauges(profile)
+    lost: Samples = [({"what": literal(what)}, count) for what, count in sorted(profile.losses.items())]
+    yield Family("not_recorded_total", "counter", "What could not be recorded.", lost)
+
+
+def facts(profile: Profile) -> Family:
+    """Return what is known of the program and the machine."""
+    known: Samples = [
+        ({"key": literal(key), "value": literal(str(value))}, 1)
+        for key in sorted(profile.metadata)
+        for value in ordered(profile.metadata[key])
+    ]
+    return Family("metadata", "gauge", "What is known of the program and the machine; always 1.", known)
+
+
+def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family | Durations]:
+    # A path has its backslashes doubled already: visible, it is still no other's.
+    every = sorted(
+        (visible(path), node)
+        for path, depth, node in profile.root.walk()
+        if paths is None or not depth or path in paths
+    )
+    below = [(path, node) for path, node in every if path]
+
+    def of(value: str, chosen: list[tuple[str, Node]]) -> Samples:
+        return [({"path": path}, seconds(getattr(node, value))) for path, node in chosen]
+
+    calls: Samples = [({"path": path}, node.count) for path, node in below]
+    yield Family("section_calls_total", "counter", "Completed calls of a section.", calls)
+    yield Family(
+        "section_seconds_total",
+        "counter",
+        "Time in a section; path is empty for the run.",
+        of("total_ns", every),
+    )
+    yield Family(
+        "section_own_seconds_total",
+        "counter",
+        "Time in a section and in none below it.",
+        of("self_ns", every),
+    )
+    waits = [(path, node) for path, node in below if node.wait]
+    yield Family(
+        "section_waited_seconds_total", "counter", "Self time of a section that waits.", of("self_ns", waits)
+    )
+    beside = [(path, node) for path, node in below if node.concurrent_ns]
+    yield Family(
+        "section_concurrent_seconds",
+        "gauge",
+        "Time of a section that does not count against what is around it, because it ran beside.",
+        of("concurrent_ns", beside),
+    )
+    yield Durations(
+        "section_call_seconds",
+        "How long completed calls of a section took.",
+        [({"path": path}, node.stats) for path, node in below],
+    )
+
+
+def _loops(profile: Profile) -> Iterator[Family | Durations]:
+    loops = [({"loop": visible(path)}, profile.loops[path]) for path in sorted(profile.loops)]
+
+    def counter(name: str, about: str, value: str) -> Family:
+        return Family(name, "counter", about, [(labels, getattr(loop, value)) for labels, loop in loops])
+
+    yield counter("loop_ticks_total", "Completed ticks, warm-up included.", "ticks")
+    yield counter("loop_warmup_ticks_total", "Completed ticks taken for warm-up.", "warmup_ticks")
+    yield counter("loop_incomplete_ticks_total", "Ticks cut short.", "incomplete")
+    with_rate = [(labels, loop) for labels, loop in loops if loop.hz]
+    missed: Samples = [(labels, loop.missed) for labels, loop in with_rate]
+    yield Family("loop_missed_ticks_total", "counter", "Ticks over their budget.", missed)
+    budgets: Samples = [(labels, seconds(loop.budget_ns)) for labels, loop in with_rate if loop.budget_ns]
+    yield Family("loop_budget_seconds", "gauge", "Time that a tick may take.", budgets)
+    stats = [(labels, loop.stats) for labels, loop in loops]
+    yield Durations("loop_tick_seconds", "How long ticks took after warm-up.", [*stats])
+
+
+def _gauges(profile: Profile) -> Iterator[Family]:
+    gauges = [(literal(name), profile.gauges[name]) for name in sorted(profile.gauges)]
+    for value, about in (("last", "The latest reading"), ("min", "The smallest"), ("max", "The largest")):
+        readings: Samples = [({"gauge": name}, float(getattr(gauge, value))) for name, gauge in gauges]
+        ending = "" if value == "last" else f"_{value}"
+        # Not "gauge": Prometheus wants no kind of metric in a metric's name.
+        yield Family(f"reading{ending}", "gauge", f"{about} of a value that the program reports.", readings)
+    counts: Samples = [({"gauge": name}, gauge.count) for name, gauge in gauges]
+    yield Family("readings_total", "counter", "Readings of a value that the program reports.", counts)
+
+
+def text(families: Iterable[Family | Durations]) -> bytes:
+    """Return what a scrape or a text file collector reads; a metric without series is not in it."""
+    return "".join(line for family in families for line in _lines(family)).encode()
+
+
+def _lines(family: Family | Durations) -> Iterator[str]:
+    name = f"ticktree_{family.name}"
+    for number, (ending, labels, value) in enumerate(_series(family)):
+        if not number:
+            yield f"# HELP {name} {family.about}\n# TYPE {name} {family.kind}\n"
+        inner = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        yield f"{name}{ending}{{{inner}}} {value!r}\n"
+
+
+def _series(family: Family | Durations) -> Iterator[tuple[str, Labels, float]]:
+    """Yield of each series the end of its name, its labels and its value."""
+    if isinstance(family, Family):
+        yield from (("", labels, value) for labels, value in family.samples)
+        return
+    for labels, stats in family.samples:
+        for limit_s, count in family.buckets(stats):
+            yield "_bucket", {**labels, "le": repr(limit_s)}, count
+        yield "_bucket", {**labels, "le": "+Inf"}, stats.count
+        yield "_sum", labels, family.sum_s(stats)
+        yield "_count", labels, stats.count
+
+
+def _escaped(text: str) -> str:
+    # Line ends are escapes already: labels are plainly visible.
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+SCHEMA = 5
+# Numbers of fields and kinds in io.prometheus.client.
+_COUNTER, _GAUGE, _HISTOGRAM = 0, 1, 4
+_OF_A_METRIC = {"counter": 3, "gauge": 2}
+_KINDS = {"counter": _COUNTER, "gauge": _GAUGE}
+
+
+def protobuf(families: Iterable[Family | Durations]) -> bytes:
+    """Return messages, each after its length; a metric without series is not in it."""
+    found = [message for family in families for message in _messages(family)]
+    return b"".join(pb.varint(len(message)) + message for message in found)
+
+
+def _messages(family: Family | Durations) -> Iterator[bytes]:
+    if isinstance(family, Family):
+        field = _OF_A_METRIC[family.kind]
+        values = [
+            (labels, pb.message(field, pb.double(1, value, present=True))) for labels, value in family.samples
+        ]
+        yield from _family(family.name, family.about, _KINDS[family.kind], values)
+        return
+    classic = [(labels, pb.message(7, _classic(family, stats))) for labels, stats in family.samples]
+    yield from _family(family.name, family.about, _HISTOGRAM, classic)
+    native = [(labels, pb.message(7, _native(stats))) for labels, stats in family.samples]
+    name = family.name.removesuffix("seconds") + "nanoseconds"
+    yield from _family(name, family.about, _HISTOGRAM, native)
+
+
+def _family(
+    name: str, about: str, kind: int, metrics: list[tuple[Mapping[str, str], bytes]]
+) -> Iterator[bytes]:
+    if metrics:
+        head = pb.text(1, f"ticktree_{name}") + pb.text(2, about) + pb.integer(3, kind)
+        yield head + b"".join(pb.message(4, _labels(labels), value) for labels, value in metrics)
+
+
+def _labels(labels: Mapping[str, str]) -> bytes:
+    return b"".join(pb.message(1, pb.text(1, label), pb.text(2, text)) for label, text in labels.items())
+
+
+def _classic(family: Durations, stats: Stats) -> bytes:
+    buckets = [
+        pb.message(3, pb.integer(1, count), pb.double(2, limit_s)) for limit_s, count in family.buckets(stats)
+    ]
+    last = pb.message(3, pb.integer(1, stats.count), pb.double(2, float("inf")))
+    return b"".join(
+        [pb.integer(1, stats.count), pb.double(2, family.sum_s(stats), present=True), *buckets, last]
+    )
+
+
+def _native(stats: Stats) -> bytes:
+    buckets = sorted(stats.histogram.buckets.items())
+    spans: list[list[int]] = []
+    deltas = []
+    next_one, before = 0, 0
+    for bucket, count in buckets:
+        # A bucket is called by the power that it ends with there, and by the one that it begins with here.
+        if not spans or bucket + 1 != next_one:
+            spans.append([bucket + 1 - next_one, 0])
+        spans[-1][1] += 1
+        next_one = bucket + 2
+        deltas.append(count - before)
+        before = count
+    return b"".join(
+        [
+            pb.integer(1, stats.count),
+            pb.double(2, float(stats.sum_ns), present=True),
+            pb.signed(5, SCHEMA),
+            # Without zeroes that could be in it, it is told apart from a classic one by its spans.
+            pb.double(6, 0.0, present=True),
+            pb.integer(7, 0, present=True),
+            *(pb.message(12, pb.signed(1, offset), pb.integer(2, length)) for offset, length in spans),
+            pb.all_signed(13, deltas),
+        ]
+    )
+
+
+def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
+    """Return every metric that the profile has a value of, in UTF-8; what was not measured has no series."""
+    return text([*families(profile), facts(profile)])
+
+
+__all__ = ["Durations", "Family", "families", "render", "text"]

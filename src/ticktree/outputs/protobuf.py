@@ -1,0 +1,165 @@
+"""Protocol buffers, written: the wire format's few rules, so that no user's protobuf release is in the way.
+
+A message is the bytes of its fields one after the other. A field that has its type's default may be left out, and is,
+unless it has to be there: whoever reads tells one that is from one that is not.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ticktree.outputs.writing.visible import encodable
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_64_BITS = (1 << 64) - 1
+
+
+def varint(number: int) -> bytes:
+    """Return a whole number of at most 64 bits, seven of them a byte; a negative one as its two's complement.
+
+    Raises:
+        OverflowError: it has more bits than that.
+    """
+    if not -(1 << 63) <= number <= _64_BITS:
+        raise OverflowError(f"{number} does not fit 64 bits")
+    number &= _64_BITS
+    pieces = bytearray()
+    while number > 0x7F:
+        pieces.append(number & 0x7F | 0x80)
+        number >>= 7
+    pieces.append(number)
+    return bytes(pieces)
+
+
+def tag(field: int, wire_type: int) -> bytes:
+    """Return what a field begins with."""
+    return varint(field << 3 | wire_type)
+
+
+def integer(field: int, number: int, *, present: bool = False) -> bytes:
+    """Return a field of type int64, uint64, int32, bool or enum; if it is to be `present`, be it 0."""
+    return tag(field, VARINT) + varint(number) if number or present else b""
+
+
+def integers(field: int, numbers: Iterable[int]) -> bytes:
+    """Return a repeated field of such a type, packed."""
+    return blob(field, b"".join(map(varint, numbers)))
+
+
+def fixed64(field: int, number: int, *, present: bool = False) -> bytes:
+    """Return a field of type fixed64 or sfixed64."""
+    return tag(field, FIXED64) + struct.pack("<Q", number & _64_BITS) if number or present else b""
+
+
+def signed(field: int, number: int, *, present: bool = False) -> bytes:
+    """Return a field of type sint32 or sint64."""
+    return integer(field, _zigzag(number), present=present)
+
+
+def all_signed(field: int, numbers: Iterable[int]) -> bytes:
+    """Return a repeated field of such a type, packed."""
+    return integers(field, map(_zigzag, numbers))
+
+
+def _zigzag(number: int) -> int:
+    return number << 1 if number >= 0 else ~(number << 1)
+
+
+def double(field: int, number: float, *, present: bool = False) -> bytes:
+    """Return a field of type double; -0.0 is no default."""
+    packed = struct.pack("<d", number)
+    return tag(field, FIXED64) + packed if any(packed) or present else b""
+
+
+def doubles(field: int, numbers: Iterable[float]) -> bytes:
+    """Return a repeated field of type double, packed."""
+    return blob(field, b"".join(struct.pack("<d", number) for number in numbers))
+
+
+def single(field: int, number: float) -> bytes:
+    """Return a field of type float that is in a oneof, where the default counts too."""
+    return tag(field, FIXED32) + struct.pack("<f", number)
+
+
+def text(field: int, words: str) -> bytes:
+    """Return a field of type string; what UTF-8 has no bytes for is escaped."""
+    return blob(field, encodable(words).encode())
+
+
+def blob(field: int, content: bytes) -> bytes:
+    """Return a field of type bytes, or one that is left out when empty."""
+    return message(field, content) if content else b""
+
+
+def message(field: int, *parts: bytes) -> bytes:
+    """Return a field that is a message, which is there even when it has no fields."""
+    content = b"".join(parts)
+    return tag(field, BYTES) + varint(len(content)) + content
+
+
+# Of 64 bits, seven a byte.
+_LONGEST = 10
+
+
+class MessageRows:
+    """Messages of one shape, each a row of bytes: pieces are put one after another, then those in use are taken."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pieces: list[tuple[NDArray[np.uint8], NDArray[np.bool_]]] = []
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many bytes each message has so far."""
+        found = np.zeros(self._count, np.int64)
+        for _, used in self._pieces:
+            found += used.sum(axis=1)
+        return found
+
+    def constant(self, data: bytes) -> MessageRows:
+        """Adds the same bytes to every message."""
+        return self.where(np.ones(self._count, bool), data)
+
+    def where(self, used: NDArray[np.bool_], data: bytes) -> MessageRows:
+        """Adds the same bytes to some messages."""
+        row = np.frombuffer(data, np.uint8)
+        self._pieces.append(
+            (np.broadcast_to(row, (self._count, len(row))), np.repeat(used[:, None], len(row), axis=1))
+        )
+        return self
+
+    def varints(self, values: NDArray[np.int64], used: NDArray[np.bool_] | None = None) -> MessageRows:
+        """Adds a whole number to every message, or to some."""
+        width = max(1, -(-int(values.max(initial=0)).bit_length() // 7))
+        if width > _LONGEST:
+            raise ValueError("a number of more than 64 bits")
+        groups = values[:, None] >> (7 * np.arange(width))
+        more = groups > 0x7F
+        digits = (groups & 0x7F | np.where(more, 0x80, 0)).astype(np.uint8)
+        present = np.ones_like(more)
+        present[:, 1:] = groups[:, 1:] > 0
+        if used is not None:
+            present &= used[:, None]
+        self._pieces.append((digits, present))
+        return self
+
+    def append(self, other: MessageRows) -> MessageRows:
+        """Adds the bytes of other messages, row by row."""
+        self._pieces.extend(other._pieces)
+        return self
+
+    def to_bytes(self) -> bytes:
+        """All messages, one after another."""
+        digits = np.concatenate([piece for piece, _ in self._pieces], axis=1)
+        used = np.concatenate([used for _, used in self._pieces], axis=1)
+        found: bytes = digits[used].tobytes()
+        return found
+
+
+def chunks(count: int, size: int) -> Sequence[slice]:
+    """What divides `count` rows into pieces of at most `size`."""
+    return [slice(at, min(at + size, count)) for at in range(0, count, size)]

@@ -1,0 +1,426 @@
+"""Traces: the calls of a timeline for viewers, in which calls on one track must follow each other or nest.
+
+Chrome's trace event JSON is for chrome://tracing, ui.perfetto.dev and whatever reads such files. A Perfetto trace has
+one sequence of packets per track, which keeps each packet small: what a track's packets have in common is said once,
+names are numbered, and a moment is given as what has passed since the one before. Packets are compressed in the
+trace's own way, so that the file needs no unpacking.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ticktree.analysis.categories import WAITING, Categories
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.protobuf import BYTES, VARINT, MessageRows, chunks, double, integer, message, tag, text
+from ticktree.outputs.view.headline import lost
+from ticktree.profile import Gauge, Profile
+from ticktree.profile import path as paths
+from ticktree.profile.timeline import Column, Lane, Timeline
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """Calls that nest.
+
+    Attributes:
+        lane: Whose they are.
+        note: What sets this track apart from the lane's first; "" for that.
+        calls: Indices of the timeline's calls, in the order they began.
+        order: For each of the 2n moments in turn, which call begins or ends: k for the begin of `calls[k]`, n + k for
+            its end.
+    """
+
+    lane: Lane
+    note: str
+    calls: Column
+    order: Column
+
+    @property
+    def name(self) -> str:
+        """What to call it beside the tracks of its process."""
+        return f"{self.lane.name}, {self.note}" if self.note else self.lane.name
+
+
+def tracks_of(timeline: Timeline) -> Iterator[Track]:
+    """Yields every track with calls, those of one lane after another.
+
+    What a program measured elsewhere may overlap anything, and so may sections that a sleeping generator holds open:
+    they get tracks of their own beside their lane's.
+    """
+    recorded = np.array([spot.recorded for spot in timeline.spots], bool)
+    for at, lane in enumerate(timeline.lanes):
+        calls = timeline.of_lane(at)
+        elsewhere = recorded[timeline.spot[calls]] if len(calls) else np.empty(0, bool)
+        yield from _nested(timeline, lane, "", calls[~elsewhere])
+        yield from _nested(timeline, lane, "measured elsewhere", calls[elsewhere])
+
+
+def _nested(timeline: Timeline, lane: Lane, note: str, calls: Column) -> Iterator[Track]:
+    if not len(calls):
+        return
+    order = nesting_order(timeline.start_ns[calls], timeline.end_ns[calls])
+    if order is not None:
+        yield Track(lane, note, calls, order)
+        return
+    layers = _layers(timeline.start_ns[calls].tolist(), timeline.end_ns[calls].tolist())
+    for layer in range(max(layers) + 1):
+        mine = calls[np.array(layers) == layer]
+        order = nesting_order(timeline.start_ns[mine], timeline.end_ns[mine])
+        assert order is not None, "a layer nests by construction"
+        also = f"overlapping {layer}" if layer else ""
+        yield Track(lane, ", ".join(filter(None, (note, also))), mine, order)
+
+
+def nesting_order(start: Column, end: Column) -> Column | None:
+    """In which order calls that nest begin and end, as in `Track.order`; None where they do not nest.
+
+    Args:
+        start: When each begins; sorted.
+        end: When each ends.
+    """
+    count = len(start)
+    indices = np.arange(count)
+    # The last call that begins before this one has ended lies inside it, with all between.
+    last = np.maximum(indices, np.searchsorted(start, end, "left") - 1)
+    # Ends come after the begin of that call; of several at that place, the call that began last ends first.
+    ends = np.lexsort((-indices, last))
+    order = np.empty(2 * count, np.int64)
+    begin_at = indices + np.searchsorted(last[ends], indices, "left")
+    order[begin_at] = indices
+    end_at = np.ones(2 * count, bool)
+    end_at[begin_at] = False
+    order[end_at] = ends + count
+    times = np.concatenate((start, end))[order]
+    return order if bool(np.all(np.diff(times) >= 0)) and _matches(order, count) else None
+
+
+def _matches(order: Column, count: int) -> bool:
+    """Whether every end is that of the call that is open innermost."""
+    is_begin = order < count
+    depth = np.cumsum(np.where(is_begin, 1, -1)) + ~is_begin
+    by_depth = np.argsort(depth, kind="stable")
+    calls = (order % count)[by_depth]
+    return bool(np.array_equal(calls[0::2], calls[1::2]))
+
+
+def _layers(starts: list[int], ends: list[int]) -> list[int]:
+    """For each call the first layer in which it nests, filled in the order they begin."""
+    open_in: list[list[int]] = []
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        layer = next((at for at, stack in enumerate(open_in) if _fits(stack, start, end)), len(open_in))
+        if layer == len(open_in):
+            open_in.append([])
+        open_in[layer].append(end)
+        found.append(layer)
+    return found
+
+
+def _fits(open_ends: list[int], start: int, end: int) -> bool:
+    """Whether a call nests in those of a layer, of which it drops what is over by its start."""
+    while open_ends and open_ends[-1] <= start:
+        open_ends.pop()
+    return not open_ends or end <= open_ends[-1]
+
+
+# A thread's number is the kernel's; what is no thread gets one above any of these, within the 32 bits that readers
+# keep of it.
+_FIRST_NUMBER = 1 << 24
+
+
+def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
+    """Return the timeline as JSON and a newline: an event a line, times in microseconds to the nanosecond."""
+    tracks = list(tracks_of(timeline))
+    numbers = _thread_numbers(tracks)
+    heads = _heads(timeline, options)
+    lines = [json.dumps(one) for one in _metadata(tracks, numbers)]
+    lines += [json.dumps(one) for one in _counters(profile.gauges.values(), timeline, tracks)]
+    for track, number in zip(tracks, numbers, strict=True):
+        lines += _calls(timeline, track, number, heads)
+    about: dict[str, Any] = {
+        "exported_by": "ticktree",
+        "clocks": sorted(timeline.clocks),
+        "not_recorded": lost(profile, timeline),
+    }
+    for what, paths_of in (("loops", "tick"), ("waits", "wait")):
+        about[what] = sorted({spot.path for spot in timeline.spots if getattr(spot, paths_of)})
+    if timeline.began_wall_ns is not None:
+        about["began_wall_ns"] = timeline.began_wall_ns
+    head = f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},"traceEvents":[\n'
+    return (head + ",\n".join(lines) + "\n]}\n").encode()
+
+
+def _thread_numbers(tracks: list[Track]) -> list[int]:
+    """For each track a number that no other of its process has: of a thread its own."""
+    taken: set[tuple[int, int]] = set()
+    found = []
+    for at, track in enumerate(tracks):
+        lane = track.lane
+        number = lane.thread_id if not (lane.number or track.note) else 0
+        if not number or (lane.pid, number) in taken:
+            number = _FIRST_NUMBER + at
+        taken.add((lane.pid, number))
+        found.append(number)
+    return found
+
+
+def _metadata(tracks: list[Track], numbers: list[int]) -> Iterator[dict[str, Any]]:
+    named: set[int] = set()
+    for at, (track, number) in enumerate(zip(tracks, numbers, strict=True)):
+        lane = track.lane
+        where = {"ph": "M", "pid": lane.pid, "tid": number}
+        if lane.pid not in named:
+            named.add(lane.pid)
+            yield {"name": "process_name", **where, "args": {"name": lane.process_title}}
+        yield {"name": "thread_name", **where, "args": {"name": track.name}}
+        yield {"name": "thread_sort_index", **where, "args": {"sort_index": at}}
+
+
+def _counters(gauges: Iterable[Gauge], timeline: Timeline, tracks: list[Track]) -> Iterator[dict[str, Any]]:
+    """Yield, for each gauge, the one reading whose moment is known: its last."""
+    began = timeline.began_wall_ns
+    for gauge in gauges:
+        if began is not None and gauge.last_wall_ns >= began and tracks:
+            since = gauge.last_wall_ns - began
+            pid = tracks[0].lane.pid
+            yield {
+                "name": gauge.name,
+                "ph": "C",
+                "pid": pid,
+                "ts": since / 1000,
+                "args": {"value": gauge.last},
+            }
+
+
+def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
+    """For each spot what its calls' lines begin with."""
+    categories = Categories(options.settings.categories)
+    found = []
+    for spot in timeline.spots:
+        name = spot.label
+        category = (WAITING if spot.wait else categories.of(spot.name)) or (
+            "ticks" if spot.tick else "section"
+        )
+        found.append(f'{{"name":{json.dumps(name)},"cat":{json.dumps(category)},"ph":"X"')
+    return found
+
+
+def _calls(timeline: Timeline, track: Track, number: int, heads: list[str]) -> Iterator[str]:
+    where = f',"pid":{track.lane.pid},"tid":{number}}}'
+    starts = timeline.start_ns[track.calls].tolist()
+    durations = timeline.duration_ns[track.calls].tolist()
+    spots = timeline.spot[track.calls]
+    elsewhere = _elsewhere(timeline, spots, track.order)
+    for start, duration, spot, is_elsewhere in zip(starts, durations, spots.tolist(), elsewhere, strict=True):
+        path = f',"args":{{"path":{json.dumps(timeline.spots[spot].path)}}}' if is_elsewhere else ""
+        yield (
+            f'{heads[spot]},"ts":{start // 1000}.{start % 1000:03d}'
+            f',"dur":{duration // 1000}.{duration % 1000:03d}{path}{where}'
+        )
+
+
+def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
+    """For each call of a track whether its place in the tree is another than its name under the call around it."""
+    every = [spot.path for spot in timeline.spots]
+    marked = [spot.name != paths.name_of(spot.path) for spot in timeline.spots]
+    above = [paths.parent(path) for path in every]
+    around = spots_around(spots, order).tolist()
+    return [
+        marked[spot] or above[spot] != (every[over] if over >= 0 else paths.ROOT)
+        for spot, over in zip(spots.tolist(), around, strict=True)
+    ]
+
+
+def spots_around(spots: Column, order: Column) -> Column:
+    """For each call of a track what the call around it called; -1 where there is none."""
+    is_begin = order < len(spots)
+    depth = np.cumsum(np.where(is_begin, 1, -1))[is_begin]  # of each call, in the order they begin
+    calls = order[is_begin]
+    around = np.full(len(spots), -1, np.int64)
+    for level in range(2, int(depth.max(initial=0)) + 1):
+        over, here = np.flatnonzero(depth == level - 1), np.flatnonzero(depth == level)
+        around[calls[here]] = spots[calls[over[np.searchsorted(over, here) - 1]]]
+    return around
+
+
+# Of the trace's schema: fields of a packet, of an event, of a track, and values of enumerations.
+_PACKET = 1
+_CLOCKS, _TIMESTAMP, _SEQUENCE, _EVENT, _INTERNED, _FLAGS, _COMPRESSED, _CLOCK, _DEFAULTS, _TRACK = (
+    *(6, 8, 10, 11, 12, 13, 50, 58, 59, 60),
+)
+_CATEGORY_IDS, _NOTES, _TYPE, _NAME_ID, _TRACK_ID, _CATEGORIES, _NAME, _DOUBLE_VALUE = (
+    *(3, 4, 9, 10, 11, 22, 23, 44),
+)
+_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
+_STATE_CLEARED, _NEEDS_STATE = 1, 2
+_REALTIME, _BOOTTIME, _SINCE_LAST = 1, 6, 64
+
+_MAIN_SEQUENCE = 1
+_LOST_TRACK = 1
+_PACKETS_AT_ONCE = 1 << 16
+# Of zlib: further levels save little and take long.
+_LEVEL = 1
+
+
+def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
+    """Return the timeline as a trace; gauges as counters, and what was lost as an event of its own."""
+    tracks = list(tracks_of(timeline))
+    parts = [b"".join(_packet(piece) for piece in _main(profile, timeline, tracks))]
+    labels = [spot.label for spot in timeline.spots]
+    categories = Categories(options.settings.categories)
+    kinds = [
+        (WAITING if spot.wait else categories.of(spot.name)) or ("ticks" if spot.tick else "")
+        for spot in timeline.spots
+    ]
+    for at, track in enumerate(tracks):
+        parts += _sequence(timeline, track, _track_id(at), labels, kinds)
+    return b"".join(parts)
+
+
+def _main(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[bytes]:
+    yield _clocks(timeline) + integer(_FLAGS, _STATE_CLEARED)
+    processes = list(dict.fromkeys(track.lane.process for track in tracks))
+    process_ids = {process: _track_id(len(tracks) + at) for at, process in enumerate(processes)}
+    described: set[str] = set()
+    # A track of a lane beside its first is below that of its thread.
+    threads: dict[tuple[str, int, str], int] = {}
+    for at, track in enumerate(tracks):
+        lane, parent = track.lane, process_ids[track.lane.process]
+        if lane.process not in described:
+            described.add(lane.process)
+            yield _process_track(parent, lane)
+        thread = (lane.process, lane.thread_id, lane.thread_name)
+        is_thread = not lane.number and not track.note and lane.thread_id
+        if is_thread and thread not in threads:
+            threads[thread] = _track_id(at)
+            yield _thread_track(_track_id(at), parent, lane)
+        else:
+            yield _other_track(_track_id(at), threads.get(thread, parent), track.name)
+    yield from _losses(profile, timeline)
+    first = _track_id(len(tracks) + len(processes))
+    yield from _gauges(profile.gauges.values(), first, timeline)
+
+
+def _track_id(at: int) -> int:
+    return _LOST_TRACK + 1 + at
+
+
+def _clocks(timeline: Timeline) -> bytes:
+    """Say what the trace's time is: nanoseconds since the run began, and when that was."""
+    clocks = [message(1, integer(1, _BOOTTIME), integer(2, 0, present=True))]
+    if timeline.began_wall_ns is not None:
+        clocks.append(message(1, integer(1, _REALTIME), integer(2, timeline.began_wall_ns)))
+    return message(_CLOCKS, *clocks, integer(2, _BOOTTIME))
+
+
+def _process_track(track_id: int, lane: Lane) -> bytes:
+    process = message(3, integer(1, lane.pid, present=True), text(6, lane.process_title))
+    return message(_TRACK, integer(1, track_id), process)
+
+
+def _thread_track(track_id: int, parent: int, lane: Lane) -> bytes:
+    thread = message(
+        4, integer(1, lane.pid, present=True), integer(2, lane.thread_id, present=True), text(5, lane.name)
+    )
+    return message(_TRACK, integer(1, track_id), integer(5, parent), thread)
+
+
+def _other_track(track_id: int, parent: int, name: str) -> bytes:
+    return message(_TRACK, integer(1, track_id), text(2, name), integer(5, parent))
+
+
+def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:
+    found = lost(profile, timeline)
+    if not found:
+        return
+    yield message(_TRACK, integer(1, _LOST_TRACK), text(2, "ticktree"))
+    notes = [message(_NOTES, text(10, what), integer(3, count)) for what, count in found.items()]
+    at = int(timeline.start_ns[0]) if len(timeline) else 0
+    event = message(
+        _EVENT, integer(_TYPE, _INSTANT), integer(_TRACK_ID, _LOST_TRACK), text(_NAME, "not recorded"), *notes
+    )
+    yield integer(_TIMESTAMP, at, present=True) + event
+
+
+def _gauges(gauges: Iterable[Gauge], first: int, timeline: Timeline) -> Iterator[bytes]:
+    """Yield a counter a gauge, with the one reading whose moment is known: its last."""
+    began = timeline.began_wall_ns
+    for track_id, gauge in enumerate(gauges, first):
+        if began is None or gauge.last_wall_ns < began:
+            continue
+        yield message(_TRACK, integer(1, track_id), text(2, gauge.name), message(8))
+        value = double(_DOUBLE_VALUE, gauge.last, present=True)
+        event = message(_EVENT, integer(_TYPE, _COUNTER), integer(_TRACK_ID, track_id), value)
+        yield integer(_TIMESTAMP, gauge.last_wall_ns - began, present=True) + event
+
+
+def _packet(body: bytes) -> bytes:
+    return message(_PACKET, integer(_SEQUENCE, _MAIN_SEQUENCE), body)
+
+
+def _sequence(
+    timeline: Timeline, track: Track, track_id: int, labels: list[str], kinds: list[str]
+) -> Iterator[bytes]:
+    """Yield the packets of one track: first what they have in common, then a packet a moment."""
+    spots = timeline.spot[track.calls]
+    used = np.unique(spots).tolist()
+    categories = {kind: at for at, kind in enumerate(dict.fromkeys(kinds[at] for at in used), 1) if kind}
+    start = int(timeline.start_ns[track.calls[0]])
+    sequence = integer(_SEQUENCE, _MAIN_SEQUENCE + track_id)
+    yield message(
+        _PACKET,
+        sequence,
+        integer(_FLAGS, _STATE_CLEARED | _NEEDS_STATE),
+        _since_last_clock(start),
+        message(_DEFAULTS, message(_EVENT, integer(_TRACK_ID, track_id)), integer(_CLOCK, _SINCE_LAST)),
+        message(
+            _INTERNED,
+            *(message(1, integer(1, at), text(2, kind)) for kind, at in categories.items()),
+            *(message(2, integer(1, at + 1), text(2, labels[at])) for at in used),
+        ),
+    )
+    count = len(track.calls)
+    is_begin = track.order < count
+    call = np.where(is_begin, track.order, track.order - count)
+    moments = np.where(is_begin, timeline.start_ns[track.calls][call], timeline.end_ns[track.calls][call])
+    passed = np.diff(moments, prepend=start)
+    category = np.array([categories.get(kind, 0) for kind in kinds], np.int64)[spots][call]
+    name = spots[call] + 1
+    for part in chunks(len(moments), _PACKETS_AT_ONCE):
+        packets = _packets(sequence, passed[part], is_begin[part], name[part], category[part])
+        yield message(_PACKET, message(_COMPRESSED, zlib.compress(packets, _LEVEL)))
+
+
+def _since_last_clock(start_ns: int) -> bytes:
+    """Say that a clock of this sequence alone counts from one packet to the next."""
+    trace = message(1, integer(1, _BOOTTIME), integer(2, start_ns))
+    own = message(1, integer(1, _SINCE_LAST), integer(2, 0, present=True), integer(3, 1))
+    return message(_CLOCKS, trace, own)
+
+
+def _packets(
+    sequence: bytes,
+    passed: np.ndarray[tuple[int], np.dtype[np.int64]],
+    is_begin: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    name: np.ndarray[tuple[int], np.dtype[np.int64]],
+    category: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> bytes:
+    rows = len(passed)
+    event = MessageRows(rows).constant(tag(_TYPE, VARINT)).varints(np.where(is_begin, _BEGIN, _END))
+    event.where(is_begin, tag(_NAME_ID, VARINT)).varints(name, is_begin)
+    filed = is_begin & (category > 0)
+    event.where(filed, tag(_CATEGORY_IDS, VARINT)).varints(category, filed)
+    body = (
+        MessageRows(rows)
+        .constant(sequence + integer(_FLAGS, _NEEDS_STATE) + tag(_TIMESTAMP, VARINT))
+        .varints(passed)
+    )
+    body.constant(tag(_EVENT, BYTES)).varints(event.sizes).append(event)
+    return MessageRows(rows).constant(tag(_PACKET, BYTES)).varints(body.sizes).append(body).to_bytes()

@@ -1,0 +1,368 @@
+"""Views of several runs side by side: variants of a program, each a column."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.comparison import differences
+from ticktree.analysis.loops import LoopView
+from ticktree.analysis.survey import Survey
+from ticktree.outputs import markdown, terminal
+from ticktree.outputs.html.embedding import page
+from ticktree.outputs.json import kind_of
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.recursion import deeper_levels
+from ticktree.outputs.view import currency
+from ticktree.outputs.view.headline import headline, losses, title
+from ticktree.outputs.view.loops import LOOPS, LoopRow
+from ticktree.outputs.view.notes import share_of
+from ticktree.outputs.view.tables import filled
+from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.document import Entry, Head, Heading, Losses, Part, Table, Tone
+from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Loop, Node, Profile
+from ticktree.profile import path as paths
+from ticktree.profile.machine import is_empty
+from ticktree.profile.metadata import Value, one_or_list, ordered
+from ticktree.profile.stats import rounded_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the runs."""
+
+    label: str
+    seen: Survey
+
+    @property
+    def profile(self) -> Profile:
+        """What was recorded of it."""
+        return self.seen.profile
+
+
+def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list[Variant]:
+    """Return runs as variants, each with a name that tells it from the others."""
+    surveys = [Survey(profile, options.settings) for _, profile in named]
+    return [Variant(label, seen) for label, seen in zip(_labels(named), surveys, strict=True)]
+
+
+def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
+    """Return what the runs call themselves where that tells them apart, else what they were asked for by."""
+    for names in ([title(profile) for _, profile in named], [visible(name) for name, _ in named]):
+        if len(set(names)) == len(names):
+            return names
+    seen: Counter[str] = Counter()
+    labels = []
+    for name in names:
+        seen[name] += 1
+        labels.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return labels
+
+
+def apart(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
+    """Return each fact that any run has otherwise than the first, what alone may change the times first."""
+    first, *others = (run.profile for run in runs)
+    found = {fact.key: fact.is_ground for other in others for fact in differences([first], [other])}
+    keys = sorted(found, key=lambda key: (not found[key], key))
+    return [(key, [run.profile.metadata.get(key, frozenset()) for run in runs]) for key in keys]
+
+
+# What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
+_CAN_BE_FREED = ("work", "wait")
+
+
+class Chief(NamedTuple):
+    """What costs a loop, or the run, most."""
+
+    view: LoopView
+    one: Bottleneck | None
+
+    @property
+    def name(self) -> str | None:
+        """What to call it within the loop."""
+        return None if self.one is None else self.view.name_of(self.one.section)
+
+
+def chief_of_all(seen: Survey) -> Chief | None:
+    """Return the same of the loop that matters most; None where nothing was recorded."""
+    views = seen.main_loops
+    return chief(seen, views[0]) if views else None
+
+
+def chief(seen: Survey, view: LoopView) -> Chief:
+    """Return which of its sections costs a loop most."""
+    for one in seen.bottlenecks:
+        if one.view is view and one.saving is not None and kind_of(one) in _CAN_BE_FREED:
+            return Chief(view, one)
+    return Chief(view, None)
+
+
+Kind: TypeAlias = Literal["section", "self"]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRow:
+    """One line of the trees.
+
+    Attributes:
+        kind: a section, or what of one's time is in none below it.
+        path: of the section.
+        name: its own; as the program chose it.
+        depth: how many sections it is in.
+        nodes: what it is in each run; None in one that has no such section.
+        parents: what it lies in there.
+    """
+
+    kind: Kind
+    path: str
+    name: str
+    depth: int
+    nodes: tuple[Node | None, ...]
+    parents: tuple[Node | None, ...]
+
+    def mean_ns(self, place: int) -> int | None:
+        """Return what a steady call takes in the run at `place`; of self time, what of each call is in no section."""
+        node = self.nodes[place]
+        if node is None:
+            return None
+        if self.kind == "self":
+            return rounded_ratio(node.self_ns - node.recorder_ns, node.count) if node.count else None
+        return node.steady.mean_ns if node.steady.count else None
+
+    def share(self, place: int) -> float | None:
+        """Return what part of the time it lies in it is, over the whole run."""
+        node, parent = self.nodes[place], self.parents[place]
+        if node is None or parent is None or parent.total_ns <= 0:
+            return None
+        if self.kind == "section":
+            return share_of(node, parent)
+        return (node.self_ns - node.recorder_ns) / parent.total_ns
+
+
+def rows(profiles: Sequence[Profile]) -> list[VariantRow]:
+    """Return the lines, top to bottom: of each section what took most time in any run first."""
+    roots = tuple(profile.root for profile in profiles)
+    found: list[VariantRow] = []
+    # A stack, for trees may be deeper than functions may call themselves.
+    waiting = list(reversed(_below(roots, paths.ROOT, 0)))
+    while waiting:
+        row = waiting.pop()
+        found.append(row)
+        if row.kind == "section":
+            waiting += reversed(_below(row.nodes, row.path, row.depth + 1))
+    return found
+
+
+def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[VariantRow]:
+    names = {name for node in nodes if node is not None for name in node.children}
+    lines = [
+        VariantRow(
+            "section",
+            paths.child(path, name),
+            name,
+            depth,
+            tuple(None if node is None else node.children.get(name) for node in nodes),
+            nodes,
+        )
+        for name in names
+    ]
+    lines.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
+    if lines and path != paths.ROOT:
+        own = tuple(node if node is not None and node.children else None for node in nodes)
+        lines.append(VariantRow("self", path, "[self]", depth, own, own))
+    return lines
+
+
+_RUNS = (
+    Head("the loop", 3, words=True),
+    Head("tick", 1),
+    Head("rate", 0),
+    Head("bottleneck", 2, words=True),
+    Head("if free", 0),
+)
+_REMARK = (
+    "What a steady call takes; of [self], what of each call. "
+    "What of it is chance is not said here: ticktree compare."
+)
+
+
+def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
+    """Yield what there is to show, top to bottom."""
+    yield Heading(f"{formatting.counted(len(runs), 'run')} side by side", [run.label for run in runs])
+    yield Table("runs", "run", _RUNS, [_run(run) for run in runs])
+    heads = [Head(run.label, 0, words=True) for run in runs]
+    facts = [
+        Entry(
+            visible(key),
+            [", ".join(visible(str(one)) for one in ordered(of)) or formatting.ABSENT for of in each],
+        )
+        for key, each in apart(runs)
+    ]
+    if facts:
+        yield Table("not the same in all", "fact", heads, facts)
+    for path in sorted({path for run in runs for path in run.profile.loops}):
+        yield _loop(path, runs)
+    found = rows([run.profile for run in runs])
+    names = [paths.split(row.path) for row in found]
+    second, deeper = ({}, set()) if options.all else deeper_levels(names)
+    entries = [
+        _section(row, second.get(path, 0))
+        for row, path in zip(found, names, strict=True)
+        if path not in deeper and (row.kind == "section" or path not in second)
+    ]
+    yield Table("sections", "section", [Head(run.label, 0) for run in runs], entries, remark=_REMARK)
+    for run in runs:
+        lost = losses(run.profile)
+        if lost:
+            yield Losses([f"{run.label}: {lost[0]}", *lost[1:]])
+
+
+def _run(run: Variant) -> Entry:
+    found = chief_of_all(run.seen)
+    if found is None:
+        return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
+    loop = found.view.loop
+    ceiling = None if found.one is None else found.one.saving
+    if ceiling is None:
+        free = formatting.ABSENT
+    elif loop is None:
+        free = formatting.ABSENT if ceiling.speedup is None else formatting.factor(ceiling.speedup)
+    else:
+        free = formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
+    return Entry(
+        run.label,
+        [
+            visible(paths.plain(loop.path)) if loop else "the run",
+            formatting.time(round(found.view.tick_ns)),
+            currency.pace(found.view) if loop else formatting.ABSENT,
+            visible(found.name or "") or formatting.ABSENT,
+            free,
+        ],
+        "alarm" if loop is not None and loop.missed else "plain",
+    )
+
+
+def _loop(path: str, runs: Sequence[Variant]) -> Table:
+    entries = []
+    for run in runs:
+        loop = run.profile.loops.get(path)
+        if loop is None:
+            entries.append(Entry(run.label, [formatting.ABSENT] * len(LOOPS)))
+            continue
+        row = LoopRow(loop, run.seen.view_of(path), run.seen.run_ns)
+        entry = Entry(run.label, (), "alarm" if loop.missed else "plain")
+        entries.append(filled(entry, LOOPS, row))
+    title = f"loop {visible(paths.plain(path))}"
+    return Table(title, title, [column.head for column in LOOPS], entries)
+
+
+def _section(row: VariantRow, levels: int) -> Entry:
+    guide = "  " * row.depth
+    cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
+    waits = any(node and node.wait for node in row.nodes)
+    tone: Tone = "quiet" if row.kind == "self" else "wait" if waits else "plain"
+    notes = [f"and {formatting.counted(levels, 'level')} of recursion in it"] if levels else []
+    return Entry(visible(row.name) or '""', cells, tone, notes=notes, guide=guide, trunk=guide)
+
+
+_LOOP = ("ticks", "warmup_ticks", "achieved_hz", "budget_ns", "missed")
+_STATS = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
+
+
+def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
+    """Return the page in UTF-8."""
+    said = {
+        "runs": [{"label": run.label, **_chief_fields(run)} for run in runs],
+        "loops": [
+            {"path": path, "of": [_loop_fields(run.profile.loops.get(path)) for run in runs]}
+            for path in sorted({path for run in runs for path in run.profile.loops})
+        ],
+        "rows": [_row_fields(row) for row in rows([run.profile for run in runs])],
+    }
+    facts = [
+        {"key": visible(key), "of": [", ".join(visible(str(one)) for one in ordered(of)) for of in each]}
+        for key, each in apart(runs)
+    ]
+    words = {
+        "title": f"{formatting.counted(len(runs), 'run')} side by side",
+        "headline": [run.label for run in runs],
+        "headlines": [_headline_of(run, options) for run in runs],
+        "losses": [losses(run.profile) for run in runs],
+        "facts": facts,
+    }
+    return page("runs", "variants", json.dumps(said, separators=(",", ":")).encode(), words)
+
+
+def _headline_of(run: Variant, options: ViewOptions) -> list[str]:
+    return ["nothing was recorded"] if is_empty(run.profile) else headline(run.seen, options)
+
+
+def _chief_fields(run: Variant) -> dict[str, Any]:
+    """Return the loop that matters most in a run, and what costs it most, as `report --format json` has them."""
+    found = chief_of_all(run.seen)
+    if found is None:
+        return {"loop": None, "tick_ns": None, "bottleneck": None}
+    ceiling = None if found.one is None else found.one.saving
+    is_loop = found.view.loop is not None
+    return {
+        "loop": found.view.path if is_loop else None,
+        "tick_ns": round(found.view.tick_ns),
+        "bottleneck": None
+        if found.one is None or ceiling is None
+        else {
+            "path": found.one.section.path,
+            "name": found.name,
+            "share": found.one.share,
+            "hz": ceiling.hz if is_loop else None,
+            "free_hz": ceiling.free_hz if is_loop else None,
+            "speedup": ceiling.speedup,
+        },
+    }
+
+
+def _loop_fields(loop: Loop | None) -> Mapping[str, Any] | None:
+    if loop is None:
+        return None
+    fields = {name: getattr(loop, name) for name in _LOOP}
+    return {**fields, "hz": one_or_list(loop.hz), **{name: getattr(loop.stats, name) for name in _STATS}}
+
+
+def _row_fields(row: VariantRow) -> dict[str, Any]:
+    present = [node for node in row.nodes if node is not None]
+    return {
+        "kind": row.kind,
+        "path": row.path,
+        "name": row.name,
+        "depth": row.depth,
+        "wait": any(node.wait for node in present),
+        "of": [_cell_fields(row, place, node) for place, node in enumerate(row.nodes)],
+    }
+
+
+def _cell_fields(row: VariantRow, place: int, node: Node | None) -> dict[str, Any] | None:
+    if node is None:
+        return None
+    if row.kind == "self":
+        return {"mean_ns": row.mean_ns(place), "share": row.share(place)}
+    site = node.call_site
+    steady = {name: getattr(node.steady, name) for name in _STATS} if node.steady.count else {"count": 0}
+    return {
+        **steady,
+        "total_ns": node.total_ns,
+        "share": row.share(place),
+        "site": None if site is None or not site.file else f"{visible(site.file)}:{site.line}",
+    }
+
+
+VARIANTS: dict[str, Callable[[Sequence[Variant], ViewOptions], bytes]] = {
+    "terminal": lambda runs, options: terminal.draw(parts(runs, options), options),
+    "markdown": lambda runs, options: markdown.draw(parts(runs, options)),
+    "html": _page,
+}
+
+__all__ = ["VARIANTS", "Variant", "variants"]

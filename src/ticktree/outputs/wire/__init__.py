@@ -1,1 +1,0 @@
-"""What files in other people's binary formats are made of."""

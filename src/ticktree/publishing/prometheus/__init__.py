@@ -1,1 +1,0 @@
-"""Prometheus: a page that it reads whenever it wants to know."""

@@ -1,0 +1,203 @@
+"""The tree of a run: where its processes' nodes are in it, and how it is put together under one root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any, NamedTuple
+
+from ticktree.profile import Histogram, Node, Share, Waker, Wakes
+from ticktree.profile import path as paths
+from ticktree.profile.measures import HOST, Clock, key_of, named_by
+from ticktree.profile.table import merged_fields
+from ticktree.run.memory import ProcessKey
+from ticktree.run.reading.image import Image
+from ticktree.run.reading.layout import NodeFlag, clock_of
+from ticktree.run.reading.parts import NodePart
+from ticktree.run.reading.table import HistogramSums
+
+
+class NodeLocation(NamedTuple):
+    """Where a node is.
+
+    Attributes:
+        path: Its path.
+        tree: The reference of its tree: which thread of its process writes it.
+    """
+
+    path: str
+    tree: int
+
+
+class NodeLocations:
+    """The spots of nodes, by process and reference.
+
+    A node's spot is settled when the node is made: it may be taken from a live process's file, and is still right
+    when the process has gone.
+
+    Args:
+        known: Those of processes whose files are there no more.
+    """
+
+    def __init__(self, known: Mapping[ProcessKey, Mapping[int, NodeLocation]] | None = None) -> None:
+        self._known = dict(known or {})
+
+    def __contains__(self, process: object) -> bool:
+        return process in self._known
+
+    def __getitem__(self, process: ProcessKey) -> Mapping[int, NodeLocation]:
+        return self._known[process]
+
+    def path(self, process: ProcessKey, node: int) -> str:
+        """A node's path; the root's where either is unknown."""
+        spot = self._known.get(process, {}).get(node)
+        return spot.path if spot else paths.ROOT
+
+    def spot(self, process: ProcessKey, node: int) -> NodeLocation | None:
+        """Where a node is, if it is known."""
+        return self._known.get(process, {}).get(node) if node else None
+
+    def add(self, image: Image) -> None:
+        """Notes where the nodes of one file are; those of its process's parent must be known, or count as none.
+
+        Raises:
+            DamagedError: The file says what cannot be.
+        """
+        above = NodeLocation(self.path(image.parent, image.header.parent_node), 0)
+        found = {0: above}  # the place of a child of which only the parent is known
+        for ref, node in image.nodes():
+            if node.parent not in found:
+                raise image.damaged("a node hangs under none")
+            parent = found[node.parent]
+            if node.flags & NodeFlag.ROOT:
+                found[ref] = NodeLocation(parent.path, node.tree)
+            else:
+                key = key_of(image.text(node.name), clock_of(node.flags))
+                found[ref] = NodeLocation(paths.child(parent.path, key), parent.tree)
+        self._known[image.writer] = found
+
+
+def parents_first(images: Iterable[Image]) -> Iterator[Image]:
+    """The images in such an order that none comes before its parent's; those that are in a circle are left out."""
+    waiting = list(images)
+    while waiting:
+        to_come = {image.writer for image in waiting}
+        ready = [image for image in waiting if image.parent not in to_come]
+        if not ready:
+            return
+        yield from ready
+        done = {id(image) for image in ready}
+        waiting = [image for image in waiting if id(image) not in done]
+
+
+# So many parts of one place are kept one by one: a run may have thousands of processes.
+_MERGED_AT = 64
+
+
+class Branch:
+    """A place in the tree, and the sum of every record of it.
+
+    Args:
+        name: Of the section.
+        path: From the root.
+        above: What it hangs under; None for the root.
+        clock: What its time was measured with.
+        run_id: What the profile calls the run; of the root, all others have the same.
+
+    Attributes:
+        children: By name, and clock where it is not the host's.
+        parts: What was recorded here, without histograms; many are merged at times.
+        histograms: Those of the whole tree.
+        slot: In which of them are those of the calls here after warm-up; in the next, of those before that.
+    """
+
+    __slots__ = (
+        "_shares",
+        "_taken",
+        "_wakers",
+        "children",
+        "clock",
+        "histograms",
+        "name",
+        "parts",
+        "path",
+        "run_id",
+        "slot",
+    )
+
+    def __init__(
+        self, name: str, path: str, above: Branch | None = None, clock: Clock = HOST, run_id: str = ""
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.children: dict[str, Branch] = {}
+        self.clock = clock
+        self.run_id: str = above.run_id if above else run_id
+        self.parts: list[NodePart | Node] = []
+        self._shares: dict[str, list[int]] = {}
+        self._wakers: dict[Waker, Wakes] = {}
+        self._taken: Iterator[int] = above._taken if above else count(0, 2)
+        self.slot = next(self._taken)
+        self.histograms: HistogramSums = above.histograms if above else HistogramSums()
+
+    def child(self, name: str, clock: Clock = HOST) -> Branch:
+        """The branch of this name and clock below this one, made at need."""
+        key = key_of(name, clock)
+        if key not in self.children:
+            self.children[key] = Branch(name, paths.child(self.path, key), self, clock)
+        return self.children[key]
+
+    def at(self, path: str) -> Branch:
+        """The branch at a path below this one, made at need."""
+        branch = self
+        for key in paths.split(path):
+            branch = branch.child(*named_by(key))
+        return branch
+
+    def add(self, part: NodePart) -> None:
+        """Adds one record, without histograms."""
+        self.parts.append(part)
+        if len(self.parts) >= _MERGED_AT:
+            self.parts = [Node(**self._merged({}))]
+
+    def add_share(self, writer: str, count: int, total_ns: int, self_ns: int) -> None:
+        """Adds what of it is one writer's."""
+        share = self._shares.setdefault(writer, [0, 0, 0])
+        for at, amount in enumerate((count, total_ns, self_ns)):
+            share[at] += amount
+
+    def add_wakes(self, waker: Waker, wakes: Wakes) -> None:
+        """Adds waits that one waker ended."""
+        self._wakers[waker] = self._wakers[waker] + wakes if waker in self._wakers else wakes
+
+    def to_node(self) -> Node:
+        """The finished tree from here on."""
+        finished: dict[str, Node] = {}
+        for branch in reversed(list(self._walk())):
+            children = {key: finished.pop(child.path) for key, child in branch.children.items()}
+            finished[branch.path] = branch._total(children)
+        return finished[self.path]
+
+    def _total(self, children: Mapping[str, Node]) -> Node:
+        shares = {writer: Share(*amounts) for writer, amounts in self._shares.items()}
+        fields = self._merged(children, by_writer=shares, wakers=self._wakers)
+        for slot, phase in enumerate(("steady", "warmup"), self.slot):
+            if fields.get(phase) is not None:
+                fields[phase] = replace(fields[phase], histogram=Histogram(self.histograms.buckets(slot)))
+        node = Node(**fields)
+        return replace(node, per_run={self.run_id: (node.count, node.stats.sum_ns)}) if node.count else node
+
+    def _merged(self, children: Mapping[str, Node], **given: Any) -> dict[str, Any]:
+        """The fields of a node with these children, less those that are kept apart."""
+        own = {"name": self.name, "clock": self.clock, "children": children}
+        apart: dict[str, Any] = {"by_writer": {}, "wakers": {}, "per_run": {}}
+        given = {**own, **apart, **given}
+        return merged_fields(Node, self.parts, **given) if self.parts else given
+
+    def _walk(self) -> Iterator[Branch]:
+        waiting = [self]
+        while waiting:
+            branch = waiting.pop()
+            yield branch
+            waiting.extend(branch.children.values())
