@@ -6,7 +6,7 @@ const SECOND = 1e9;
 // A time is written in the first unit in which it is below the limit.
 const TIMES: readonly (readonly [limit: number, unitNs: number, unit: string])[] = [
   [1e3, 1, "ns"],
-  [1e6, 1e3, "us"],
+  [1e6, 1e3, "µs"],
   [1e9, 1e6, "ms"],
   [1000 * SECOND, SECOND, "s"],
   [6000 * SECOND, 60 * SECOND, "min"],

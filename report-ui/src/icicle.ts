@@ -4,7 +4,7 @@ import type { MeanTick } from "./types";
 /**
  * Where each node's box lies, by place: from `start` on, `size` wide, in nanoseconds of all threads together.
  *
- * A box is as wide as the own times of its node and all below it: boxes then never stick out of what they are in,
+ * A box is as wide as the self times of its node and all below it: boxes then never stick out of what they are in,
  * whatever ran beside it. Siblings stand by name, so that one program's pictures look alike.
  */
 export interface Boxes {
@@ -21,6 +21,7 @@ export function boxesOf(tree: Tree): Boxes {
   const self = new Float64Array(count);
   for (let index = count - 1; index >= 0; index -= 1) {
     const place = tree.places[index]!;
+    if (place.kind !== "section") continue;
     self[index] = Math.max(0, place.node.self_ns);
     size[index]! += self[index]!;
     if (place.parent >= 0) size[place.parent]! += size[index]!;
@@ -44,6 +45,7 @@ export function boxesOfTick(tree: Tree, tick: MeanTick): Boxes {
 
 function placed(tree: Tree, size: Float64Array, self: Float64Array): Boxes {
   const start = new Float64Array(size.length);
+  addSampled(tree, size, self);
   for (let index = 0; index < size.length; index += 1) {
     let at = start[index]!;
     for (const child of childrenOf(tree, index)) {
@@ -52,6 +54,22 @@ function placed(tree: Tree, size: Float64Array, self: Float64Array): Boxes {
     }
   }
   return { start, size, self };
+}
+
+/** Sampled calls are parts of self times; what of a call is in none below it is its own. */
+function addSampled(tree: Tree, size: Float64Array, self: Float64Array): void {
+  let owner = 0;
+  for (const { kind, index, part, parent } of tree.places) {
+    if (kind === "section") {
+      owner = index;
+      continue;
+    }
+    const above = tree.places[parent]!;
+    if (above.kind === "section") owner = parent;
+    size[index] = part * self[owner]!;
+    self[index] = kind === "self" ? 0 : size[index]!;
+    if (above.kind === "sampled") self[parent] = Math.max(0, self[parent]! - size[index]!);
+  }
 }
 
 export interface Span {

@@ -23,7 +23,7 @@ export function link(state: State): void {
 
 function said(state: State): Record<string, string> {
   const { tree } = state;
-  const path = (index: number | null) => (index === null ? "" : tree.places[index]!.node.path);
+  const path = (index: number | null) => (index === null || tree.places[index]!.kind !== "section" ? "" : tree.places[index]!.node.path);
   return {
     loop: state.loop.value,
     boxes: state.drawn.value ?? "",

@@ -1,6 +1,6 @@
-import colors from "../../src/ticktree/outputs/drawing/palette.json";
+import colors from "../../src/ticktree/outputs/html/palette.json";
 
-/** The colours of categories: of outputs/drawing/palette.json, as in every other picture; tests/palette.test.ts looks at them. */
+/** The colours of categories: of outputs/html/palette.json, as in every other picture; tests/palette.test.ts looks at them. */
 const NAMED: Record<string, Shades> = colors.named;
 const QUIET: Record<string, Shades> = colors.quiet;
 
@@ -29,6 +29,9 @@ export function shaded(color: string, name: string): string {
   const moved = parts.map((part) => Math.round(part + (by < 0 ? part * by : (255 - part) * by)));
   return `#${moved.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
+
+/** What was sampled is hatched, and in no category's colour: it was inferred. */
+export const SAMPLED: Shades = { light: "#e6e1d6", dark: "#34383f" };
 
 const DARK_INK = "#14161a";
 const LIGHT_INK = "#ffffff";

@@ -1,4 +1,4 @@
-import { childrenOf, lineage, ownOf, type Phase, statsOf, totalOf, type Tree } from "./tree";
+import { childrenOf, lengthOf, lineage, ownOf, type Phase, statsOf, totalOf, type Tree } from "./tree";
 import type { Stats, Unit, View } from "./types";
 import { had, type Had, spreadOf, unitOf } from "./units";
 
@@ -7,11 +7,14 @@ export type Column =
   /** What a unit had, or the least, the middle and the most that any of them had. */
   | (`unit ${number}` | "least" | "middle" | "most");
 
-/** A line of the ledger: a section, the time of one that is in none below it, or what ticktree itself cost. */
+/**
+ * A line of the ledger: a section, the time of one that is in none below it, a call that samples saw in that, or what
+ * ticktree itself cost.
+ */
 export interface Row {
-  kind: "section" | "self" | "itself";
+  kind: "section" | "self" | "sampled" | "itself";
   key: string;
-  /** The section's place; of own time the place of whose it is. */
+  /** The section's place, or the call's; of self time without samples the place of whose it is. */
   index: number;
   depth: number;
   totalNs: number;
@@ -36,20 +39,25 @@ export interface Asked {
   units: readonly Unit[] | null;
 }
 
-type Facts = Pick<View, "outlived" | "itself">;
-type Looked = Asked & { of: ReadonlyMap<number, number> | null };
+type Facts = Pick<View, "outlived" | "itself" | "mean_ticks">;
+type Looked = Asked & { of: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
 
 /** The lines to show, top to bottom. */
 export function rowsOf(tree: Tree, facts: Facts, wishes: Asked): Row[] {
   // What each process had is known of the whole run only.
-  const asked: Looked = { ...wishes, phase: wishes.units ? "all" : wishes.phase, of: wishes.units && unitOf(wishes.units) };
+  const asked: Looked = {
+    ...wishes,
+    phase: wishes.units ? "all" : wishes.phase,
+    of: wishes.units && unitOf(wishes.units),
+    ranks: new Map(facts.mean_ticks.map((one, rank) => [one.places[0]!, rank])),
+  };
   const wanted = asked.query ? matching(tree, asked.query) : null;
   const outlived = new Set(facts.outlived);
   const rows: Row[] = [];
   // A stack, as the tree may be deeper than functions may call each other; its top is the next line.
   const waiting: Row[] = below(tree, 0, asked, wanted, outlived);
   const root = tree.places[0]!.node;
-  if (!root.self_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind === "section"));
+  if (!root.self_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind !== "self"));
   waiting.reverse();
   if (facts.itself.total_ns && facts.itself.calls && !wanted && asked.phase === "all") waiting.unshift(itself(facts, root.total_ns));
   for (let row = waiting.pop(); row; row = waiting.pop()) {
@@ -64,7 +72,7 @@ export function matching(tree: Tree, query: string): Set<number> {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const found = new Set<number>();
   for (const place of tree.places) {
-    const path = `${place.node.path}/${place.whole}/${place.name}`.toLowerCase();
+    const path = `${place.kind === "section" ? place.node.path : ""}/${place.whole}/${place.name}`.toLowerCase();
     if (place.index && words.every((word) => path.includes(word))) {
       for (let at = place.index; at >= 0 && !found.has(at); at = tree.places[at]!.parent) found.add(at);
     }
@@ -78,15 +86,17 @@ export function matching(tree: Tree, query: string): Set<number> {
  */
 export function openAtFirst(tree: Tree, lines: number): Set<number> {
   const open = new Set<number>();
-  const candidates = childrenOf(tree, 0);
+  // What is in self time is opened at first where there is nothing else.
+  const isShown = (at: number) => tree.places[at]!.kind === "section" || !tree.places[0]!.node.children.length;
+  const candidates = childrenOf(tree, 0).filter(isShown);
   let used = candidates.length;
   while (candidates.length) {
     let best = 0;
     for (let at = 1; at < candidates.length; at += 1) {
-      if (tree.places[candidates[at]!]!.node.total_ns > tree.places[candidates[best]!]!.node.total_ns) best = at;
+      if (lengthOf(tree.places[candidates[at]!]!) > lengthOf(tree.places[candidates[best]!]!)) best = at;
     }
     const [index] = candidates.splice(best, 1) as [number];
-    const children = childrenOf(tree, index);
+    const children = childrenOf(tree, index).filter(isShown);
     if (!children.length || used + children.length + 1 > lines || levelOf(tree, index) > 2) continue;
     used += children.length + 1;
     open.add(index);
@@ -113,13 +123,20 @@ function below(
   outlived: ReadonlySet<number>,
 ): Row[] {
   const parent = tree.places[index]!.node;
-  const rows = childrenOf(tree, index)
-    .filter((child) => !wanted || wanted.has(child))
-    .map((child) => section(tree, child, parent.total_ns, asked, wanted, outlived.has(index)));
+  const there = childrenOf(tree, index).filter((child) => !wanted || wanted.has(child));
+  const sections = there.filter((child) => tree.places[child]!.kind === "section");
+  const rows = sections.map((child) => section(tree, child, parent.total_ns, asked, wanted, outlived.has(index)));
   const direction = asked.descending ? -1 : 1;
-  rows.sort((left, right) => direction * compared(tree, left, right, asked.sort) || left.index - right.index);
-  if (parent.children.length && !wanted) rows.push(selfOf(tree, index, asked));
-  return rows;
+  // As nothing else is asked for, loops stand first and in their order everywhere: those that miss ticks before others.
+  const isByOrder = !index && asked.sort === "total" && asked.descending;
+  const rank = (row: Row) => (isByOrder ? (asked.ranks.get(row.index) ?? asked.ranks.size) : 0);
+  rows.sort(
+    (left, right) =>
+      rank(left) - rank(right) || direction * compared(tree, left, right, asked.sort) || left.index - right.index,
+  );
+  const sampled = there.slice(sections.length).map((child) => inOwn(tree, child, asked, wanted));
+  if (!sampled.length && parent.children.length && !wanted) rows.push(selfOf(tree, index, asked));
+  return [...rows, ...sampled];
 }
 
 function section(
@@ -184,6 +201,29 @@ function selfOf(tree: Tree, index: number, asked: Looked): Row {
     had: asked.of && had(node, true, asked.of, asked.units!.length),
     opens: false,
     isOpen: false,
+  };
+}
+
+/** Self time that was sampled, or a call in it: as large a part of it in each phase. */
+function inOwn(tree: Tree, index: number, asked: Looked, wanted: Set<number> | null): Row {
+  const { kind, node, part, depth, end, base } = tree.places[index]!;
+  const isSelf = kind === "self";
+  const totalNs = part * ownOf(node, asked.phase);
+  const calls = statsOf(node, asked.phase)?.count ?? 0;
+  const opens = end > index + 1;
+  return {
+    kind: isSelf ? "self" : "sampled",
+    key: String(index),
+    index,
+    depth: depth - 1,
+    totalNs,
+    share: shareOf(tree, base, asked.phase, (phase) => part * ownOf(node, phase)),
+    meanNs: calls ? Math.round(totalNs / calls) : null,
+    calls: null,
+    stats: null,
+    had: isSelf ? asked.of && had(node, true, asked.of, asked.units!.length) : null,
+    opens,
+    isOpen: opens && (wanted ? holds(wanted, index, end) : asked.open.has(index)),
   };
 }
 

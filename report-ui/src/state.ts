@@ -50,8 +50,8 @@ export class State {
     readonly json: string,
   ) {
     this.report = payload.report;
-    this.view = payload.view;
-    this.tree = treeOf(this.report.tree, this.view);
+    this.tree = treeOf(this.report.tree, payload.view);
+    this.view = placed(payload.view, this.tree.sections);
     this.hasPhases = hasPhases(this.tree);
     this.open.value = openAtFirst(this.tree, LINES_AT_FIRST);
     this.loop.value = this.loops[0]?.path ?? "";
@@ -114,4 +114,15 @@ export class State {
     this.open.value = openTo(this.tree, this.open.value, index);
     this.selected.value = index;
   }
+}
+
+/** What is told of sections by their number in the file, told by their place: sampled calls have places, too. */
+function placed(view: View, sections: readonly number[]): View {
+  const at = (number: number) => sections[number]!;
+  return {
+    ...view,
+    notes: Object.fromEntries(Object.entries(view.notes).map(([number, notes]) => [at(Number(number)), notes])),
+    outlived: view.outlived.map(at),
+    mean_ticks: view.mean_ticks.map((one) => ({ ...one, places: one.places.map(at) })),
+  };
 }

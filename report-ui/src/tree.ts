@@ -1,9 +1,19 @@
-import type { Stats, TreeNode, View } from "./types";
+import type { Sampled, Stats, TreeNode, View } from "./types";
 import { visible } from "./visible";
 
-/** A node and its place in the tree: numbered from the top down, so that all below it are `index + 1` to `end - 1`. */
+/**
+ * A node and its place in the tree: numbered from the top down, so that all below it are `index + 1` to `end - 1`. Of
+ * self time that was sampled, and of the calls that samples saw in it, the node is the one whose self time it is.
+ */
 export interface Place {
+  kind: "section" | "self" | "sampled";
   node: TreeNode;
+  /** What part of the node's self time it is. */
+  part: number;
+  /** Of a section whether samples tell what its self time consists of. */
+  isSampled: boolean;
+  /** What is known of a call that was sampled. */
+  text: string;
   /** Of a call under focus a short one. */
   name: string;
   whole: string;
@@ -21,30 +31,65 @@ export type Phase = "steady" | "warmup" | "all";
 export interface Tree {
   places: Place[];
   at: Map<string, number>;
+  /** The place of each section, by its number in the file. */
+  sections: number[];
   deepest: number;
 }
 
+type Facts = Pick<View, "categories" | "category_of"> & Partial<Pick<View, "short" | "loop_of" | "sampled">>;
+
 /** Numbers the tree's nodes. Not recursive: trees are as deep as the program recursed. */
-export function treeOf(root: TreeNode, view: Pick<View, "categories" | "category_of"> & Partial<Pick<View, "short" | "loop_of">>): Tree {
+export function treeOf(root: TreeNode, view: Facts): Tree {
   const places: Place[] = [];
-  const waiting: { node: TreeNode; parent: number; depth: number }[] = [{ node: root, parent: -1, depth: 0 }];
-  let deepest = 0;
+  const sections: number[] = [];
+  const sampled = new Map((view.sampled ?? []).map((one) => [one.place, one]));
+  type Waiting = { node: TreeNode; parent: number; depth: number; own?: Sampled };
+  const waiting: Waiting[] = [{ node: root, parent: -1, depth: 0 }];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { node, parent, depth, own } = next;
+    if (own) {
+      addSampled(places, own, parent, depth);
+      continue;
+    }
     const index = places.length;
-    const { node, parent, depth } = next;
-    const category = view.categories[view.category_of[index] ?? -1] ?? null;
+    const number = sections.push(index) - 1;
+    const below = sampled.get(number);
+    const category = view.categories[view.category_of[number] ?? -1] ?? null;
     const whole = visible(node.name) || '""';
-    places.push({ node, name: visible(view.short?.[index] ?? "") || whole, whole, index, parent, depth, end: index + 1, category, base: view.loop_of?.[index] ?? 0 });
-    deepest = Math.max(deepest, depth);
+    const name = visible(view.short?.[number] ?? "") || whole;
+    const base = sections[view.loop_of?.[number] ?? 0]!;
+    places.push({ kind: "section", node, part: 1, isSampled: below !== undefined, text: "", name, whole, index, parent, depth, end: index + 1, category, base });
+    // Last on the stack is first in the tree: self time comes behind the sections.
+    if (below) waiting.push({ node, parent: index, depth: depth + 1, own: { ...below, base: sections[below.base]! } });
     for (let child = node.children.length - 1; child >= 0; child -= 1) {
       waiting.push({ node: node.children[child]!, parent: index, depth: depth + 1 });
     }
   }
+  let deepest = 0;
   for (let index = places.length - 1; index > 0; index -= 1) {
     const above = places[places[index]!.parent]!;
     above.end = Math.max(above.end, places[index]!.end);
+    deepest = Math.max(deepest, places[index]!.depth);
   }
-  return { places, at: new Map(places.map((place) => [place.node.path, place.index])), deepest };
+  return { places, at: new Map(sections.map((index) => [places[index]!.node.path, index])), sections, deepest };
+}
+
+/** Puts sampled calls below a section's self time; where that is all of the section, below the section. */
+function addSampled(places: Place[], own: Sampled, parent: number, depth: number): void {
+  const { node, category } = places[parent]!;
+  const add = (kind: Place["kind"], name: string, part: number, text: string, above: number, at: number): number => {
+    const index = places.length;
+    places.push({ kind, node, part, isSampled: false, text, name, whole: name, index, parent: above, depth: at, end: index + 1, category, base: own.base });
+    return index;
+  };
+  const isApart = node.children.length > 0;
+  const top = isApart ? add("self", "[self]", 1, `${own.samples} samples`, parent, depth) : parent;
+  const from = depth + (isApart ? 1 : 0);
+  const lineage = [top];
+  own.depth.forEach((level, at) => {
+    lineage.length = level + 1;
+    lineage.push(add("sampled", own.name[at]!, own.share[at]!, own.text[at]!, lineage[level]!, from + level));
+  });
 }
 
 /** The places directly below one, in the order of the file. */
@@ -90,6 +135,11 @@ export function ownOf(node: TreeNode, phase: Phase): number {
     return sum + onPath * totalOf(child, phase);
   }, 0);
   return Math.max(0, Math.round(totalOf(node, phase) - covered - (node.count ? (node.recorder_ns * calls) / node.count : 0)));
+}
+
+/** How long all of a place took, whatever the phase. */
+export function lengthOf({ kind, node, part }: Place): number {
+  return kind === "section" ? node.total_ns : part * node.self_ns;
 }
 
 /** Whether anything has a warm-up: otherwise there is nothing to switch between. */

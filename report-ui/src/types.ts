@@ -200,6 +200,18 @@ export interface MeanTick {
   by_name: Table | null;
 }
 
+/** The calls that samples saw in a section's self time, parents first; shares are of that time. */
+export interface Sampled {
+  place: number;
+  /** The place of the loop that they are in; 0 of none. */
+  base: number;
+  samples: number;
+  depth: number[];
+  name: string[];
+  share: number[];
+  text: string[];
+}
+
 export interface View {
   title: string;
   screen: Screen;
@@ -227,6 +239,11 @@ export interface View {
   category_of: number[];
   /** Of each place that of the loop it is in, 0 of what is in none. */
   loop_of: number[];
+  sampled: Sampled[];
+  /** By function: of a run without sections, and of threads that are in no account. */
+  sampled_tables: Table[];
+  /** What to mark in a program without loops. */
+  marks: string[];
 }
 
 export interface Payload {

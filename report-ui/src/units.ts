@@ -21,7 +21,7 @@ export function unitOf(units: readonly Unit[]): Map<number, number> {
   return new Map(units.flatMap((unit, at) => unit.writers.map((writer) => [writer, at] as const)));
 }
 
-/** What each of so many units had of a node: of all of it, or of its own time only. */
+/** What each of so many units had of a node: of all of it, or of its self time only. */
 export function had(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, number>, count: number): Had {
   const amounts = new Array<number | null>(count).fill(null);
   for (const row of node.by_writer ?? []) {

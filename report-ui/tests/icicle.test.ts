@@ -5,7 +5,7 @@ import { node, tree } from "./trees";
 const RUN = () =>
   tree(node("camera", 30, [], { concurrent_ns: 30 }), node("control", 10, [node("observe", 40), node("send", 20)]));
 
-test("a box is as wide as the own times in it, and those below it lie within it, side by side", () => {
+test("a box is as wide as the self times in it, and those below it lie within it, side by side", () => {
   const { start, size } = boxesOf(RUN());
   expect([...size]).toEqual([100, 30, 70, 40, 20]);
   expect([...start]).toEqual([0, 0, 30, 30, 70]);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import colors from "../../src/ticktree/outputs/drawing/palette.json";
-import { colorOf, inkOn, type Theme } from "../src/palette";
+import colors from "../../src/ticktree/outputs/html/palette.json";
+import { colorOf, inkOn, SAMPLED, type Theme } from "../src/palette";
 
 type Rgb = [number, number, number];
 
@@ -75,4 +75,14 @@ const cases = JSON.parse(readFileSync(new URL("colors.json", import.meta.url), "
 
 test.each(cases)("%j is on %s paper what it is in charts", (category, theme, color) => {
   expect(colorOf(category, theme)).toBe(color);
+});
+
+describe.each(["light", "dark"] as const)("what was sampled, %s", (of) => {
+  test("has letters that can be read, on its colour and on its hatching", () => {
+    const ink = inkOn(SAMPLED[of]);
+    const mixed = [1, 3, 5].map((at) => Math.round(0.28 * parseInt(ink.slice(at, at + 2), 16) + 0.72 * parseInt(SAMPLED[of].slice(at, at + 2), 16)));
+    const hatching = `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+    expect(contrast(ink, SAMPLED[of])).toBeGreaterThan(4.5);
+    expect(contrast(ink, hatching)).toBeGreaterThan(4.5);
+  });
 });

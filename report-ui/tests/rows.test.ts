@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { type Asked, matching, openAtFirst, openTo, type Row, rowsOf } from "../src/rows";
 import { childrenOf, lineage, shownPath, type Tree, treeOf } from "../src/tree";
+import type { MeanTick } from "../src/types";
 import { node, tree } from "./trees";
 
-const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 } };
+const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] as MeanTick[] };
 
 function asked(of: Tree, more: Partial<Asked> = {}): Asked {
   const open = new Set(of.places.map((place) => place.index));
@@ -67,7 +68,7 @@ test("a path is shown by short names where there are any, and from the loop on w
   expect(shownPath(train, "train/update/backward", "train")).toBe("update/backward");
 });
 
-test("siblings stand the longest first, and a section's own time last", () => {
+test("siblings stand the longest first, and a section's self time last", () => {
   const train = TRAIN();
   expect(said(train, rowsOf(train, FACTS, asked(train)))).toEqual([
     "train",
@@ -87,7 +88,7 @@ test("the other way round, and by name", () => {
   expect(said(train, byName).slice(0, 3)).toEqual(["train", " sample", " update"]);
 });
 
-test("shares and own time of a section add up to it", () => {
+test("shares and self time of a section add up to it", () => {
   const train = TRAIN();
   const rows = rowsOf(train, FACTS, asked(train)).filter((row) => [" update", " sample", " self"].includes(said(train, [row])[0]!));
   expect(rows.reduce((sum, row) => sum + row.share!, 0)).toBeCloseTo(1);
@@ -142,9 +143,9 @@ test("what went on after its parent's end has no share of it", () => {
   expect(shares).toEqual([1, null, 0.5, 0.5]);
 });
 
-test("ticktree's own cost is taken out of own times and shown last", () => {
+test("ticktree's own cost is taken out of self times and shown last", () => {
   const of = tree(node("train", 10, [node("sample", 5)], { recorder_ns: 4 }));
-  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 } }, asked(of, { phase: "all" }));
+  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 }, mean_ticks: [] }, asked(of, { phase: "all" }));
   expect(rows.map((row) => [row.kind, row.totalNs])).toEqual([
     ["section", 15],
     ["section", 5],
@@ -187,4 +188,14 @@ test("a path is read with its names as they were written", () => {
 test("a node that is asked for has all above it opened, and stays as it was", () => {
   const train = TRAIN();
   expect(openTo(train, new Set(), 4)).toEqual(new Set([1, 3]));
+});
+
+test("loops stand first and in their order, as nothing else is asked for", () => {
+  const robot = tree(node("camera", 900), node("setup", 950), node("control", 100));
+  const [control, camera] = ["control", "camera"].map((name) => robot.places.findIndex((place) => place.name === name));
+  const mean_ticks = [control, camera].map((place) => ({ places: [place] }) as unknown as MeanTick);
+  const facts = { ...FACTS, mean_ticks };
+  expect(said(robot, rowsOf(robot, facts, asked(robot)))).toEqual(["control", "camera", "setup"]);
+  const up = said(robot, rowsOf(robot, facts, asked(robot, { descending: false })));
+  expect(up).toEqual(["control", "camera", "setup"]);
 });

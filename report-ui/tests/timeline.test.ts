@@ -163,9 +163,9 @@ test("tracks lie below each other, and a height is in a row or in none", () => {
 test.each([
   [58_005_000_000, 5_000_000, "58.005 s"],
   [0, 5_000_000, "0 s"],
-  [12_500, 500, "12.5 us"],
+  [12_500, 500, "12.5 µs"],
   [20_000_000_000, 20_000_000_000, "20 s"],
-  [350_000, 50_000, "350 us"],
+  [350_000, 50_000, "350 µs"],
 ])("%d ns, in steps of %d, is %s", (ns, stepNs, text) => {
   expect(moment(ns, stepNs)).toBe(text);
 });

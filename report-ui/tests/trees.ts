@@ -1,7 +1,7 @@
 import type { TreeNode } from "../src/types";
 import { type Tree, treeOf } from "../src/tree";
 
-/** A node whose own time and children are given, and whose total follows from them. */
+/** A node whose self time and children are given, and whose total follows from them. */
 export function node(name: string, selfNs: number, children: TreeNode[] = [], more: Partial<TreeNode> = {}): TreeNode {
   const coveredNs = children.reduce((sum, child) => sum + child.total_ns - child.concurrent_ns, 0);
   const totalNs = selfNs + coveredNs;

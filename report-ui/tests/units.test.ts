@@ -38,7 +38,7 @@ test("lines can be put in the order of what one of them had", () => {
   const of = tree(quick, STEP);
   const asked = { open: new Set<number>(), query: "", descending: true, phase: "all", units: UNITS } as const;
   const names = (sort: "unit 1" | "unit 2" | "most") =>
-    rowsOf(of, { outlived: [], itself: { total_ns: 0, calls: 0 } }, { ...asked, sort, descending: sort !== "unit 2" })
+    rowsOf(of, { outlived: [], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] }, { ...asked, sort, descending: sort !== "unit 2" })
       .filter((row) => row.kind === "section")
       .map((row) => of.places[row.index]!.name);
   expect(names("unit 1")).toEqual(["step", "quick"]);

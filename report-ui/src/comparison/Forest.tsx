@@ -35,7 +35,7 @@ export function Forest({ state }: { state: ComparisonState }) {
         <div class="heads" role="row">
           <div class="name" role="columnheader">section</div>
           <div class="verdict-word" role="columnheader">verdict</div>
-          <div class="plot-cell" role="columnheader"><Axis scale={scale} /></div>
+          <div class="plot-cell" role="cell"><Axis scale={scale} /></div>
           <div class="shift" role="columnheader">shift</div>
           <div class="range" role="columnheader">interval</div>
           <div class="base" role="columnheader">base</div>

@@ -12,7 +12,7 @@ export function Sides({ entry }: { entry: Entry }) {
     <table class="numbers">
       <thead>
         <tr>
-          <th class="words" />
+          <th class="words">side</th>
           <th>mean</th>
           <th>min</th>
           <th>max</th>

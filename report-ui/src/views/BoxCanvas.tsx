@@ -75,8 +75,7 @@ export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selecte
   return (
     <>
       <p class="way">
-        {lineage(tree, now)
-          .slice(from)
+        {(now === home ? [] : lineage(tree, now).slice(from))
           .map((index) => (
             <button key={index} type="button" class="node" onClick={() => (zoomed.value = index)}>
               <bdi>{index === home ? whole : tree.places[index]!.name}</bdi>
@@ -97,7 +96,7 @@ export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selecte
         onKeyDown={(event) => steer(event, tree, cursor, zoomed, selected, home)}
       />
       <p class="said" aria-live="polite">
-        {said(cursor.value ?? now)}
+        {cursor.value === null && now === home ? "" : said(cursor.value ?? now)}
       </p>
       <div ref={card} class="card" hidden={cursor.value === null} aria-hidden="true">
         {cursor.value === null ? "" : said(cursor.value)}
@@ -261,7 +260,8 @@ function own(
   { left, width, row, screen }: { left: number; width: number; row: number; screen: number },
 ): void {
   const part = boxes.self[index]! / (boxes.size[index]! || 1);
-  if (tree.places[index]!.end === index + 1 || part * width < 3) return;
+  const place = tree.places[index]!;
+  if (place.end === index + 1 || place.isSampled || part * width < 3) return;
   const from = Math.max(0, left + width * (1 - part));
   const to = Math.min(screen, left + width);
   if (to - from < 3) return;

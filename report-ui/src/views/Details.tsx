@@ -52,6 +52,15 @@ export function Details({ state }: { state: State }) {
       <h2>
         <bdi>{place.whole}</bdi>
       </h2>
+      {place.kind === "section" ? <Section state={state} place={place} /> : <p class="pieces">{place.text && <span>{place.text}</span>}</p>}
+    </aside>
+  );
+}
+
+function Section({ state, place }: { state: State; place: Place }) {
+  const { index } = place;
+  return (
+    <>
       <p class="pieces">
         {place.category && <span>{place.category}</span>}
         {(state.view.notes[index] ?? []).map((note) => (
@@ -74,7 +83,7 @@ export function Details({ state }: { state: State }) {
           Show in the icicle
         </button>
       </p>
-    </aside>
+    </>
   );
 }
 
@@ -99,7 +108,7 @@ function Numbers({ state, place }: { state: State; place: Place }) {
             <td>{format.time(node.total_ns)}</td>
             <td>{parentNs > 0 ? `${format.share(node.total_ns / parentNs)} of ${parentName}` : ""}</td>
           </tr>
-          {place.end > place.index + 1 && (
+          {node.children.length > 0 && (
             <tr>
               <th class="words">self</th>
               <td>{format.time(node.self_ns)}</td>

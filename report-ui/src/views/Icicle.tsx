@@ -1,11 +1,12 @@
 import { useMemo } from "preact/hooks";
 import * as format from "../format";
 import { type Boxes, boxesOf, boxesOfTick } from "../icicle";
-import { colorOf, shaded } from "../palette";
+import { colorOf, SAMPLED, shaded, type Theme } from "../palette";
 import type { State } from "../state";
-import { theme } from "../theme";
+import { ink, theme } from "../theme";
+import type { Place } from "../tree";
 import type { MeanTick } from "../types";
-import { BoxCanvas, LONGEST_NAME } from "./BoxCanvas";
+import { BoxCanvas, type Fill, LONGEST_NAME } from "./BoxCanvas";
 
 const WHOLE = "the whole run, all threads";
 
@@ -39,7 +40,7 @@ export function Icicle({ state }: { state: State }) {
         home={state.home.value}
         zoomed={state.zoomed}
         selected={state.selected}
-        fill={(index, of) => ({ color: shaded(colorOf(state.tree.places[index]!.category, of), state.tree.places[index]!.whole) })}
+        fill={(index, of) => fillOf(state.tree.places[index]!, of)}
         said={(index) => said(state, boxes, tick, index)}
       />
       <Legend state={state} />
@@ -47,9 +48,20 @@ export function Icicle({ state }: { state: State }) {
   );
 }
 
+function fillOf({ kind, category, whole }: Place, of: Theme): Fill {
+  if (kind === "self") return { color: ink("raised") };
+  return kind === "sampled" ? { color: SAMPLED[of], hatched: true } : { color: shaded(colorOf(category, of), whole) };
+}
+
 function Legend({ state }: { state: State }) {
   return (
     <p class="legend">
+      {state.view.sampled.length > 0 && (
+        <span>
+          <i class="hatched" style={{ "--of": SAMPLED[theme.value] }} />
+          sampled
+        </span>
+      )}
       {[...state.view.categories, null].map((category) => (
         <span key={category}>
           <i style={{ background: colorOf(category, theme.value) }} />
@@ -61,15 +73,16 @@ function Legend({ state }: { state: State }) {
 }
 
 function said(state: State, boxes: Boxes, tick: MeanTick | null, index: number): string {
-  const { name, whole, category } = state.tree.places[index]!;
+  const { kind, name, whole, category, text } = state.tree.places[index]!;
   const home = boxes.size[state.home.value]!;
   const ns = boxes.size[index]!;
   if (index === state.home.value) return `${tick ? tick.title : WHOLE}: ${format.time(ns)}`;
   const pieces = [
     `${(whole.length > LONGEST_NAME ? name : whole).slice(0, LONGEST_NAME)}: ${format.time(ns)}, ${format.share(home ? ns / home : null)}${tick ? "" : " of all"}`,
-    `self ${format.time(boxes.self[index]!)}`,
+    ...(text ? [`sampled, ${text}`] : []),
+    ...(kind === "self" ? [] : [`self ${format.time(boxes.self[index]!)}`]),
     ...(state.view.notes[index] ?? []).slice(0, 1),
-    ...(category ? [category] : []),
+    ...(category && kind === "section" ? [category] : []),
   ];
   return pieces.join(" · ");
 }

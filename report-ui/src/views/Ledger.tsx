@@ -182,7 +182,7 @@ function nextPlace(key: string, state: State, rows: Row[], row: Row, place: numb
     }
     return Math.max(0, rows.slice(0, place).findLastIndex((above) => above.depth < row.depth));
   }
-  if (key === "Enter" && row.kind === "section") {
+  if (key === "Enter" && (row.kind === "section" || row.kind === "sampled")) {
     state.selected.value = row.index;
     return place;
   }

@@ -18,7 +18,8 @@ interface Props {
 
 /** A line of the ledger. */
 export function Line({ state, row, place }: Props) {
-  const isSelected = row.kind === "section" && state.selected.value === row.index;
+  const isPlace = row.kind === "section" || row.kind === "sampled";
+  const isSelected = isPlace && state.selected.value === row.index;
   const expanded = row.opens ? { "aria-expanded": row.isOpen } : {};
   return (
     <div
@@ -29,7 +30,7 @@ export function Line({ state, row, place }: Props) {
       aria-level={row.depth + 1}
       aria-rowindex={place + 2}
       {...expanded}
-      onClick={() => row.kind === "section" && (state.selected.value = row.index)}
+      onClick={() => isPlace && (state.selected.value = row.index)}
     >
       <div class="name" role="gridcell" style={indented(row.depth, DEEPEST)}>
         <Name state={state} row={row} />
@@ -56,23 +57,26 @@ function Times({ row }: { row: Row }) {
 }
 
 function Name({ state, row }: { state: State; row: Row }) {
-  if (row.kind !== "section") return <span class="own">{row.kind === "itself" ? "ticktree itself" : "[self]"}</span>;
-  const { node, name, whole } = state.tree.places[row.index]!;
+  if (row.kind === "itself") return <span class="own">ticktree itself</span>;
   const fold = (event: Event) => {
     event.stopPropagation();
     state.toggle(row.index);
   };
-  const mark = markOf(node);
-  const notes = state.view.notes[row.index];
+  const folds = row.opens ? (
+    <span class="fold" aria-hidden="true" onClick={fold}>
+      {row.isOpen ? "▾" : "▸"}
+    </span>
+  ) : (
+    <span class="fold" />
+  );
+  if (row.kind === "self") return <>{row.opens && folds}<span class="own">[self]</span></>;
+  const { node, name, whole, text } = state.tree.places[row.index]!;
+  const isSampled = row.kind === "sampled";
+  const mark = isSampled ? "[sampled]" : markOf(node);
+  const notes = isSampled ? [text] : state.view.notes[row.index];
   return (
     <>
-      {row.opens ? (
-        <span class="fold" aria-hidden="true" onClick={fold}>
-          {row.isOpen ? "▾" : "▸"}
-        </span>
-      ) : (
-        <span class="fold" />
-      )}
+      {folds}
       <bdi title={whole === name ? undefined : whole}>{name}</bdi>
       {mark && <em>{mark}</em>}
       {notes && <span class="notes">{notes.join(" · ")}</span>}

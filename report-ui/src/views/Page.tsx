@@ -2,12 +2,14 @@ import { Part, Parts } from "../parts/Part";
 import { Coded } from "../parts/Coded";
 import { Details } from "./Details";
 import { Findings } from "./Findings";
+import { Functions } from "./Functions";
 import { Gauges } from "./Gauges";
 import { Header } from "./Header";
 import { Headlines } from "./Headlines";
 import { Icicle } from "./Icicle";
 import { Ledger } from "./Ledger";
 import { Loops } from "./Loops";
+import { Marks } from "./Marks";
 import { Ticks } from "./Ticks";
 import { Timeline } from "./Timeline";
 import type { State } from "../state";
@@ -26,7 +28,8 @@ export function Page({ state }: { state: State }) {
     );
   }
   const sections = [
-    { id: "ledger", title: "Ledger", shown: report.tree.children.length > 0, body: <Ledger state={state} /> },
+    { id: "ledger", title: "Ledger", shown: state.tree.places.length > 1, body: <Ledger state={state} /> },
+    { id: "functions", title: "Functions", shown: view.sampled_tables.length > 0, body: <Functions state={state} /> },
     { id: "ticks", title: "Ticks", shown: report.loops.length > 0, body: <Ticks state={state} /> },
     { id: "timeline", title: "Timeline", shown: view.timeline !== undefined, body: <Timeline state={state} /> },
     { id: "gauges", title: "Gauges", shown: view.gauges.length > 0, body: <Gauges state={state} /> },
@@ -36,7 +39,8 @@ export function Page({ state }: { state: State }) {
       <Header state={state} sections={sections} />
       <Headlines state={state} />
       <Loops state={state} />
-      {report.tree.children.length > 0 && (
+      <Marks state={state} />
+      {state.tree.places.length > 1 && (
         <Part id="icicle" title="Where the time goes">
           <Icicle state={state} />
         </Part>
