@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from ticktree.analysis import Settings
-from ticktree.analysis.settings import Thresholds, Weights
+from ticktree.analysis.finding import Thresholds, Weights
 from ticktree.configuration import ConfigurationError, configuration, settings
 
 

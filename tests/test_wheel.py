@@ -64,10 +64,10 @@ def test_a_wheel_holds_the_native_module_the_stubs_the_page_and_the_pth_file(whe
         "ticktree/py.typed",
         "ticktree/recorder/_native.pyi",
         "ticktree/cli/run.py",
-        "ticktree/outputs/history/page.css",
+        "ticktree/outputs/html/history.css",
         "ticktree/outputs/html/page.html",
         "ticktree/outputs/html/runs.html",
-        "ticktree/outputs/drawing/palette.json",
+        "ticktree/outputs/html/palette.json",
     } <= names
     assert not [name for name in names if name.endswith((".c", ".h", ".pyx", ".pxi"))]
 

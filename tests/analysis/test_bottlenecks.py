@@ -7,7 +7,7 @@ from support.profile_strategies import profiles
 from support.virtual_programs import MS, Program, with_node
 from ticktree.analysis import Settings
 from ticktree.analysis.bottlenecks import bottlenecks, category_shares
-from ticktree.analysis.settings import Weights
+from ticktree.analysis.finding import Weights
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Memory
 

@@ -6,7 +6,7 @@ from ticktree.analysis import Settings
 from ticktree.analysis.categories import Categories, Within, within, words
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Node, Profile
-from ticktree.profile.clock import REMOTE
+from ticktree.profile.measures import REMOTE
 
 # The operations of a hand-made profiler of training on images, by the category it puts them in.
 NAMED = {

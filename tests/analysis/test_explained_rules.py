@@ -5,9 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ticktree.analysis import explained as explaining
-from ticktree.analysis.explained import explained
-from ticktree.analysis.registry import RULES
+from ticktree.analysis import registry
+from ticktree.analysis.registry import RULES, explained
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +31,7 @@ def test_of_another_distributions_rule_its_own_words_are_told(monkeypatch):
         name = "theirs"
 
     monkeypatch.setattr(
-        explaining, "others", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
+        registry, "others", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
     )
     assert explained("theirs") == ("Looks for what it likes.", "")
     assert explained("nobody's") == ("", "")

@@ -189,6 +189,13 @@ def test_the_sleep_at_the_end_of_a_tick_is_slack_whoever_sleeps(name, options, b
     assert paced(name, body, **options).slack_ns == 6 * MS
 
 
+@pytest.mark.parametrize("name", ["Event.wait", "Condition.wait", "select.select"])
+def test_a_wait_whose_time_is_over_is_slack_where_the_loop_itself_waits(name):
+    assert paced(name, hz=100).slack_ns == paced(name).slack_ns == 6 * MS
+    assert paced(name, "receive").slack_ns == 0
+    assert paced("Queue.get").slack_ns == 0
+
+
 def test_a_sleep_within_a_section_of_its_own_work_is_a_wait_and_no_slack():
     program = Program()
     for _ in program.loop("control", range(4), hz=100):

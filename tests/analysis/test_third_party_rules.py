@@ -9,7 +9,7 @@ import pytest
 from ticktree.analysis import registry
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.third_party import Source, found_by, load
+from ticktree.analysis.third_party import RuleSource, found_by, load
 from ticktree.profile import Profile
 
 NOTHING = Profile.empty()
@@ -31,7 +31,7 @@ def source(made, entry="theirs", distribution="their-package"):
             raise made
         return made
 
-    return Source(entry, distribution, loader)
+    return RuleSource(entry, distribution, loader)
 
 
 def said(*sources, taken=()):

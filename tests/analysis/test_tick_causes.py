@@ -4,7 +4,7 @@ import pytest
 
 from ticktree.analysis.tick_causes import usual_per_tick
 from ticktree.profile import Loop, Stats, WorstTick
-from ticktree.profile.ticks import Causes
+from ticktree.profile.loop import Causes
 
 MS = 1_000_000
 

@@ -12,8 +12,7 @@ from support.example_profiles import MS, node
 from support.example_variants import sides
 from ticktree.analysis.comparison import compare, differences
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.comparison import COMPARISONS
-from ticktree.outputs.comparison.parts import signed
+from ticktree.outputs.comparison import COMPARISONS, signed
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile

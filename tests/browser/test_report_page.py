@@ -351,7 +351,7 @@ def test_the_icicle_is_walked_and_zoomed_by_keys(open_report):
     assert way.count() == 2
     assert said.startswith(way.nth(1).inner_text())
     page.keyboard.press("Escape")
-    assert way.count() == 1
+    assert way.count() == 0
 
 
 @pytest.mark.parametrize("at", [0.1, 0.5, 0.9])

@@ -94,4 +94,4 @@ def test_the_report_says_what_to_do_first_and_what_not(trained: CommandLine) -> 
     first = text.partition("Recommendations\n")[2].splitlines()[0]
     assert first.startswith(" 1  \N{MINUS SIGN}49%  24.4 → 47.6 steps/s  ")
     assert "env" in first
-    assert "Not worth optimizing: sample (at most 1.025x)" in text
+    assert "Not worth optimizing: sample (at most 1.025×)" in text

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ticktree.cli.checks import devices
+from ticktree.cli import machine_checks
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def installed(monkeypatch, tmp_path):
             if built_for
             else "cuda: str | None = None\nhip: str | None = None\n"
         )
-        monkeypatch.setattr(devices, "_version", lambda name: versions.get(name.replace("-", "_")))
-        monkeypatch.setattr(devices.util, "find_spec", lambda name: Spec())
+        monkeypatch.setattr(machine_checks, "_version", lambda name: versions.get(name.replace("-", "_")))
+        monkeypatch.setattr(machine_checks.util, "find_spec", lambda name: Spec())
 
     class Spec:
         submodule_search_locations = (str(tmp_path),)
@@ -29,7 +29,7 @@ def installed(monkeypatch, tmp_path):
 
 
 def said(gpus=0):
-    return " ".join(devices.check(gpus))
+    return " ".join(machine_checks.devices(gpus))
 
 
 def test_a_torch_built_for_cuda_measures_it(installed):
@@ -67,5 +67,5 @@ def test_on_a_mac_metal_is_measured_on_demand(installed, monkeypatch):
 
 def test_the_installed_torch_is_not_imported(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert list(devices.check())
+    assert list(machine_checks.devices())
     assert "torch" not in sys.modules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ticktree.cli import live_summary
-from ticktree.cli.live_summary import LiveSummary
+from ticktree.cli import summary as summaries
+from ticktree.cli.summary import LiveSummary
 from ticktree.profile import Node, Profile, Stats
 
 
@@ -21,9 +21,7 @@ class Run:
 
 def printed_of(profile: Profile, monkeypatch) -> list[str]:
     blocks: list[str] = []
-    monkeypatch.setattr(
-        live_summary, "show_at_once", lambda document, stream: blocks.append(document.decode())
-    )
+    monkeypatch.setattr(summaries, "show_at_once", lambda document, stream: blocks.append(document.decode()))
     now_s = 1000.0
     summary = LiveSummary(Run(profile), lambda: now_s)
     now_s += 90.0

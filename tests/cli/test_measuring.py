@@ -10,13 +10,10 @@ from typing import NamedTuple
 import pytest
 
 from support.command_line import CommandLine
-from ticktree.cli import doctor, main
-from ticktree.cli.checks import ceilings
-from ticktree.cli.measuring import copying, everything, multiplying, rounds
+from ticktree.cli import doctor, machine_checks, main, measuring
 from ticktree.errors import TicktreeError
-from ticktree.machine.ceilings import kept, reckoned
-from ticktree.machine.ceilings.fingerprint import fingerprint
-from ticktree.machine.ceilings.kept import Kept
+from ticktree.machine import ceilings
+from ticktree.machine.ceilings import Kept, fingerprint
 
 FOUND = {
     "memcpy_bytes_per_s": 10.2e9,
@@ -30,7 +27,7 @@ FOUND = {
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(reckoned, "flops_per_s", lambda: 1_250_000_000_000)
+    monkeypatch.setattr(ceilings, "flops_per_s", lambda: 1_250_000_000_000)
     return tmp_path
 
 
@@ -43,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def measuring(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def machine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """Runs the command on a machine that is found to do what the test says."""
 
     def run(**found: float) -> Outcome:
@@ -57,49 +54,49 @@ def measuring(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 
 def said() -> str:
-    return " ".join(ceilings.check())
+    return " ".join(machine_checks.limits())
 
 
-def test_what_was_found_is_a_table_and_is_kept(measuring: Callable[..., Outcome]) -> None:
-    done = measuring()
+def test_what_was_found_is_a_table_and_is_kept(machine: Callable[..., Outcome]) -> None:
+    done = machine()
     assert not done.exit_code
     rows = [line.split("  ") for line in done.stdout.splitlines()]
-    assert [row[0] for row in rows[1:6]] == [what for what, _ in ceilings.NAMES.values()]
+    assert [row[0] for row in rows[1:6]] == [what for what, _ in machine_checks.NAMES.values()]
     assert "187 GFLOP/s" in done.stdout
-    (path,) = kept.folder().iterdir()
+    (path,) = ceilings.folder().iterdir()
     assert str(path) in " ".join(done.stdout.split())
-    found = kept.load(fingerprint())
+    found = ceilings.load(fingerprint())
     assert found is not None
     assert dict(found.ceilings) == FOUND
 
 
-def test_measured_again_the_best_stays_and_both_are_shown(measuring: Callable[..., Outcome]) -> None:
-    measuring()
-    done = measuring(flops_per_s=95e9, memcpy_bytes_per_s=12e9)
+def test_measured_again_the_best_stays_and_both_are_shown(machine: Callable[..., Outcome]) -> None:
+    machine()
+    done = machine(flops_per_s=95e9, memcpy_bytes_per_s=12e9)
     assert "95.0 GFLOP/s" in done.stdout
     assert "187 GFLOP/s" in done.stdout
     assert "the best of 2" in " ".join(done.stdout.split())
-    found = kept.load(fingerprint())
+    found = ceilings.load(fingerprint())
     assert found is not None
     assert found.ceilings["memcpy_bytes_per_s"] == 12e9
     assert found.ceilings["flops_per_s"] == 187e9
 
 
-def test_a_damaged_file_is_replaced_and_that_is_said_in_one_line(measuring: Callable[..., Outcome]) -> None:
-    measuring()
-    kept.path_for(fingerprint()).write_text("{")
-    done = measuring()
+def test_a_damaged_file_is_replaced_and_that_is_said_in_one_line(machine: Callable[..., Outcome]) -> None:
+    machine()
+    ceilings.path_for(fingerprint()).write_text("{")
+    done = machine()
     assert done.stderr.count("\n") == 1
     assert "is damaged" in done.stderr
-    assert kept.load(fingerprint()) is not None
+    assert ceilings.load(fingerprint()) is not None
 
 
 def test_a_cache_that_cannot_be_written_is_one_clear_line(
-    tmp_path: Path, measuring: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, machine: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    done = measuring()
+    done = machine()
     assert done.exit_code == 2
     assert done.stderr.startswith("ticktree: the ceilings cannot be kept in ")
     assert done.stderr.count("\n") == 1
@@ -113,7 +110,7 @@ def test_measuring_is_about_the_machine_and_not_about_a_run(here: CommandLine) -
 
 
 def test_the_doctor_says_what_is_kept_and_how_old_it_is() -> None:
-    kept.save(fingerprint(), Kept(FOUND, time.time() - 3 * 86400 - 60, 4))
+    ceilings.save(fingerprint(), Kept(FOUND, time.time() - 3 * 86400 - 60, 4))
     assert "memcpy, one thread: 10.2 GB/s;" in said()
     assert "reading the clock: 41.5 ns." in said()
     assert "Measured 3 days ago: the best of 4." in said()
@@ -126,18 +123,18 @@ def test_the_doctor_says_that_nothing_was_measured_and_what_is_reckoned() -> Non
 
 
 def test_the_doctor_says_that_what_is_kept_is_of_another_machine() -> None:
-    kept.save({**fingerprint(), "cpu": "Z80"}, Kept(FOUND, 1.0))
+    ceilings.save({**fingerprint(), "cpu": "Z80"}, Kept(FOUND, 1.0))
     assert "What is kept is of 1 other machine." in said()
 
 
 def test_the_doctor_says_once_that_what_is_kept_is_damaged() -> None:
-    kept.save(fingerprint(), Kept(FOUND, 1.0)).write_text("[]")
+    ceilings.save(fingerprint(), Kept(FOUND, 1.0)).write_text("[]")
     assert said().count("is damaged") == 1
     assert "it is ignored" in said()
 
 
 def test_the_doctor_says_that_numpy_multiplies_too_slowly_to_tell() -> None:
-    kept.save(fingerprint(), Kept({**FOUND, "flops_per_s": 2e9}, time.time()))
+    ceilings.save(fingerprint(), Kept({**FOUND, "flops_per_s": 2e9}, time.time()))
     assert "so slowly that it says nothing of the processor" in said()
 
 
@@ -148,36 +145,36 @@ def test_of_each_piece_the_shortest_round_counts(monkeypatch: pytest.MonkeyPatch
     def piece() -> None:
         now[0] += next(lengths)
 
-    monkeypatch.setattr(rounds.time, "perf_counter", lambda: now[0])
-    assert rounds.bests_s([piece, piece], 0.0) == [3.0, 1.0]
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: now[0])
+    assert measuring.bests_s([piece, piece], 0.0) == [3.0, 1.0]
 
 
 def test_all_threads_can_do_what_one_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multiplying, "flops_per_s", lambda threads, _: 90e9 if threads == 1 else 7e9)
-    monkeypatch.setattr("ticktree.machine.ceilings.processor.usable_cores", lambda: 2)
-    found = everything.measure(0.001)
+    monkeypatch.setattr(measuring, "flops_per_s", lambda threads, _: 90e9 if threads == 1 else 7e9)
+    monkeypatch.setattr("ticktree.machine.processor.usable_cores", lambda: 2)
+    found = measuring.measure(0.001)
     assert found.ceilings["flops_per_s"] == 90e9
     assert found.measurements == 1
-    assert set(found.ceilings) == set(ceilings.NAMES)
+    assert set(found.ceilings) == set(machine_checks.NAMES)
 
 
 def test_what_is_measured_is_a_positive_number() -> None:
-    assert copying.memcpy_bytes_per_s(0.0) > 0
-    assert copying.cache_copy_bytes_per_s(0.0) > 0
-    assert copying.clock_read_ns(0.0) > 0
+    assert measuring.memcpy_bytes_per_s(0.0) > 0
+    assert measuring.cache_copy_bytes_per_s(0.0) > 0
+    assert measuring.clock_read_ns(0.0) > 0
 
 
 def test_matrices_are_multiplied_in_a_process_with_so_many_threads() -> None:
-    assert multiplying.flops_per_s(1, 0.01) > 0
+    assert measuring.flops_per_s(1, 0.01) > 0
 
 
 def test_a_process_that_cannot_multiply_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multiplying, "_PROGRAM", "raise SystemExit('no numpy')")
+    monkeypatch.setattr(measuring, "_PROGRAM", "raise SystemExit('no numpy')")
     with pytest.raises(TicktreeError, match=r"^numpy could not multiply: no numpy$"):
-        multiplying.flops_per_s(1, 0.01)
-    monkeypatch.setattr(multiplying, "_PROGRAM", "raise SystemExit(3)")
+        measuring.flops_per_s(1, 0.01)
+    monkeypatch.setattr(measuring, "_PROGRAM", "raise SystemExit(3)")
     with pytest.raises(TicktreeError, match="it ended with status 3"):
-        multiplying.flops_per_s(1, 0.01)
+        measuring.flops_per_s(1, 0.01)
 
 
 def test_the_child_is_told_how_many_threads_and_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +183,8 @@ def test_the_child_is_told_how_many_threads_and_is_not_recorded(monkeypatch: pyt
         "import os; e = os.environ; print(sum(int(e[k]) for k in e if 'NUM_THREADS' in k and e[k] == '3')"
     )
     program += " + 100 * ('OMP_PROC_BIND' in e) + 1000 * (e['TICKTREE_OFF'] != '1'))"
-    monkeypatch.setattr(multiplying, "_PROGRAM", program)
-    assert multiplying.flops_per_s(3, 0.01) == 12
+    monkeypatch.setattr(measuring, "_PROGRAM", program)
+    assert measuring.flops_per_s(3, 0.01) == 12
 
 
 @pytest.mark.slow

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 
 from support.command_line import CommandLine, assert_one_clear_line
-from ticktree.cli.querying.database import Database
+from ticktree.cli.datasets import Database
 from ticktree.errors import TicktreeError
 
 pytest.importorskip("duckdb", reason="no query was answered: there is no DuckDB")
@@ -151,12 +152,12 @@ def test_every_documented_column_is_there_and_every_column_is_documented(databas
     page = (Path(__file__).parents[2] / "docs" / "query.md").read_text()
     for (table,) in rows(database, "show tables"):
         section = page.partition(f"\n## {table}\n")[2].partition("\n## ")[0]
-        documented = [
-            name.strip("` ")
-            for line in section.splitlines()
-            if line.startswith("| `")
-            for name in line.split("|")[1].split(",")
-        ]
+        lines = re.findall(r"^\| `.*", section, re.MULTILINE)
+        cells = [line.split(" | ")[0] for line in lines]
+        cells += re.findall(
+            rf"^\| `{table}` \| .* \| (.*) \|$", page, re.MULTILINE
+        )  # of a table with one line
+        documented = [name for cell in cells for name in re.findall(r"`([a-z]\w*)`", cell)]
         columns = [row[0] for row in rows(database, f"describe {table}")]
         assert sorted(documented) == sorted(columns), table
 

@@ -165,7 +165,7 @@ def test_an_empty_run_says_why_on_standard_error(here: CommandLine) -> None:
 def test_each_process_thread_or_role_has_a_column_on_demand(trainer: CommandLine, by: str) -> None:
     text = trainer.ticktree("report", "trainer.json", "--by", by, "--width", "150").stdout
     heading = next(line for line in text.splitlines() if line.startswith(f"The run by {by}"))
-    assert ("4 x env worker" if by == "role" else "env worker 3") in heading
+    assert ("4 × env worker" if by == "role" else "env worker 3") in heading
 
 
 def test_a_run_of_one_process_has_one_column(recorded: CommandLine) -> None:

@@ -57,7 +57,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 def test_each_process_has_a_column_named_by_what_it_does(trained: CommandLine) -> None:
     text = trained.ticktree("report", "--by", "process", "--width", "150").stdout
-    assert "5 processes: learner, 4 x env worker" in text
+    assert "5 processes: learner, 4 × env worker" in text
     text = text[text.index("The run by process") :]
     heading = text.splitlines()[0]
     assert "learner  env worker 0  env worker 1  env worker 2  env worker 3" in heading
@@ -81,7 +81,7 @@ def test_the_report_says_why_anyone_was_idle_and_what_set_the_runs_length(traine
     blocks = trained.ticktree("report", "--all").stdout.split("\n\n")
     (idle,) = (block for block in blocks if block.startswith("why idle"))
     assert "learner in step_wait" in idle
-    assert "4 x env worker in Queue.get" in idle
+    assert "4 × env worker in Queue.get" in idle
     (path,) = (block for block in blocks if block.startswith("critical path"))
     assert "in env step" in path
     (processes,) = (block for block in blocks if block.startswith("processes"))

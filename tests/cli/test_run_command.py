@@ -415,3 +415,10 @@ def test_what_to_do_is_printed_first(here: CommandLine) -> None:
     worth_doing = done.stderr.partition("\nRecommendations\n")[2]
     assert re.search(r"^ \d  (?:\S+  .+  )?worker 2 takes", worth_doing, re.MULTILINE)
     assert "straggler" in done.stderr
+
+
+def test_the_help_of_run_has_its_options_in_groups(here: CommandLine) -> None:
+    told = here.ticktree("run", "--help").stdout
+    titles = [line for line in told.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles[:2] == ["Program and run:", "What is recorded:"]
+    assert titles[-2:] == ["Libraries, by default:", "Libraries, on demand:"]

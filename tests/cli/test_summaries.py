@@ -18,9 +18,8 @@ LOOPS = """
 import sys, threading, ticktree
 for _ in ticktree.loop("train"):
     with ticktree.section("sample"):
-        pass
-    if sys.stdin in __import__("select").select([sys.stdin], [], [], 0.01)[0]:
-        break
+        if sys.stdin in __import__("select").select([sys.stdin], [], [], 0.01)[0]:
+            break
 print("threads", threading.active_count(), len(__import__("os").listdir("/proc/self/task")))
 """
 

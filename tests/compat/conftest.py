@@ -21,7 +21,7 @@ class Timers:
         return timers.get_timer_tree()
 
     def times(self):
-        """Total, count and own time in ms of each timer, by path."""
+        """Total, count and self time in ms of each timer, by path."""
         found = {}
         waiting = [("", self.tree())]
         while waiting:

@@ -263,7 +263,7 @@ def test_gauges_are_recorded_too(virtual):
 def test_merged_gauges_have_the_least_the_greatest_and_the_latest_and_stay_apart(virtual, monkeypatch):
     other = timers.TimerStack()
     clock = iter(range(1, 10))
-    monkeypatch.setattr("ticktree.compat.mlagents.gauge.time.time", lambda: next(clock))
+    monkeypatch.setattr("ticktree.compat.mlagents.nodes.time.time", lambda: next(clock))
     timers.set_gauge("reward", 5)
     timers.set_gauge("reward", 1, timer_stack=other)
     timers.set_gauge("depth", 7, timer_stack=other)
@@ -305,7 +305,7 @@ def test_the_one_stack_of_older_releases_is_that_of_the_thread_that_asks(virtual
 
 @pytest.mark.parametrize("release", ["0.14.1", "0.15.0", "0.16.0.dev0", "0.16.0", "1.1.0"])
 def test_the_tree_has_the_shape_of_the_release_whose_place_it_takes(virtual, monkeypatch, release):
-    monkeypatch.setattr("ticktree.compat.mlagents.release.emulated", release)
+    monkeypatch.setattr("ticktree.compat.mlagents.nodes.emulated", release)
     with timers.hierarchical_timer("top"), timers.hierarchical_timer("below"):
         virtual.advance(2)
     timers.set_gauge("loss", 1)

@@ -145,6 +145,27 @@ def test_a_run_that_is_swapped_for_another_of_ours_does_not_overwrite_it(theirs,
     assert sorted(contents(run_in(theirs)).values()) == sorted(before.values())
 
 
+@BOTH
+@pytest.mark.parametrize("has_a_file_like_a_runs", [True, False])
+def test_a_run_that_is_swapped_for_a_folder_of_ours_does_not_overwrite_it(
+    theirs, precious, supervised, has_a_file_like_a_runs
+):
+    """Whoever owns the place may also move there what is ours and no run."""
+    if not has_a_file_like_a_runs:
+        (precious / "run.json").unlink()
+    precious = precious.rename(theirs.path / "ticktree-runs" / "precious")
+    before = sorted(contents(precious).values())
+
+    def swap():
+        run = run_in(theirs)
+        as_nobody(lambda: (run.rename(run.with_name("moved")), precious.rename(run)))
+
+    said = recorded_while(theirs, supervised, swap)
+    assert said.count("\n") == 1
+    assert "is another run's by now; nothing is changed there" in said
+    assert sorted(contents(run_in(theirs)).values()) == before
+
+
 @pytest.mark.parametrize("folder", ["parts", "timeline", "job"])
 def test_a_link_in_the_place_of_a_folder_of_the_run_is_not_followed(theirs, precious, folder):
     """Whoever may write to the run itself, as a group may where the umask lets it."""

@@ -13,12 +13,10 @@ from contextlib import suppress
 import pytest
 
 from ticktree.files.owner import start_of
-from ticktree.fleet.courier import courier as couriers
-from ticktree.fleet.courier import shelf
-from ticktree.fleet.courier.courier import Courier
-from ticktree.fleet.courier.process import CourierProcess
-from ticktree.fleet.courier.ranks import note_rank, ranks_of
-from ticktree.fleet.courier.shelf import Label, StoreSlot, fetch, labels
+from ticktree.fleet import courier, shelf
+from ticktree.fleet.courier import Courier
+from ticktree.fleet.courier_process import CourierProcess
+from ticktree.fleet.shelf import Label, StoreSlot, fetch, labels, note_rank, ranks_of
 from ticktree.loading import load
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
@@ -61,7 +59,7 @@ def runs(tmp_path, monkeypatch):
 def ticks(monkeypatch):
     """How many ticks each run has made, by its id."""
     made = {}
-    monkeypatch.setattr(couriers, "most_ticks", lambda run: made.get(run.id, 0))
+    monkeypatch.setattr(courier, "most_ticks", lambda run: made.get(run.id, 0))
     return made
 
 
@@ -187,7 +185,7 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
     second.look()
     first.look()
     said = list(how_far(runs[0].path))
-    monkeypatch.setattr(couriers.time, "time_ns", lambda: 0)
+    monkeypatch.setattr(courier.time, "time_ns", lambda: 0)
 
     class Broken(Store):
         def multi_get(self, keys):
@@ -285,7 +283,7 @@ def test_the_process_ends_when_it_is_told_to(runs):
 SUPERVISOR = """
 import sys, time
 from pathlib import Path
-from ticktree.fleet.courier.process import CourierProcess
+from ticktree.fleet.courier_process import CourierProcess
 from ticktree.run.finishing import RunDirectory
 process = CourierProcess(10)
 process.begin(RunDirectory.open(Path(sys.argv[1])))

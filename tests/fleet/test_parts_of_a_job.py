@@ -9,8 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from ticktree.fleet.merging import one_process
-from ticktree.fleet.merging.engines import ENGINES, engine
+from ticktree.fleet.merging import ENGINES
 from ticktree.loading import load
 from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Writer
 from ticktree.run.merging import Job, Part, joined, part_of
@@ -57,14 +56,14 @@ def test_nothing_joined_is_the_identity(sources):
 
 
 def test_a_run_met_twice_and_a_file_that_cannot_be_read_are_told_of(sources):
-    whole = one_process.reduce(sources, Job("job-1"))
+    whole = ENGINES["process"](sources, Job("job-1"))
     assert whole.again == {(str(sources[0]), str(sources[0]))}
     assert [source for source, _ in whole.failed] == [str(sources[3])]
     assert whole.programs == {"train.py": 4}
 
 
 def test_runs_of_one_job_are_one_run_and_their_processes_are_told_apart(sources):
-    whole = one_process.reduce(sources[:3], Job("job-1")).profile
+    whole = ENGINES["process"](sources[:3], Job("job-1")).profile
     assert {writer.run for writer in whole.writers.values()} == {"job-1"}
     assert whole.root.at("update").per_run == {"job-1": (3, 33)}
     assert sorted(writer.host for writer in whole.writers.values()) == [f"host of {run}" for run in "abc"]
@@ -91,7 +90,7 @@ def test_every_engine_gives_what_one_process_gives(name, sources):
     if name != "process":
         pytest.importorskip(name)
     job = Job("job-1")
-    assert engine(name).reduce(sources, job) == one_process.reduce(sources, job)
+    assert ENGINES[name](sources, job) == ENGINES["process"](sources, job)
 
 
 def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ticktree.errors import TicktreeError
-from ticktree.fleet.merging import on_ray, one_process
+from ticktree.fleet.merging import ENGINES, FAN_IN
 from ticktree.profile import Node, Profile, Stats
 from ticktree.run.merging import Job
 
@@ -24,7 +24,7 @@ def write(folder, number):
 def test_without_ray_it_is_said_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(TicktreeError, match=r"ticktree\[ray\]"):
-        on_ray.reduce([write(tmp_path, 1)], Job("job"))
+        ENGINES["ray"]([write(tmp_path, 1)], Job("job"))
 
 
 @pytest.mark.slow
@@ -34,14 +34,14 @@ def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    paths = [write(tmp_path, number) for number in range(1, 2 * on_ray.FAN_IN + 4)]
+    paths = [write(tmp_path, number) for number in range(1, 2 * FAN_IN + 4)]
     damaged = tmp_path / "damaged.json"
     damaged.write_text("{")
     sources = [*paths, damaged, paths[0]]
     job = Job("job", keeps_writers=False)
-    found = on_ray.reduce(sources, job)
+    found = ENGINES["ray"](sources, job)
     assert not ray.is_initialized(), "what was started for it is stopped"
-    assert found == one_process.reduce(sources, job)
+    assert found == ENGINES["process"](sources, job)
     assert found.sources == len(paths) + 1
     assert len(found.failed) == 1
     assert len(found.again) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from support.chrome_traces import begin, call, end
 from ticktree.importers.chrome.events import calls_of
-from ticktree.importers.chrome.nesting import nested
+from ticktree.importers.chrome.placing import nested
 from ticktree.importers.chrome.reading import profile_of, timeline_of
 from ticktree.profile.timeline import Timeline
 

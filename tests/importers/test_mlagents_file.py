@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ticktree.errors import TicktreeError
-from ticktree.importers.mlagents import is_timers_file, profile_of
-from ticktree.importers.settling import settle
+from ticktree.importers.mlagents import is_timers_file, profile_of, settle
 from ticktree.loading import load
 from ticktree.profile import ProfileError
 from ticktree.profile.codec import value_in

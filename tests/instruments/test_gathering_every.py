@@ -12,8 +12,8 @@ import time
 import pytest
 
 from ticktree.analysis.registry import findings
-from ticktree.fleet.courier.process import CourierProcess
-from ticktree.fleet.courier.ranks import note_rank
+from ticktree.fleet.courier_process import CourierProcess
+from ticktree.fleet.shelf import note_rank
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import gathered, is_in_part

@@ -221,15 +221,16 @@ def locked(lock):
 
 
 def test_the_tested_versions_are_those_of_the_locks():
-    """The oldest of venv-oldest, the newest of the environment of `make test`; lerobot's is that of its workload."""
-    oldest, newest, robots = map(locked, ("venv-oldest.txt", "venv.txt", "venv-rtc_robot.txt"))
+    """The oldest of venv-oldest, the newest of the environment of `make test`; lerobot and JAX have their own."""
+    oldest, newest = map(locked, ("venv-oldest.txt", "venv.txt"))
+    apart = locked("venv-rtc_robot.txt") | locked("venv-jax.txt")
     checked = set()
     for library in BUILT_IN:
         made = library.instrument()
         if not isinstance(made, Instrument) or not made.tested:
             continue
         name = made.distribution
-        first, last = oldest.get(name) or robots[name], newest.get(name) or robots[name]
+        first, last = oldest.get(name) or apart[name], newest.get(name) or apart[name]
         major, minor = re.match(r"(\d+)\.(\d+)", last).groups()
         assert made.tested == f">={first},<{major}.{int(minor) + 1}", name
         checked.add(name)

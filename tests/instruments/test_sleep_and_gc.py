@@ -129,6 +129,36 @@ def test_the_collector_is_told_of_no_longer():
     assert gc.callbacks == before
 
 
+def test_a_sleep_in_a_tick_is_a_wait_by_default_and_one_in_a_section_is_the_sections_own(recorded):
+    profile = recorded(
+        """
+        import asyncio, select
+        class Rate:
+            def sleep(self):
+                time.sleep(0.005)
+        async def telemetry():
+            for _ in ticktree.loop("telemetry", range(3)):
+                await asyncio.sleep(0.005)
+        def main():
+            time.sleep(0.005)
+            for _ in ticktree.loop("control", range(3), hz=100):
+                with ticktree.section("observe"):
+                    time.sleep(0.005)
+                Rate().sleep()
+                select.select([], [], [], 0.005)
+            asyncio.run(telemetry())
+        """
+    )
+    root = profile.root
+    for path in ("control/time.sleep", "control/select.select", "telemetry/asyncio.sleep"):
+        node = root.at(path)
+        assert (node.wait, node.count) == (True, 3), path
+        assert node.total_ns >= 3 * 4_900_000, path
+    assert "time.sleep" not in root.children
+    assert not root.at("control/observe").children
+    assert root.at("control").self_ns < root.at("control").total_ns / 2
+
+
 def test_collections_are_recorded_by_default_and_sleeps_on_demand(recorded):
     program = """
         import gc

@@ -13,7 +13,7 @@ import pytest
 
 from ticktree.analysis.offsets import offset
 from ticktree.analysis.registry import findings
-from ticktree.analysis.workers.collectives import MEETINGS
+from ticktree.analysis.workers.stragglers import MEETINGS
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 
 import ticktree
 from support.profile_strategies import profiles
-from ticktree.live.difference import difference
-from ticktree.live.subtraction import NotLaterError
+from ticktree.live.difference import NotLaterError, difference
 from ticktree.profile import Node, Profile, Stats
 
 MS = 1_000_000

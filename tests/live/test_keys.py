@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from support import live_scenes as scenes
 from support.live_snapshots import watch, watched
-from ticktree.live.keys import ACTIONS, KEYS
+from ticktree.live.app import steered
 from ticktree.live.screen import drawn
-from ticktree.live.steering import steered
-from ticktree.live.view import FILTER_CELLS, View
+from ticktree.live.view import ACTIONS, FILTER_CELLS, KEYS, LiveView
 
 ROBOT_NAMES = ["control", "observe", "resize", "find the ball", "plan", "solve", "send"]
 
@@ -54,7 +53,7 @@ def test_a_filter_is_typed_letter_by_letter_kept_by_enter_and_undone_by_escape()
 
 
 def test_what_is_pasted_into_a_filter_cannot_move_the_cursor_or_fill_the_screen():
-    view = View(typing=True).typed("\x1b[31m\n" + "x" * 500)
+    view = LiveView(typing=True).typed("\x1b[31m\n" + "x" * 500)
     assert view.filter.startswith("[31mx")
     assert len(view.filter) == FILTER_CELLS
 
@@ -69,9 +68,9 @@ def test_arrows_move_a_cursor_that_keeps_to_its_row_when_rows_are_sorted_anew():
         await watcher.press("home")
         assert watcher.app.view.cursor == ("control", "section")
         await watcher.press("end")
-        assert watcher.app.view.cursor == ("control", "unaccounted")
+        assert watcher.app.view.cursor == ("control", "self")
         await watcher.press("up")
-        assert watcher.app.view.cursor == ("control/observe", "unaccounted")
+        assert watcher.app.view.cursor == ("control/observe", "self")
 
     watch(test, scenes.robot())
 
@@ -183,7 +182,12 @@ def test_every_size_of_terminal_gets_a_picture_of_its_size():
     watch(test, scenes.trainer(5))
     for width in (1, 2, 7, 20, 39, 64, 100, 333):
         for height in (1, 2, 3, 5, 9, 17, 40, 200):
-            for view in (View(), View(helping=True), View(typing=True, filter="x"), View(by_process=True)):
+            for view in (
+                LiveView(),
+                LiveView(helping=True),
+                LiveView(typing=True, filter="x"),
+                LiveView(by_process=True),
+            ):
                 picture = drawn(now, view, width, height)
                 assert len(picture.lines) == height
                 for action in set(ACTIONS.values()) - {"quit"}:

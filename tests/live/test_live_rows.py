@@ -9,10 +9,9 @@ import pytest
 import ticktree
 from support import live_scenes as scenes
 from ticktree.live import columns
-from ticktree.live.difference import difference
-from ticktree.live.recent import Span
+from ticktree.live.difference import Span, difference
 from ticktree.live.rows import place_in, rows_of
-from ticktree.live.view import View
+from ticktree.live.view import LiveView
 from ticktree.profile import Profile
 
 MS = 1_000_000
@@ -26,7 +25,7 @@ def robot():
 
 
 def names(profile, span, **view) -> list[str]:
-    return [row.guide + row.name for row in rows_of(profile, span, View(**view))]
+    return [row.guide + row.name for row in rows_of(profile, span, LiveView(**view))]
 
 
 def test_siblings_are_sorted_by_the_last_seconds_and_not_by_the_whole_run():
@@ -58,8 +57,8 @@ def test_each_order_sorts_by_what_it_says():
 def test_own_time_is_always_a_row_and_the_last_one(robot):
     profile, span = robot
     for order in ("share", "rate", "p99", "name"):
-        rows = rows_of(profile, span, View(order=order))
-        own = [row for row in rows if row.kind == "unaccounted"]
+        rows = rows_of(profile, span, LiveView(order=order))
+        own = [row for row in rows if row.kind == "self"]
         assert [row.path for row in own] == [
             row.path for row in sorted(own, key=lambda row: -row.path.count("/"))
         ]
@@ -68,7 +67,7 @@ def test_own_time_is_always_a_row_and_the_last_one(robot):
 
 def test_times_of_the_rows_below_a_node_add_up_to_it(robot):
     profile, span = robot
-    rows = rows_of(profile, span, View())
+    rows = rows_of(profile, span, LiveView())
     below = [row for row in rows if row.guide in ("├─ ", "└─ ")]
     control = next(row for row in rows if row.path == "control" and row.is_section)
     assert sum(row.total_ns for row in below) == control.total_ns
@@ -77,15 +76,15 @@ def test_times_of_the_rows_below_a_node_add_up_to_it(robot):
 
 def test_a_folded_node_says_how_many_are_below_it(robot):
     profile, span = robot
-    rows = rows_of(profile, span, View(folded=frozenset({"control"})))
+    rows = rows_of(profile, span, LiveView(folded=frozenset({"control"})))
     assert [(row.name, row.folded) for row in rows] == [("control", 6)]
 
 
 def test_a_filter_shows_what_matches_and_what_leads_there_in_any_case(robot):
     profile, span = robot
-    rows = rows_of(profile, span, View(filter="SOL"))
+    rows = rows_of(profile, span, LiveView(filter="SOL"))
     assert [(row.name, row.matched) for row in rows] == [("control", False), ("plan", False), ("solve", True)]
-    assert rows_of(profile, span, View(filter="nowhere")) == []
+    assert rows_of(profile, span, LiveView(filter="nowhere")) == []
 
 
 def test_a_filter_finds_names_as_they_are_shown():
@@ -102,7 +101,7 @@ def test_a_section_that_has_been_open_longer_than_the_window_says_so():
         before = recorder.snapshot()
         recorder.advance(S)
         after = recorder.snapshot()
-    (row,) = rows_of(after, Span(difference(before, after), S), View())
+    (row,) = rows_of(after, Span(difference(before, after), S), LiveView())
     assert row.mark == "open for 3.00 s"
     assert row.recent_ns == S
 
@@ -114,14 +113,14 @@ def test_what_a_device_did_for_longer_than_the_call_is_no_part_of_it():
             recorder.advance(10)
             recorder.book(recorder.place(), ("cuda:0",), took_ns, "device")
             recorder.book(recorder.place(), ("cuda:1",), 5, "device")
-    rows = {row.path: row for row in rows_of(recorder.snapshot(), None, View())}
-    assert rows["update/cuda:0@device"].parent_ns == 0
-    assert rows["update/cuda:1@device"].parent_ns == 20
+    rows = {row.path: row for row in rows_of(recorder.snapshot(), None, LiveView())}
+    assert rows["update/cuda:0@device"].base_ns == 0
+    assert rows["update/cuda:1@device"].base_ns == 20
     assert rows["update/cuda:1@device"].mark == "device clock"
 
 
 def test_nothing_recorded_has_no_rows():
-    assert rows_of(Profile(), None, View()) == []
+    assert rows_of(Profile(), None, LiveView()) == []
 
 
 def test_a_very_deep_tree_has_its_rows():
@@ -130,7 +129,7 @@ def test_a_very_deep_tree_has_its_rows():
     for section in opened:
         section.__enter__()
         recorder.advance(1)
-    rows = rows_of(recorder.snapshot(), None, View())
+    rows = rows_of(recorder.snapshot(), None, LiveView())
     assert sum(row.is_section for row in rows) == 250
     for section in reversed(opened):
         section.__exit__(None, None, None)
@@ -139,16 +138,16 @@ def test_a_very_deep_tree_has_its_rows():
 def test_the_cursor_stays_on_its_row_or_goes_to_its_nearest_ancestor(robot):
     profile, span = robot
     solve = ("control/plan/solve", "section")
-    rows = rows_of(profile, span, View(order="name"))
+    rows = rows_of(profile, span, LiveView(order="name"))
     assert rows[place_in(rows, solve)].name == "solve"
-    folded = rows_of(profile, span, View(folded=frozenset({"control/plan"})))
+    folded = rows_of(profile, span, LiveView(folded=frozenset({"control/plan"})))
     assert folded[place_in(folded, solve)].name == "plan"
     assert place_in(folded, ("gone", "section")) == 0
 
 
 def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
     profile = scenes.focused()[-1].profile
-    rows = {row.name: row for row in rows_of(profile, None, View()) if row.is_section}
+    rows = {row.name: row for row in rows_of(profile, None, LiveView()) if row.is_section}
     first, second, *acts = rows
     assert (first, second) == ("Driver.step", "Environment.step")
     assert [re.sub(r" @ L\d+", "", act) for act in acts] == [
@@ -157,10 +156,10 @@ def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
     ]
     assert rows["Environment.step"].whole == "self._env.step(action) | Environment.step : drive.py @ L31"
     for letters in ("drive.py @ l31", "environment.step"):
-        matched = [row.name for row in rows_of(profile, None, View(filter=letters)) if row.matched]
+        matched = [row.name for row in rows_of(profile, None, LiveView(filter=letters)) if row.matched]
         assert "Environment.step" in matched
     assert names(profile, None, filter="action / 2")[-1].endswith("action / 2)")
-    assert all(not row.whole for row in rows_of(scenes.robot()[-1].profile, None, View()))
+    assert all(not row.whole for row in rows_of(scenes.robot()[-1].profile, None, LiveView()))
 
 
 def test_the_programs_own_gauges_come_before_the_machines():

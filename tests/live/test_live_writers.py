@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support import live_scenes as scenes
-from ticktree.live.writers import parties_of
+from ticktree.live.columns import parties_of
 from ticktree.profile import Profile, Writer
 
 

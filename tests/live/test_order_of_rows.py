@@ -13,9 +13,9 @@ from support import live_scenes as scenes
 from support.live_snapshots import watch
 from ticktree.analysis.survey import Survey
 from ticktree.live import columns
-from ticktree.live.recent import Span
+from ticktree.live.difference import Span
 from ticktree.live.rows import rows_of, siblings_of
-from ticktree.live.view import View
+from ticktree.live.view import LiveView
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.notebook import html
 from ticktree.outputs.view.build import report_view
@@ -144,7 +144,7 @@ def test_rows_that_are_alike_stay_and_one_that_grows_much_moves():
             with recorder.section(name):
                 recorder.advance(round(ms * MS))
         profile = recorder.snapshot()
-        rows = rows_of(profile, Span(profile, S), View(siblings=siblings or {}))
+        rows = rows_of(profile, Span(profile, S), LiveView(siblings=siblings or {}))
         return siblings_of(rows)[""]
 
     first = names({"a": 100, "b": 95, "c": 10})

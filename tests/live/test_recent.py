@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ticktree
-from ticktree.live.recent import KEPT_IN_A_WINDOW, Recent
+from ticktree.live.difference import KEPT_IN_A_WINDOW, Recent
 from ticktree.profile import Node, Profile, Stats
 
 S = 1_000_000_000

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from ticktree.live.table import Column, Table
+from ticktree.live.table import LiveColumn, LiveTable
 
 COLUMNS = [
-    Column("first", 5, lambda item: item, 0, "now"),
-    Column("second", 8, lambda item: item, 2, "now"),
-    Column("third", 8, lambda item: item, 1, "before"),
+    LiveColumn("first", 5, lambda item: item, 0, "now"),
+    LiveColumn("second", 8, lambda item: item, 2, "now"),
+    LiveColumn("third", 8, lambda item: item, 1, "before"),
 ]
 
 
 def titles(width: int) -> list[str]:
-    return [column.title for column in Table(COLUMNS, width, 10, 10).columns]
+    return [column.title for column in LiveTable(COLUMNS, width, 10, 10).columns]
 
 
 def test_columns_of_the_highest_rank_are_given_up_first():
@@ -28,20 +28,20 @@ def test_columns_of_the_highest_rank_are_given_up_first():
 
 @given(st.text(max_size=40), st.text(max_size=20), st.integers(1, 60))
 def test_no_line_is_wider_than_the_terminal(name, cell, width):
-    table = Table(COLUMNS, width, min(10, width), 20)
+    table = LiveTable(COLUMNS, width, min(10, width), 20)
     cells = "".join(filter(str.isprintable, cell))
     for line in (*table.headings("a title"), table.line(cells, Text("".join(filter(str.isprintable, name))))):
         assert line.cell_len <= width
 
 
 def test_numbers_end_and_units_begin_below_one_another():
-    table = Table([Column("time", 8, lambda item: item, 0)], 40, 10, 10)
+    table = LiveTable([LiveColumn("time", 8, lambda item: item, 0)], 40, 10, 10)
     lines = [
-        table.line(item, Text("x")).plain for item in ("1.23 ms", "45.6 us", "789 ns", "1.05 s", "7", "")
+        table.line(item, Text("x")).plain for item in ("1.23 ms", "45.6 µs", "789 ns", "1.05 s", "7", "")
     ]
     assert [line[12:] for line in lines] == [
         "1.23 ms ",
-        "45.6 us ",
+        "45.6 µs ",
         " 789 ns ",
         "1.05 s  ",
         "       7",
@@ -50,6 +50,6 @@ def test_numbers_end_and_units_begin_below_one_another():
 
 
 def test_a_heading_that_does_not_fit_loses_words_before_letters():
-    columns = [Column("a", 6, str, 0, "last 10 s of it"), Column("b", 4, str, 0, "overall")]
-    groups, _ = Table(columns, 80, 8, 8).headings("")
+    columns = [LiveColumn("a", 6, str, 0, "last 10 s of it"), LiveColumn("b", 4, str, 0, "overall")]
+    groups, _ = LiveTable(columns, 80, 8, 8).headings("")
     assert groups.plain.split() == ["last", "ov…l"]

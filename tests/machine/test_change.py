@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.machine.change import between, gauge_of
-from ticktree.machine.reading import NS, Core, Reading, Thread
-from ticktree.profile.machine import FREQUENCY, OTHERS, STEAL, THROTTLED, USED, WAITING
+from ticktree.machine.readings import NS, Core, Reading, Thread, between, gauge_of
+from ticktree.profile.machine import FREQUENCY, GROWTH, OTHERS, RESIDENT, STEAL, THROTTLED, USED, WAITING
 
 START = Reading(0, used_ns=0, cores={0: Core(0, 0, 0), 1: Core(0, 0, 0)}, throttles=3)
 
@@ -55,6 +54,16 @@ def test_the_frequency_is_that_of_the_cores_that_were_busy():
 
 def test_slow_downs_are_told_a_second():
     assert between(START, after(2 * NS, throttles=7))[THROTTLED] == 2.0
+
+
+def test_memory_grows_by_what_processes_took_that_were_there_before():
+    before = after(0, resident={(60, 1): 400, (61, 2): 300, (62, 3): 900})
+    now = after(2 * NS, resident={(60, 1): 500, (61, 2): 260, (62, 9): 5000})
+    told = between(before, now)
+    assert (told[RESIDENT], told[GROWTH]) == (5760, 30)
+    assert GROWTH not in between(before, after(resident={(70, 1): 5}))
+    shrunk = gauge_of(GROWTH, -30.0, 1, "60-7-1")
+    assert (shrunk.negative.count, shrunk.positive.count, shrunk.zeros, shrunk.p50) == (1, 0, 0, -30)
 
 
 def test_accounts_that_went_back_tell_nothing():

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.machine.ceilings import kept, processor, reckoned
-from ticktree.machine.ceilings.carried import ceiling_facts
-from ticktree.machine.ceilings.fingerprint import digest, fingerprint
-from ticktree.machine.ceilings.kept import Kept, NotUsableError
+from ticktree.machine import ceilings, processor
+from ticktree.machine.ceilings import Kept, NotUsableError, ceiling_facts, digest, fingerprint
 from ticktree.run.facts import describe_program
 
 MEASURED = {
@@ -37,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of which 1e14 operations a second may be true."""
-    monkeypatch.setattr(reckoned, "flops_per_s", lambda: 10**15)
+    monkeypatch.setattr(ceilings, "flops_per_s", lambda: 10**15)
 
 
 def test_a_fingerprint_is_the_same_each_time_and_without_the_hosts_name(
@@ -75,10 +73,10 @@ def test_the_processor_is_read_from_what_linux_says(tmp_path: Path) -> None:
 
 def test_what_is_kept_of_a_machine_is_found_again(cache: Path) -> None:
     machine = fingerprint()
-    assert kept.load(machine) is None
-    path = kept.save(machine, Kept(MEASURED, 1000.0, 2))
+    assert ceilings.load(machine) is None
+    path = ceilings.save(machine, Kept(MEASURED, 1000.0, 2))
     assert path.parent == cache
-    assert kept.load(machine) == Kept(MEASURED, 1000.0, 2)
+    assert ceilings.load(machine) == Kept(MEASURED, 1000.0, 2)
     assert list(cache.iterdir()) == [path], "no temporary file is left"
 
 
@@ -96,12 +94,12 @@ DAMAGED = {
     "nothing": "",
     "another schema": json.dumps({"schema": "ticktree-ceilings/9"}),
     "no ceilings": json.dumps(
-        {"schema": kept.SCHEMA, "ceilings": {}, "measured_wall_s": 1, "measurements": 1}
+        {"schema": ceilings.SCHEMA, "ceilings": {}, "measured_wall_s": 1, "measurements": 1}
     ),
     "deep": "[" * 100_000,
     **{
         f"a ceiling of {value!r}": json.dumps(
-            {"schema": kept.SCHEMA, "ceilings": {"x": value}, "measured_wall_s": 1, "measurements": 1}
+            {"schema": ceilings.SCHEMA, "ceilings": {"x": value}, "measured_wall_s": 1, "measurements": 1}
         )
         for value in (0, -1, "1", True, None, float("inf"), float("nan"))
     },
@@ -111,28 +109,28 @@ DAMAGED = {
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_file_is_named_and_a_run_goes_on_without(text: str) -> None:
     machine = fingerprint()
-    path = kept.save(machine, Kept(MEASURED, 1000.0))
+    path = ceilings.save(machine, Kept(MEASURED, 1000.0))
     path.write_text(text)
     with pytest.raises(NotUsableError, match="is damaged"):
-        kept.load(machine)
+        ceilings.load(machine)
     assert "ceiling.memcpy_bytes_per_s" not in dict(ceiling_facts())
 
 
 def test_a_file_that_is_no_text_is_named() -> None:
     machine = fingerprint()
-    kept.save(machine, Kept(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
+    ceilings.save(machine, Kept(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
     with pytest.raises(NotUsableError, match="is damaged: it is not JSON"):
-        kept.load(machine)
+        ceilings.load(machine)
 
 
 def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
     machine, other = fingerprint(), {**fingerprint(), "cpu": "Z80"}
-    theirs = kept.save(other, Kept(MEASURED, 1000.0))
-    assert kept.load(machine) is None
-    assert kept.of_others(machine) == 1
-    theirs.rename(kept.path_for(machine))
+    theirs = ceilings.save(other, Kept(MEASURED, 1000.0))
+    assert ceilings.load(machine) is None
+    assert ceilings.of_others(machine) == 1
+    theirs.rename(ceilings.path_for(machine))
     with pytest.raises(NotUsableError, match="of another machine"):
-        kept.load(machine)
+        ceilings.load(machine)
     assert dict(ceiling_facts())["ceiling.source"] == "reckoned"
 
 
@@ -142,14 +140,14 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(NotUsableError, match="cannot be kept in") as raised:
-        kept.save(fingerprint(), Kept(MEASURED, 1000.0))
+        ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
     assert "\n" not in str(raised.value)
 
 
 def test_a_cache_that_is_no_absolute_path_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert kept.folder() == tmp_path / ".cache" / "ticktree"
+    assert ceilings.folder() == tmp_path / ".cache" / "ticktree"
 
 
 @pytest.mark.parametrize(
@@ -168,11 +166,11 @@ def test_a_cache_that_is_no_absolute_path_is_ignored(monkeypatch: pytest.MonkeyP
 def test_the_bound_follows_from_the_widest_instructions(
     architecture: str, flags: set[str], per_core: int
 ) -> None:
-    assert reckoned.flops_per_s(architecture, frozenset(flags), 3) == 3 * per_core * 6_500_000_000
+    assert ceilings.flops_per_s(architecture, frozenset(flags), 3) == 3 * per_core * 6_500_000_000
 
 
 def test_of_a_processor_that_is_not_known_nothing_is_reckoned() -> None:
-    assert reckoned.flops_per_s("riscv64", frozenset({"v"}), 3) is None
+    assert ceilings.flops_per_s("riscv64", frozenset({"v"}), 3) is None
 
 
 @pytest.mark.parametrize(
@@ -181,11 +179,11 @@ def test_of_a_processor_that_is_not_known_nothing_is_reckoned() -> None:
 def test_narrower_formats_are_faster_where_there_are_instructions_for_them(
     flags: set[str], factor: int
 ) -> None:
-    assert reckoned.low_precision_factor(frozenset(flags)) == factor
+    assert ceilings.low_precision_factor(frozenset(flags)) == factor
 
 
 def test_a_run_carries_what_was_measured_of_its_machine(wide: None) -> None:
-    kept.save(fingerprint(), Kept(MEASURED, 1000.0))
+    ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
     facts = describe_program(["train.py"])
     assert facts["ceiling.source"] == "measured"
     assert facts["ceiling.memcpy_bytes_per_s"] == 10_200_000_000
@@ -203,7 +201,7 @@ def test_a_run_on_a_machine_that_was_not_measured_carries_what_can_be_reckoned(w
 
 
 def test_a_library_that_multiplies_far_too_slowly_says_nothing_of_the_machine(wide: None) -> None:
-    kept.save(fingerprint(), Kept({**MEASURED, "flops_per_s": 2e9, "flops_per_s_thread": 1e9}, 1000.0))
+    ceilings.save(fingerprint(), Kept({**MEASURED, "flops_per_s": 2e9, "flops_per_s_thread": 1e9}, 1000.0))
     facts = dict(ceiling_facts())
     assert (facts["ceiling.source"], facts["ceiling.flops_per_s"]) == ("reckoned", 10**15)
     assert "ceiling.flops_per_s_thread" not in facts
@@ -211,5 +209,5 @@ def test_a_library_that_multiplies_far_too_slowly_says_nothing_of_the_machine(wi
 
 
 def test_where_nothing_is_known_a_run_carries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reckoned, "flops_per_s", lambda: None)
+    monkeypatch.setattr(ceilings, "flops_per_s", lambda: None)
     assert dict(ceiling_facts()) == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.fake_system import SUPERVISOR, TICKS_PER_SECOND, InventedSystem
-from ticktree.machine.reading import Core, Thread
+from ticktree.machine.readings import Core, Thread
 from ticktree.machine.system import System
 
 TICK_NS = 1_000_000_000 // TICKS_PER_SECOND
@@ -28,6 +28,14 @@ def test_the_run_is_the_supervisors_children_and_theirs(invented, system):
     invented.process(61, 60, 8)
     invented.process(70, 1, 4000)
     assert system.read().used_ns == 48 * TICK_NS
+
+
+def test_the_memory_of_each_of_the_runs_processes_is_told(invented, system):
+    invented.process(60, SUPERVISOR, 40, started=7, pages=1000)
+    invented.process(61, 60, 8, started=9, pages=20)
+    invented.process(70, 1, 4000, pages=5000)
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert system.read().resident == {(60, 7): 1000 * page, (61, 9): 20 * page}
 
 
 def test_a_process_whose_parent_has_ended_is_the_runs_by_the_programs_group(invented, system):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from support.example_profiles import control, robot, training
+from support.example_samples import sampled_training, unmarked
 from support.example_trainers import crowded_trainer, straggling_trainer
 from support.hostile_profiles import hostile, side_by_side
 from support.profile_strategies import profiles
@@ -20,7 +21,7 @@ from ticktree.profile import Profile
 
 KEYS = [
     *("schema", "run", "nothing", "headlines", "warnings", "recommendations", "loops", "self_time"),
-    *("not_worth_optimizing", "tree", "left_out", "more"),
+    *("not_worth_optimizing", "tree", "sampled", "left_out", "more"),
 ]
 
 
@@ -109,3 +110,19 @@ def test_it_says_how_to_see_more_with_the_name_of_the_run():
     more = list(fields(training(), run="last")["more"].values())
     assert more[:2] == ["ticktree report --all last", "ticktree report --format json last"]
     assert next(iter(fields(training())["more"].values())) == "ticktree report --all"
+
+
+def test_the_largest_own_time_that_was_sampled_is_told_by_function():
+    found = fields(sampled_training())["sampled"]
+    assert (found["path"], found["samples"], len(found["rows"])) == ("train/update", 101, 3)
+    assert found["rows"][0]["function"] == "crunch"
+    assert found["rows"][0]["notes"] == "lib.py:7"
+    assert found["rows"][0]["low"] < found["rows"][0]["share"] < found["rows"][0]["high"]
+    assert [row["notes"] for row in fields(unmarked())["sampled"]["rows"]] == ["lib.py:7", "lib.py:3, sleeps"]
+    assert fields(training())["sampled"] is None
+
+
+def test_rows_of_functions_have_their_names():
+    names = [row[0] for row in fields(sampled_training())["tree"]["rows"]]
+    assert "train/update/crunch [sampled]" in names or not any("sampled" in name for name in names)
+    assert [row[0] for row in fields(unmarked())["tree"]["rows"]] == ["main", "crunch", "nap"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ticktree
-from ticktree.outputs.shapes.callers import NOBODY, callers_of
+from ticktree.outputs.otlp import NOBODY, callers_of
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)

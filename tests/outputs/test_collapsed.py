@@ -8,10 +8,11 @@ import re
 import pytest
 
 from support.example_profiles import MS, control, training
+from support.example_samples import sampled_training, unmarked
 from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.shapes.stacks import stacks
-from ticktree.outputs.writing.literal import literal
+from ticktree.outputs.stacks import stacks
+from ticktree.outputs.writing.visible import literal
 from ticktree.profile import Node, Profile
 
 
@@ -68,17 +69,15 @@ def test_inferno_draws_every_frame_with_its_width(make):
     profile = make()
     every = list(stacks(profile))
     drawn = frames_of(pyinferno.flamegraph_from_lines(lines(profile)))
-    together = sum(stack.node.self_ns for stack in every)
+    together = sum(stack.ns for stack in every)
     assert ("all", together) in drawn
-    in_the_run = sum(stack.node.self_ns for stack in every if not stack.beside)
+    in_the_run = sum(stack.ns for stack in every if not stack.beside)
     assert ("root", in_the_run) in drawn
-    wide = [stack for stack in every if not stack.beside and stack.node.self_ns > together / 1000]
+    wide = [stack for stack in every if not stack.beside and stack.ns > together / 1000]
     for stack in wide:
-        below = sum(
-            s.node.self_ns for s in every if not s.beside and s.frames[: len(stack.frames)] == stack.frames
-        )
+        below = sum(s.ns for s in every if not s.beside and s.frames[: len(stack.frames)] == stack.frames)
         mark = " [partly beside]" if stack.frames[-1].partly else ""
-        assert (as_written(stack.node.name) + mark, below) in drawn
+        assert (as_written(stack.frames[-1].name) + mark, below) in drawn
 
 
 def test_inferno_draws_hostile_names():
@@ -87,3 +86,16 @@ def test_inferno_draws_hostile_names():
     )
     drawn = {name for name, _ in frames_of(pyinferno.flamegraph_from_lines(lines(hostile())))}
     assert {as_written(name) for name in NAMES} <= drawn
+
+
+def test_what_was_sampled_is_frames_with_their_lines_and_together_the_own_time():
+    assert lines(unmarked()) == [
+        "root;main (/home/ada/train.py:40) [sampled];crunch (/home/ada/lib.py:7) [sampled] 505050506",
+        "root;main (/home/ada/train.py:40) [sampled];crunch (/home/ada/lib.py:9) [sampled] 202020202",
+        "root;main (/home/ada/train.py:40) [sampled];nap (/home/ada/lib.py:3) [sampled] 292929293",
+    ]
+    of_update = [line for line in lines(sampled_training()) if line.startswith("root;train;update;")]
+    own = [line for line in of_update if "[sampled]" in line]
+    self_ns = sum(int(line.rpartition(" ")[2]) for line in own)
+    assert self_ns == sampled_training().root.at("train/update").self_ns
+    assert any(line.startswith("root;train;update;(suspended) [sampled] ") for line in own)

@@ -14,8 +14,7 @@ from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durat
 from support.profile_strategies import profiles
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.options import TableName
-from ticktree.outputs.writing.literal import literal
-from ticktree.outputs.writing.visible import visible
+from ticktree.outputs.writing.visible import literal, visible
 from ticktree.profile import Profile
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.example_profiles import training
-from ticktree.outputs import dataset
+from ticktree.outputs import tabular
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 pytest.importorskip("pyarrow", reason="no dataset was written: there is no pyarrow")
@@ -29,7 +29,7 @@ def timeline(process, calls=1000, name="update"):
 def written(tmp_path):
     def write(*parts):
         names = []
-        for name, content in dataset.files(training(), parts):
+        for name, content in tabular.files(training(), parts):
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -67,7 +67,7 @@ def test_pandas_reads_every_call_as_it_was(written):
     assert calls.wait[:2].tolist() == [False, True]
     assert calls.thread_name[:2].tolist() == ["MainThread", "helper"]
     assert calls.task[:2].tolist() == [0, 2]
-    assert set(calls.columns) == {*dataset.CALL_COLUMNS, "process"}
+    assert set(calls.columns) == {*tabular.CALL_COLUMNS, "process"}
 
 
 def test_a_timeline_of_several_processes_is_taken_apart(written):
@@ -87,6 +87,6 @@ def test_hostile_names_are_names(written):
 
 def test_without_calls_there_are_the_tables(written):
     _, names = written()
-    assert names == [f"{table}.parquet" for table in dataset.TABLES]
+    assert names == [f"{table}.parquet" for table in tabular.TABLES]
     _, names = written(timeline("7-9", calls=0))
     assert not any(name.startswith("calls") for name in names)

@@ -19,7 +19,7 @@ US, MS, S = 10**3, 10**6, 10**9
         (7, "7 ns"),
         (0.25, "0.250 ns"),
         (999, "999 ns"),
-        (1000, "1.00 us"),
+        (1000, "1.00 µs"),
         (16_149_000, "16.1 ms"),
         (431 * MS, "431 ms"),
         (999_499 * US, "999 ms"),
@@ -30,7 +30,7 @@ US, MS, S = 10**3, 10**6, 10**9
         (1000 * S, "16.7 min"),
         (6000 * S, "1.67 h"),
         (360_000 * S, "4.17 d"),
-        (-5 * US, "-5.00 us"),
+        (-5 * US, "-5.00 µs"),
     ],
 )
 def test_a_time_has_three_digits_and_the_unit_that_fits(ns, text):
@@ -40,7 +40,7 @@ def test_a_time_has_three_digits_and_the_unit_that_fits(ns, text):
 @given(st.integers(1, 86_400 * 999 * S))
 def test_no_time_is_written_more_than_half_a_percent_wrong(ns):
     number, unit = formatting.time(ns).split(" ")
-    units = {"ns": 1, "us": US, "ms": MS, "s": S, "min": 60 * S, "h": 3600 * S, "d": 86_400 * S}
+    units = {"ns": 1, "µs": US, "ms": MS, "s": S, "min": 60 * S, "h": 3600 * S, "d": 86_400 * S}
     assert float(number) * units[unit] == pytest.approx(ns, rel=0.0051)
     assert len(number.replace(".", "")) <= 4
 

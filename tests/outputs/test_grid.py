@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ticktree.outputs.writing.grid import Head, Line, drawn
+from ticktree.outputs.writing.document import Entry, Head, Table
+from ticktree.outputs.writing.grid import drawn
 
 words = st.text("ab 漢é", max_size=30)
 numbers = st.from_regex(r"[0-9]{1,25}( [a-z/]{1,9})?", fullmatch=True)
@@ -12,11 +13,11 @@ numbers = st.from_regex(r"[0-9]{1,25}( [a-z/]{1,9})?", fullmatch=True)
 
 @st.composite
 def grids(draw):
-    heads = draw(st.lists(st.builds(Head, words, rank=st.integers(0, 6), left=st.booleans()), max_size=6))
+    heads = draw(st.lists(st.builds(Head, words, rank=st.integers(0, 6), words=st.booleans()), max_size=6))
     lines = draw(
         st.lists(
             st.builds(
-                Line,
+                Entry,
                 name=words,
                 short=words,
                 mark=words,
@@ -28,17 +29,17 @@ def grids(draw):
             max_size=4,
         )
     )
-    return draw(words), heads, lines
+    return Table(draw(words), "section", heads, lines)
 
 
 @settings(max_examples=120)
 @given(grids(), st.integers(40, 120))
 def test_no_line_is_wider_than_asked_for_however_long_its_numbers(grid, width):
-    rows = [text.plain for row in drawn(*grid, width) for text in row]
+    rows = [text.plain for row in drawn(grid, width) for text in row]
     assert [row for row in rows if cell_len(row) > width] == []
 
 
 def test_a_number_that_no_column_was_made_for_goes_before_the_name():
     heads = [Head("share", 0), Head("waits for", 0)]
-    [_, [row]] = drawn("section", heads, [Line("update", ["12%", "1" * 35])], 40)
+    [_, [row]] = drawn(Table("section", "section", heads, [Entry("update", ["12%", "1" * 35])]), 40)
     assert row.plain == "update     12%"

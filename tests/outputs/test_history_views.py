@@ -13,8 +13,7 @@ from support.history_series import SERVER, days, run
 from ticktree.analysis.history import Commit, History, Trend, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import BINARY, HISTORIES
-from ticktree.outputs.history.levels import buckets, scale_of
-from ticktree.outputs.history.plot import ROWS, spark
+from ticktree.outputs.history_parts import ROWS, buckets, scale_of, spark
 
 A, B = "a" * 40, "b" * 40
 HOSTILE = "</title><script>alert(1)</script>`````\x1b[2J\u202e|<img src=x onerror=y>"

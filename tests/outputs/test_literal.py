@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.outputs.writing.literal import encodable, literal
+from ticktree.outputs.writing.visible import encodable, literal
 
 nuisances = st.text(alphabet=list("\\/enx0ua\n\x00\ud800\u202e ;"), max_size=5)
 

@@ -8,7 +8,7 @@ import pytest
 
 from support.example_profiles import control, training
 from support.hostile_profiles import NAMES, hostile
-from ticktree.outputs.shapes.numbers import fit, numbers
+from ticktree.outputs.numbers import fit, numbers
 from ticktree.profile import Profile
 
 

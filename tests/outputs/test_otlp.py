@@ -11,7 +11,7 @@ from support.example_profiles import control, gauge_of, training
 from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from support.profile_strategies import profiles
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.writing.literal import encodable
+from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile
 from ticktree.profile.histogram import edges_of
 

@@ -16,8 +16,8 @@ from support.example_profiles import training
 from support.hostile_profiles import NAMES
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.otlp.spans import SPANS_AT_ONCE
-from ticktree.outputs.writing.literal import encodable
+from ticktree.outputs.otlp import SPANS_AT_ONCE
+from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 

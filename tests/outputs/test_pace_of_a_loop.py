@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.example_profiles import MS, control, node, robot
-from ticktree.outputs.view.pace import pace
+from ticktree.outputs.view.notes import pace
 from ticktree.profile import Histogram, Lateness, Loop, Node, Profile
 
 
@@ -50,7 +50,7 @@ def test_one_late_tick_has_one_lateness():
 def test_where_it_is_not_known_of_each_late_tick_the_mean_is_said():
     profile = control()
     assert pace(profile, profile.loops["control"])[0] == [
-        "when late, by 120 us on average",
+        "when late, by 120 µs on average",
         "35.0 ms at most",
         "up to 3 missed in a row",
         "1 cut short",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.outputs.drawing.palette import color_of
+from ticktree.outputs.charts import color_of
 
 # report-ui/tests/palette.test.ts holds the front end to the same file.
 COLORS = Path(__file__).parents[2] / "report-ui/tests/colors.json"

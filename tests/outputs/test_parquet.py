@@ -15,7 +15,7 @@ from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.options import TableName
-from ticktree.outputs.writing.literal import encodable
+from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile, Work
 
 

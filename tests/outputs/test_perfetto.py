@@ -11,8 +11,7 @@ import pytest
 import ticktree
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.wire.protobuf import varint
-from ticktree.outputs.wire.protobuf_rows import Rows
+from ticktree.outputs.protobuf import MessageRows, varint
 from ticktree.profile import Profile
 
 schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -193,4 +192,4 @@ def test_an_empty_profile_is_no_hindrance(recorder):
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 1 << 35, (1 << 63) - 1])
 def test_a_column_of_numbers_is_written_as_each_of_them_is(value):
     values = np.array([value, 5, 0, value])
-    assert Rows(4).varints(values).to_bytes() == b"".join(varint(int(one)) for one in values)
+    assert MessageRows(4).varints(values).to_bytes() == b"".join(varint(int(one)) for one in values)

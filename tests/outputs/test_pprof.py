@@ -8,10 +8,11 @@ import re
 import pytest
 
 from support.example_profiles import MS, control, training
+from support.example_samples import sampled_training
 from support.external_readers import output_of, program
 from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.writing.literal import encodable
+from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile
 
 # The public schema: github.com/google/pprof, proto/profile.proto.
@@ -58,7 +59,7 @@ def decoded(profile):
 
 
 def samples(read):
-    """Stacks from the outermost on, with their calls and their own times beside and on the path."""
+    """Stacks from the outermost on, with their calls and their self times beside and on the path."""
     words = read.string_table
     functions = {function.id: words[function.name] for function in read.function}
     names = {location.id: functions[location.line[0].function_id] for location in read.location}
@@ -155,3 +156,26 @@ def test_go_tool_pprof_shows_what_ran_beside_and_what_was_lost(tmp_path):
 
 def test_go_tool_pprof_reads_hostile_names(tmp_path):
     assert "日本語" in go_says(hostile(), tmp_path, "-top")
+
+
+def test_what_was_sampled_has_lines_and_no_calls_and_is_together_the_own_time():
+    read = decoded(sampled_training())
+    words = read.string_table
+    functions = {each.id: (words[each.name], words[each.filename]) for each in read.function}
+    lines = {each.id: (*functions[each.line[0].function_id], each.line[0].line) for each in read.location}
+    own = [
+        (lines[s.location_id[0]], tuple(s.value))
+        for s in read.sample
+        if "[sampled]" in lines[s.location_id[0]][0]
+    ]
+    assert {where for where, _ in own} == {
+        ("main [sampled]", "/home/ada/train.py", 40),
+        ("Agent.update [sampled]", "/home/ada/train.py", 12),
+        ("crunch [sampled]", "/home/ada/lib.py", 7),
+        ("crunch [sampled]", "/home/ada/lib.py", 9),
+        ("nap [sampled]", "/home/ada/lib.py", 3),
+        ("(suspended) [sampled]", "", 0),
+    }
+    root = sampled_training().root
+    assert sum(wall for _, (_, _, wall) in own) == root.self_ns + root.at("train/update").self_ns
+    assert not any(calls or beside for _, (calls, beside, _) in own)

@@ -12,8 +12,7 @@ from support.external_readers import program
 from support.hostile_profiles import NAMES, hostile, side_by_side, unknown_durations
 from support.profile_strategies import profiles
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.writing.literal import literal
-from ticktree.outputs.writing.visible import visible
+from ticktree.outputs.writing.visible import literal, visible
 from ticktree.profile import Node, Profile
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.outputs.wire import protobuf as pb
-from ticktree.outputs.writing.literal import encodable
+from ticktree.outputs import protobuf as pb
+from ticktree.outputs.writing.visible import encodable
 
 pytest.importorskip("google.protobuf", reason="our messages were not read by protobuf's own decoder")
 from support.protobuf_schemas import message_class

@@ -10,7 +10,7 @@ from ticktree.analysis.comparison import compare
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
-from ticktree.outputs.shapes.recursion import flattened
+from ticktree.outputs.recursion import flattened
 from ticktree.outputs.variants import VARIANTS, variants
 from ticktree.outputs.view.notes import notes_of
 from ticktree.outputs.view.tree import TreeRow, tree_rows

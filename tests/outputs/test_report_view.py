@@ -10,14 +10,15 @@ from hypothesis import given, settings
 from rich.cells import cell_len
 
 from support.example_profiles import control, robot, training
+from support.example_samples import sampled_training
 from support.example_trainers import straggling_trainer
 from support.profile_strategies import profiles
 from support.virtual_programs import Program, with_node
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
-from ticktree.outputs.view.build import report_view
+from ticktree.outputs.view.build import COLUMNS, LINES, report_view
 from ticktree.outputs.view.model import ReportView
-from ticktree.outputs.view.room import COLUMNS, LINES
+from ticktree.outputs.view.sampled import doubts
 from ticktree.outputs.writing import formatting
 from ticktree.profile import FirstTicks, Memory, Profile
 
@@ -53,6 +54,15 @@ def four_loops(order: str = "abcd") -> Program:
             work = 40 if name == "d" and tick % 3 == 0 else 5
             program.work("work", work)
             program.work("sleep", max(0, 1000 / 30 - work), wait=True)
+    return program
+
+
+def loops_that_all_miss(count: int = 6) -> Program:
+    program = Program()
+    for name in range(count):
+        for tick in program.loop(f"a loop with quite a long name {name}", range(120), hz=30):
+            program.work("grab a picture", 20 if tick % 4 else 30)
+            program.work("encode", 5 if tick % 4 else 12)
     return program
 
 
@@ -207,10 +217,10 @@ def test_what_is_not_worth_optimizing_says_what_it_could_bring_at_most():
     long = "preprocess(" + ", ".join(f"argument_{at}" for at in range(30)) + ")"
     (part,) = view_of(steps(("update", 1), (long, 0.01), ticks=30)).parts
     (only,) = part.dismissed
-    assert only.endswith("(at most 1.010x)")
+    assert only.endswith("(at most 1.010×)")
     assert "…" in only
     paced = view_of(steps(("work", 4), ("log", 0.1), ("sleep", 5.9, {"wait": True}), hz=100))
-    assert paced.parts[0].dismissed == ["log (at most 100 us per tick)"]
+    assert paced.parts[0].dismissed == ["log (at most 100 µs per tick)"]
 
 
 def test_a_run_without_a_loop_is_seconds_and_its_own_tree():
@@ -234,6 +244,13 @@ def test_facts_about_the_measurement_are_warnings_and_no_recommendations():
     assert "too-few-ticks" not in {each.rule for each in view.recommendations}
     lost = view_of(control())
     assert lost.warnings[-1].text == "Not recorded: 2 unwound"
+
+
+@pytest.mark.parametrize(("late", "looks", "share"), [(30, 120, "25%"), (1, 120, None), (3, 0, None)])
+def test_samples_that_came_late_are_doubted_where_it_is_known_how_many_there_were(late, looks, share):
+    taken = replace(sampled_training().samples, late=late, looks=looks)
+    found = [text for text in doubts(replace(training(), samples=taken)) if "came late" in text]
+    assert [text.partition(" of ")[0] for text in found] == ([share] if share else [])
 
 
 def test_at_most_three_recommendations_are_made_unless_all_are_asked_for():
@@ -275,7 +292,11 @@ def test_a_run_that_was_interrupted_says_so():
 
 
 @pytest.mark.parametrize(
-    "make", [training, control, robot, straggling_trainer, lambda: four_loops().profile()]
+    "make",
+    [
+        *(training, control, robot, straggling_trainer),
+        *(lambda: four_loops().profile(), lambda: loops_that_all_miss().profile()),
+    ],
 )
 def test_a_report_is_at_most_45_lines_of_80_columns(make):
     lines = shown(make(), width=COLUMNS, run="20260704-101500-train").splitlines()
@@ -309,6 +330,13 @@ def test_numbers_of_the_same_thing_agree_wherever_they_stand(make):
         leaf = not any(other.path.startswith(f"{entry.path}/") for other in part.tree.entries)
         if entry.path in by_name and leaf and entry.name != "[self]":
             assert entry.values[0] >= by_name[entry.path] - 1e-9
+
+
+def test_the_first_screen_leads_with_one_loop_and_shows_each_that_misses_as_a_row():
+    view = view_of(loops_that_all_miss())
+    assert [each.path for each in view.headlines] == [view.loops.entries[0].path]
+    assert [entry.tone for entry in view.loops.entries] == ["alarm"] * 6
+    assert len(view_of(loops_that_all_miss(), ALL).headlines) == 6
 
 
 def test_the_last_lines_name_the_rest_and_the_page():

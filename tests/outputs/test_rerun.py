@@ -9,7 +9,7 @@ from support.hostile_profiles import hostile, side_by_side, unknown_durations
 from support.small_run import recorded
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.rerun import entity
+from ticktree.outputs.curves import entity
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 

@@ -13,12 +13,13 @@ import pytest
 
 import ticktree
 from support.example_profiles import MS, control, training
+from support.example_samples import sampled_training
 from support.external_readers import SPEEDSCOPE, output_of, program
 from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.shapes.stacks import stacks
-from ticktree.outputs.shapes.tracks import tracks_of
+from ticktree.outputs.stacks import stacks
+from ticktree.outputs.traces import tracks_of
 from ticktree.profile import Node, Profile
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
@@ -38,16 +39,16 @@ def imported(profile, folder, *more, **options):
     return json.loads(output_of(node, IMPORTER, SPEEDSCOPE, path))
 
 
-@pytest.mark.parametrize("make", [training, control, side_by_side, hostile])
+@pytest.mark.parametrize("make", [training, control, side_by_side, hostile, sampled_training])
 def test_the_importer_reads_every_stack_with_its_own_time(make, tmp_path):
     profile = make()
     read = imported(profile, tmp_path)
     for which, beside in zip(read["profiles"], (False, True), strict=False):
         assert which["unit"] == "nanoseconds"
         expected = [
-            [[name_of(frame) for frame in stack.frames], stack.node.self_ns]
+            [[name_of(frame) for frame in stack.frames], stack.ns]
             for stack in stacks(profile)
-            if stack.beside is beside and stack.node.self_ns
+            if stack.beside is beside and stack.ns
         ]
         assert which["stacks"] == expected
         assert which["total"] == sum(ns for _, ns in expected)
@@ -131,7 +132,7 @@ def test_processes_are_told_apart_by_their_names():
 
 
 def name_of(frame):
-    return frame.name + (" (partly beside)" if frame.partly else "")
+    return frame.name + (" [sampled]" if frame.is_sampled else " (partly beside)" if frame.partly else "")
 
 
 @pytest.mark.slow

@@ -3,15 +3,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from support.example_profiles import MS, training
+from support.example_samples import sampled_training
 from support.hostile_profiles import side_by_side
 from support.profile_strategies import profiles
-from ticktree.outputs.shapes.stacks import stacks
+from ticktree.outputs.stacks import stacks
 from ticktree.profile import Profile
 
 
 def own_times(profile, beside):
     return {
-        "/".join(frame.name for frame in stack.frames): stack.node.self_ns
+        "/".join(frame.name for frame in stack.frames): stack.ns
         for stack in stacks(profile)
         if stack.beside is beside
     }
@@ -31,7 +32,7 @@ def test_what_ran_beside_stands_apart_with_all_below_it():
 
 
 def test_a_section_of_which_the_lesser_part_ran_beside_stays_and_is_marked():
-    marked = {stack.node.name for stack in stacks(side_by_side()) if stack.frames[-1].partly}
+    marked = {stack.frames[-1].name for stack in stacks(side_by_side()) if stack.frames[-1].partly}
     assert marked == {"tasks"}
 
 
@@ -46,10 +47,27 @@ def test_of_one_thread_the_stacks_add_up_to_the_run():
 @given(profiles())
 def test_every_node_has_one_stack_and_no_nanosecond_stands_in_two(profile):
     every = list(stacks(profile))
-    assert len(every) == sum(1 for _ in profile.root.walk())
-    assert sum(s.node.self_ns for s in every) == sum(n.self_ns for _, _, n in profile.root.walk())
+    nodes = [stack for stack in every if not stack.frames[-1].is_sampled]
+    assert len(nodes) == sum(1 for _ in profile.root.walk())
+    assert sum(stack.ns for stack in every) == sum(n.self_ns for _, _, n in profile.root.walk())
 
 
 def test_a_profile_of_nothing_has_the_root_alone():
     (stack,) = stacks(Profile.empty())
     assert [frame.name for frame in stack.frames] == ["root"]
+
+
+def test_calls_that_were_sampled_stand_below_the_own_time_that_they_are():
+    profile = sampled_training()
+    update = [each for each in stacks(profile) if "update" in [frame.name for frame in each.frames]]
+    own = [each for each in update if each.frames[-1].is_sampled]
+    assert sum(each.ns for each in own) == profile.root.at("train/update").self_ns
+    assert not any(each.calls for each in own)
+    (node,) = (each for each in update if each.frames[-1].name == "update")
+    assert (node.ns, node.calls) == (0, profile.root.at("train/update").count)
+    assert {tuple(frame.name for frame in each.frames[3:]) for each in own} == {
+        ("Agent.update",),
+        ("Agent.update", "crunch"),
+        ("Agent.update", "nap"),
+        ("(suspended)",),
+    }

@@ -10,7 +10,7 @@ import pytest
 from support.example_profiles import MS, control, node, training
 from support.hostile_profiles import hostile, side_by_side, unknown_durations
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.wire.tfrecord import crc32c, record
+from ticktree.outputs.curves import crc32c, record
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile.histogram import bucket_of

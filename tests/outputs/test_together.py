@@ -11,12 +11,10 @@ from support.virtual_programs import Program
 from ticktree.analysis import Finding
 from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
-from ticktree.outputs.findings import evidence
 from ticktree.outputs.sentences import with_sentences
 from ticktree.outputs.view.build import RECOMMENDATIONS_SHOWN, report_view
-from ticktree.outputs.view.critical import STRETCHES_SHOWN, critical
-from ticktree.outputs.view.idle import why_idle
-from ticktree.outputs.view.processes import processes
+from ticktree.outputs.view.headline import evidence
+from ticktree.outputs.view.tables import STRETCHES_SHOWN, critical, processes, why_idle
 from ticktree.profile import CriticalPlace, Profile, Waker, Wakes
 from ticktree.profile.short_names import ShortNames
 
@@ -91,9 +89,9 @@ def test_of_several_who_end_a_wait_the_one_that_does_most_of_it_is_named():
     wakers = {
         Waker("q", LEARNER, who[n], "step"): Wakes(25, ms * MS, 0) for n, ms in enumerate((50, 50, 50, 350))
     }
-    assert notes(wait_of(wakers)) == ("100% for 4 x env worker in step, 70% of it env worker 3",)
+    assert notes(wait_of(wakers)) == ("100% for 4 × env worker in step, 70% of it env worker 3",)
     even = {Waker("q", LEARNER, each, "step"): Wakes(25, 125 * MS, 0) for each in who}
-    assert notes(wait_of(even)) == ("100% for 4 x env worker in step",)
+    assert notes(wait_of(even)) == ("100% for 4 × env worker in step",)
 
 
 def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
@@ -101,7 +99,7 @@ def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
     assert notes(wait_of(wakers)) == (
         "60% for env worker 0",
         "40%, not known for whom",
-        "goes on 400 us after it could",
+        "goes on 400 µs after it could",
     )
 
 
@@ -126,7 +124,7 @@ def test_the_critical_path_says_how_long_whose_sections_were_and_what_could_be_w
     table = critical(straggling_trainer(), PLAIN)
     assert table is not None
     longest = table.entries[0]
-    assert (longest.name, *longest.cells) == ("env worker 3 in physics", "52%", "8.51 s", "2.10 x")
+    assert (longest.name, *longest.cells) == ("env worker 3 in physics", "52%", "8.51 s", "2.10 ×")
     assert "Bounds, not forecasts" in table.remark
 
 

@@ -84,8 +84,8 @@ def test_so_many_that_no_terminal_has_room_are_not_even_tried():
 
 def test_by_role_all_of_a_role_are_added_up_and_counted():
     table = tree_by(straggling_trainer(), ALL, "role")
-    assert titles(table)[2:4] == ["learner", "4 x env worker"]
-    assert cells(table, "env step")["4 x env worker"] == cells(table, "env step")["total"]
+    assert titles(table)[2:4] == ["learner", "4 × env worker"]
+    assert cells(table, "env step")["4 × env worker"] == cells(table, "env step")["total"]
 
 
 def test_by_thread_threads_of_one_process_have_columns_of_their_own():
@@ -97,8 +97,8 @@ def test_by_thread_threads_of_one_process_have_columns_of_their_own():
 
 
 def test_the_heading_says_how_many_of_which_role():
-    assert "5 processes: learner, 4 x env worker" in shown(straggling_trainer())
-    assert "5 threads: learner, 4 x env worker" in shown(straggling_trainer(), by="thread")
+    assert "5 processes: learner, 4 × env worker" in shown(straggling_trainer())
+    assert "5 threads: learner, 4 × env worker" in shown(straggling_trainer(), by="thread")
     many = [writer(f"{n}-1/1", f"role {n}", n + 1) for n in range(9)]
     profile = crew(stepping([5]), count=1, others=many)
     assert "10 processes: env worker, role 0, role 1, 7 others" in shown(profile, width=200)
@@ -126,6 +126,7 @@ def test_processes_that_ran_on_are_marked_and_what_started_them_says_so():
 @settings(max_examples=40)
 @given(profiles(), st.sampled_from(["process", "thread", "role"]))
 def test_columns_and_cells_are_as_many(profile, by):
+    profile = replace(profile, samples=None)  # of a run without sections they make another tree
     if not profile.writers or is_empty(profile):
         return
     for table in tables(tree_by(profile, ALL, by)):

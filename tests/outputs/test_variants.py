@@ -11,8 +11,7 @@ from support.example_profiles import control, node, training
 from support.example_variants import variants_of_it
 from support.hostile_profiles import hostile
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.variants import VARIANTS, variants
-from ticktree.outputs.variants.rows import rows
+from ticktree.outputs.variants import VARIANTS, rows, variants
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile import path as paths

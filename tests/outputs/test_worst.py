@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from support.example_profiles import MS, node
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.view.worst import worst_ticks
+from ticktree.outputs.view.loops import worst_ticks
 from ticktree.profile import Loop, Node, Profile, WorstTick
 
 PLAIN = ViewOptions()

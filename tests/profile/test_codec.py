@@ -21,7 +21,7 @@ from ticktree.profile import (
     Wakes,
     Windows,
 )
-from ticktree.profile.windows import BASE_WIDTH_NS
+from ticktree.profile.stats import BASE_WIDTH_NS
 
 FIXTURE = Path(__file__).parent / "fixtures" / "profile-1.json"
 WRITERS = Path(__file__).parent / "fixtures" / "profile-1-writers.json"  # with what was added to it first

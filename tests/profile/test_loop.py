@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import loops, worst_ticks
 from ticktree.profile import Causes, FirstTicks, Histogram, Jitter, Lateness, Loop, Stats, WorstTick
+from ticktree.profile.loop import worst_of
 from ticktree.profile.table import merge
-from ticktree.profile.ticks import worst_of
 
 
 @given(loops("control"), loops("control"), loops("control"))

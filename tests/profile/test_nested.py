@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.profile import nested
+from ticktree.profile import codec
 
 DECODER = json.JSONDecoder()
 
@@ -18,7 +18,7 @@ values = st.recursive(
 
 @given(values, st.sampled_from([None, 1]))
 def test_it_reads_what_the_json_module_reads(value, indent):
-    assert nested.loads(json.dumps(value, indent=indent), DECODER) == value
+    assert codec.loads(json.dumps(value, indent=indent), DECODER) == value
 
 
 @given(st.text(alphabet='[]{},:"a1 \\\n', max_size=12))
@@ -27,13 +27,13 @@ def test_it_refuses_what_the_json_module_refuses(text):
         value = json.loads(text)
     except ValueError:
         with pytest.raises(ValueError):
-            nested.loads(text, DECODER)
+            codec.loads(text, DECODER)
     else:
-        assert nested.loads(text, DECODER) == value
+        assert codec.loads(text, DECODER) == value
 
 
 def test_it_reads_what_is_nested_deeper_than_pythons_stack():
-    value = nested.loads("[" * 50_000 + "]" * 50_000, DECODER)
+    value = codec.loads("[" * 50_000 + "]" * 50_000, DECODER)
     for _ in range(49_999):
         [value] = value
     assert value == []

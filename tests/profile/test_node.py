@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from support.profile_strategies import nodes
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Share, Stats, Waker, Wakes, Windows, Work
-from ticktree.profile.windows import BASE_WIDTH_NS
+from ticktree.profile.stats import BASE_WIDTH_NS
 
 
 def tree(name: str, self_ns: int = 0, *children: Node, **fields) -> Node:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import nodes
 from ticktree.profile import CLOCKS, Node, Profile, ProfileError, Stats, key_of
-from ticktree.profile.clock import named_by
+from ticktree.profile.measures import named_by
 from ticktree.profile.table import merge
 
 names = st.text(max_size=4) | st.sampled_from(["cuda:0", "a@device", "a@host", "@remote", "a@device@host"])

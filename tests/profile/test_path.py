@@ -60,7 +60,7 @@ def test_what_join_cannot_return_is_no_path(text):
         (("train", "update"), "train/update"),
         (("api/step", "win\\dir", ""), 'api/step/win\\dir/""'),
         (("search",) * 2 + ("expand",), "search/search/expand"),
-        (("plan", *["search"] * 98, "expand"), "plan/98 x search/expand"),
+        (("plan", *["search"] * 98, "expand"), "plan/98 × search/expand"),
         ((), ""),
     ],
 )

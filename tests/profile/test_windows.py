@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import windows
 from ticktree.profile import Windows
-from ticktree.profile.windows import BASE_WIDTH_NS, is_width
+from ticktree.profile.stats import BASE_WIDTH_NS, is_width
 
 
 @given(windows, windows, windows)

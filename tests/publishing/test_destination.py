@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ticktree.errors import TicktreeError
-from ticktree.publishing.otlp.destination import Destination, pairs
+from ticktree.publishing.otlp_destination import Destination, pairs
 
 OTLP = "OTEL_EXPORTER_OTLP_"
 

@@ -6,8 +6,7 @@ import pytest
 
 import ticktree
 from ticktree.profile import Profile
-from ticktree.publishing.choice import PublishedSections
-from ticktree.publishing.looks import Looks
+from ticktree.publishing.looks import Looks, PublishedSections
 
 
 class Run:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.publishing.otlp.client import Outcome
-from ticktree.publishing.otlp.pace import Pace
+from ticktree.publishing.otlp import Outcome, Pace
 
 GOOD = Outcome()
 PASSING = Outcome("answers 503", is_passing=True)

@@ -7,7 +7,7 @@ import pytest
 import ticktree
 from ticktree.profile import Node, Profile
 from ticktree.publishing.looks import Looks
-from ticktree.publishing.prometheus.page import Page
+from ticktree.publishing.prometheus import Page
 
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import ticktree
-from ticktree.outputs.otlp.metrics import points
+from ticktree.outputs.otlp_metrics import points
 from ticktree.profile import Node, Profile
 from ticktree.publishing.looks import Look
-from ticktree.publishing.otlp.points import Points, resource
+from ticktree.publishing.otlp import Points, resource
 
 BEGAN_NS = 10**18
 SECOND_NS = 10**9

@@ -7,11 +7,10 @@ import time
 
 import ticktree
 from support.otlp_collector import Answer, Collector
+from ticktree.publishing import otlp, otlp_destination
 from ticktree.publishing.looks import Looks
-from ticktree.publishing.otlp import destination, sender
-from ticktree.publishing.otlp.destination import Destination
-from ticktree.publishing.otlp.points import Points
-from ticktree.publishing.otlp.sender import Sender
+from ticktree.publishing.otlp import Points, Sender
+from ticktree.publishing.otlp_destination import Destination
 from ticktree.publishing.publisher import Publisher
 
 
@@ -36,8 +35,8 @@ def begun(collector: Collector, said: list[str], every_s: float = 0.05) -> tuple
 def test_a_collector_that_does_not_answer_puts_the_end_off_by_so_much_and_it_is_said(
     collector: Collector, monkeypatch
 ) -> None:
-    monkeypatch.setattr(sender, "LAST_PATIENCE_S", 0.2)
-    monkeypatch.setattr(destination, "_PATIENCE_S", 1000.0)
+    monkeypatch.setattr(otlp, "LAST_PATIENCE_S", 0.2)
+    monkeypatch.setattr(otlp_destination, "_PATIENCE_S", 1000.0)
     never = threading.Event()
     collector.answers = [Answer(silent_until=never)] * 100
     said: list[str] = []

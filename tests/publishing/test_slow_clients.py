@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import pytest
 
-from ticktree.publishing.prometheus import server as server_module
-from ticktree.publishing.prometheus.server import Server
+from ticktree.publishing import prometheus
+from ticktree.publishing.prometheus import Server
 
 
 class StillPage:
@@ -59,7 +59,7 @@ def test_scrapes_are_answered_while_others_drip(port: int, clients: int) -> None
 
 
 def test_a_request_has_a_deadline_as_a_whole(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(prometheus, "_PATIENCE_S", 0.3)
     with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
         client.settimeout(0.05)

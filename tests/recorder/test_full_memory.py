@@ -39,7 +39,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_has_and_counts_the_rest(tmp_path
     profile.check()
     outer = profile.root.at("outer")
     assert 10 < len(outer.children) < 1000
-    # What had no memory stays in the parent's own time.
+    # What had no memory stays in the parent's self time.
     assert outer.total_ns == 30_000
     assert outer.self_ns == 30_000 - sum(child.total_ns for child in outer.children.values())
     counted = sum(child.count for child in outer.children.values())

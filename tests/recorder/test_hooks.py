@@ -217,3 +217,9 @@ def test_an_import_goes_on_where_what_waits_for_it_fails(tmp_path, monkeypatch):
     assert unlike_before.here == 1
     assert asked == [unlike_before, unlike_before]
     del sys.modules["unlike_before"]
+
+
+def test_an_executor_of_interpreters_gets_what_it_was_given(recorder):
+    interpreters = pytest.importorskip("concurrent.futures.interpreter")
+    with recorder.section("main"), interpreters.InterpreterPoolExecutor(1) as executor:
+        assert executor.submit(abs, -3).result() == 3

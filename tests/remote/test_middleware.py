@@ -14,7 +14,7 @@ import ticktree
 from ticktree.recorder import OWN
 from ticktree.remote import heard
 from ticktree.remote.asgi import AsgiServerTiming as AsgiTiming
-from ticktree.remote.called import RemoteCall
+from ticktree.remote.requests import RemoteCall
 from ticktree.remote.trace_context import outgoing
 from ticktree.remote.wsgi import WsgiServerTiming as WsgiTiming
 
@@ -251,7 +251,7 @@ class Handled:
 def streaming(behaviour, make):
     grpc = pytest.importorskip("grpc")
     from ticktree.remote import grpc as remote
-    from ticktree.remote.served import Requests
+    from ticktree.remote.requests import Requests
 
     details = SimpleNamespace(method="/cars.Cars/Drive", invocation_metadata=(("traceparent", TRACE),))
     return getattr(remote, make)(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.remote.names import NAMES_AT_MOST, PATHS_AT_MOST, Names
+from ticktree.remote.requests import NAMES_AT_MOST, PATHS_AT_MOST, Names
 
 
 @pytest.mark.parametrize(

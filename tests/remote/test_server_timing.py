@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.remote.report import Report, Row
 from ticktree.remote.server_timing import (
     BYTES_AT_MOST,
     METRICS_AT_MOST,
     NAME_AT_MOST,
     READ_AT_MOST,
+    Report,
+    Row,
     heard,
     metrics_of,
     written,

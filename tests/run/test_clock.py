@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ticktree.run.reading import layout
-from ticktree.run.reading.clock import Clock
+from ticktree.run.reading.accounts import Clock
 
 TSC = layout.CLOCKS.index("tsc")
 

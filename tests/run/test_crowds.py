@@ -10,8 +10,7 @@ from support.process_families import FAMILY, family
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import read_images
-from ticktree.run.reading.whole_run import KEPT_APART, add_up_crowds
+from ticktree.run.reading.reader import KEPT_APART, add_up_crowds, read_images
 
 
 def crowd(number, role="worker"):

@@ -297,8 +297,8 @@ KILLED_FOLDER = """
 import os, signal, sys
 from pathlib import Path
 from ticktree.run.finishing import RunDirectory
-from ticktree.run import folded, folding, gathering
-from ticktree.run.reading import image, places, reader
+from ticktree.run import folded, folding
+from ticktree.run.reading import image, reader, tree
 run, steps = RunDirectory.open(Path(sys.argv[1])), int(sys.argv[2])
 def hook(event, arguments):
     global steps

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from support.memory_images import changed, place, profile_of, recorder_on
 from ticktree.run.reading import layout
-from ticktree.run.reading.histograms import HistogramSums
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images
+from ticktree.run.reading.table import HistogramSums
 
 octaves = st.tuples(
     st.integers(0, 40),

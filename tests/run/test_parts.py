@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.fleet.cluster.node import end_part, find_part, join_part
-from ticktree.fleet.cluster.word import reached, word_of
+from ticktree.fleet.cluster import end_part, find_part, join_part, reached, word_of
 from ticktree.profile import Node, Profile, Stats, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.finishing import RunDirectory

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.run.reading.writers import role_of
+from ticktree.run.reading.accounts import role_of
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,13 @@ import pytest
 from support.memory_images import changed, place, recorder_on
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, together
 from ticktree.run import timeline as timelines
-from ticktree.run.columns import columns_of, read_columns
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
 from ticktree.run.reading import layout
-from ticktree.run.reading.events import events_in, events_of_file
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images
-from ticktree.run.timeline import timeline_of_image
+from ticktree.run.reading.records import events_in, events_of_file
+from ticktree.run.timeline import columns_of, read_columns, timeline_of_image
 
 STARTED = 1  # the machine's first clock tick: whoever has these numbers now is another
 

@@ -95,11 +95,13 @@ def test_ctrl_backslash_kills_by_sigquit(start: Start) -> None:
 def test_ctrl_z_stops_and_fg_goes_on(start: Start) -> None:
     shell = start("say('ready'); line = input(); say('after', line)")
     shell.expect("ready")
+    program = shell.foreground()
     for _ in range(3):
         shell.type("\x1a")
         shell.expect("[stopped SIGTSTP]")
         shell.type("fg\n")
         shell.expect("[fg]")
+        shell.await_running(program)
     shell.type("hello\n")
     shell.expect("after hello")
     shell.expect("[exited 0]")

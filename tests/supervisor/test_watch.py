@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ticktree.machine.reading import NS, Reading, Thread
+from ticktree.machine.readings import NS, Reading, Thread
 from ticktree.profile import Profile
 from ticktree.profile.machine import USED, WAITING
 from ticktree.run.finishing import RunDirectory

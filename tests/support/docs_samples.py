@@ -7,6 +7,7 @@ them. A sample is a block of text below one of these lines:
 
     <!-- output -->                 of the program above it
     <!-- output: COMMAND -->        of a command; the program above it is the file that it names
+    <!-- output 6-17: COMMAND -->   of a command, these lines
     <!-- golden: FILE -->           a file of tests/outputs/golden: a test compares it
     <!-- golden: FILE: WORDS -->    its paragraph that begins with these words
 """
@@ -23,12 +24,15 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
 GOLDEN = Path(__file__).parents[1] / "outputs" / "golden"
+EXCERPT = re.compile(r"output (\d+)-(\d+): ")
 BLOCK = re.compile(r"(?:<!-- (?P<remark>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)```", re.DOTALL)
 
 
 def is_sample(remark: str | None) -> bool:
     """Whether a block below this line is what something printed."""
-    return remark is not None and (remark == "output" or remark.startswith(("output: ", "golden: ")))
+    return remark is not None and (
+        remark == "output" or remark.startswith(("output: ", "golden: ")) or EXCERPT.match(remark) is not None
+    )
 
 
 def samples(page: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -56,7 +60,8 @@ def printed(remark: str, program: str) -> str:
     """What the program, or the command, prints."""
     if remark.startswith("golden: "):
         return golden(remark)
-    command = remark.removeprefix("output").removeprefix(": ")
+    excerpt = EXCERPT.match(remark)
+    command = remark[excerpt.end() :] if excerpt else remark.removeprefix("output").removeprefix(": ")
     words = command.split() or ["python", "program.py"]
     script = next((word for word in words if word.endswith(".py")), None)
     words[0:1] = [sys.executable] if words[0] == "python" else [sys.executable, "-m", "ticktree"]
@@ -73,6 +78,8 @@ def printed(remark: str, program: str) -> str:
             check=True,
         )
     lines = [line for line in done.stdout.splitlines() if not line.startswith("ticktree: the run is saved")]
+    if excerpt:
+        return "\n".join(line.rstrip() for line in lines[int(excerpt[1]) - 1 : int(excerpt[2])]) + "\n"
     return "\n".join([*([f"$ {command}"] if command else []), *lines]) + "\n"
 
 

@@ -39,6 +39,15 @@ EXAMPLES = {
             tick_ns=120 * MS,
         ),
         _of(
+            "blocking-writes",
+            "train/log/os.fsync",
+            "train",
+            section="train/log/os.fsync",
+            calls=1000,
+            per_tick_ns=4.1 * MS,
+            per_call_ns=4.1 * MS,
+        ),
+        _of(
             "buffer-copies",
             "get_actions/prev_actions.clone",
             "get_actions",
@@ -178,6 +187,22 @@ EXAMPLES = {
             copied_bytes_per_s=4.55e9,
             items=256,
         ),
+        _of(
+            "lock-convoy",
+            "work/Lock.acquire",
+            role="worker",
+            workers=4,
+            waiting_workers=2.96,
+            for_peers_share=0.99,
+        ),
+        _of(
+            "memory-growth",
+            "train",
+            growth_bytes_per_s=3.1e6,
+            growth_per_tick_bytes=37_000,
+            rising_share=0.97,
+            resident_bytes=1.24e9,
+        ),
         _of("memory", "train/sample", section="train/sample", needed_bytes=151_000_000, is_exact=0),
         _of(
             "missed-deadline",
@@ -240,6 +265,14 @@ EXAMPLES = {
             tick_share=0.1,
             of_inference_share=0.12,
             as_long_at_the_end_factor=3.1,
+        ),
+        _of(
+            "recompilation",
+            "train/jit update/compile update",
+            function="update",
+            compilations=7,
+            recompiling_ns=1.4 * S,
+            reason="shapes differ in argument 2 (batch)",
         ),
         _of(
             "round-trip",

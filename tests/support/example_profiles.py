@@ -65,7 +65,7 @@ def site(line: int, function: str, file: str = "train.py") -> dict[CallSite, int
 
 
 class Phase:
-    """A section of the training run: its own time is invented, all else follows from its children's."""
+    """A section of the training run: its self time is invented, all else follows from its children's."""
 
     def __init__(self, name: str, own_ms: float, *children: Phase, each_tick: int = 1, **fields) -> None:
         self.calls = (TICKS + WARMUP) * each_tick

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ticktree import analysis
 from ticktree.analysis import Finding, Settings
-from ticktree.analysis.rule import Rule
+from ticktree.analysis.third_party import Rule
 from ticktree.outputs.sentences import with_sentences
 from ticktree.profile import Profile
 from ticktree.profile.short_names import ShortNames

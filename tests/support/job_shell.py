@@ -46,6 +46,15 @@ class Shell:
         before, _, self.seen = self.seen.partition(text)
         return before + text
 
+    def foreground(self) -> int:
+        """The process group that has the terminal."""
+        return os.tcgetpgrp(self.fd)
+
+    def await_running(self, group: int) -> None:
+        """Wait until a group has the terminal and runs: a Ctrl-Z before its SIGCONT would be discarded."""
+        while self.foreground() != group or "T" in states_of(group):
+            time.sleep(0.01)
+
     def close(self) -> None:
         os.close(self.fd)
         os.kill(self.pid, signal.SIGKILL)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ticktree.analysis.workers.by_writer import amounts, spread
-from ticktree.analysis.workers.roles import By, Unit, roles
+from ticktree.analysis.workers.roles import By, Unit, amounts, roles, spread
 from ticktree.outputs.view.notes import outlived, share_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
@@ -70,7 +69,10 @@ def _below(node: Node, phase: Phase, base: Node, loops: set[int]) -> Iterator[Le
     base = node if id(node) in loops else base
     of: Phase = phase if id(base) in loops else "all"
     base_ns = _total_ns(base, of)
-    for child in sorted(node.children.values(), key=lambda child: (-_total_ns(child, phase), child.key)):
+    for child in sorted(
+        node.children.values(),
+        key=lambda child: (id(child) not in loops, -_total_ns(child, phase), child.key),
+    ):
         stats, total_ns = _stats(child, phase), _total_ns(child, phase)
         went_on = share_of(child, node) is None or (outlived(node) and child.concurrent_ns)
         share = _total_ns(child, of) / base_ns if base_ns and not went_on else None
@@ -78,10 +80,10 @@ def _below(node: Node, phase: Phase, base: Node, loops: set[int]) -> Iterator[Le
         yield LedgerRow(name, total_ns, share, stats.mean_ns, stats.count, stats, (child,))
         yield from _below(child, phase, base, loops)
     if node.children:
-        own_ns, calls = _own_ns(node, phase), _stats(node, phase).count
-        share = _own_ns(node, of) / base_ns if base_ns else None
-        mean_ns = rounded_ratio(own_ns, calls) if calls else None
-        yield LedgerRow("[self]", own_ns, share, mean_ns, nodes=(node,), is_self=True)
+        self_ns, calls = _self_ns(node, phase), _stats(node, phase).count
+        share = _self_ns(node, of) / base_ns if base_ns else None
+        mean_ns = rounded_ratio(self_ns, calls) if calls else None
+        yield LedgerRow("[self]", self_ns, share, mean_ns, nodes=(node,), is_self=True)
 
 
 def _stats(node: Node, phase: Phase) -> Stats:
@@ -94,7 +96,7 @@ def _total_ns(node: Node, phase: Phase) -> int:
     return _stats(node, phase).sum_ns
 
 
-def _own_ns(node: Node, phase: Phase) -> int:
+def _self_ns(node: Node, phase: Phase) -> int:
     if phase == "all" or node.warmup is None:
         return 0 if phase == "warmup" else node.self_ns - node.recorder_ns
     covered = sum(

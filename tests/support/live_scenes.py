@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import ticktree
-from ticktree.live.reading import Reading
+from support.example_samples import CRUNCH, MAIN, NAP, sampled, stack, unmarked
+from ticktree.live.source import LiveReading
 from ticktree.profile import Node, Profile, Share, Writer
 
 MS = 1_000_000
@@ -59,14 +60,14 @@ class Robot:
 class Script:
     """A source that gives the readings of a script, the last one over and over."""
 
-    def __init__(self, readings: Sequence[Reading]) -> None:
+    def __init__(self, readings: Sequence[LiveReading]) -> None:
         self._readings = list(readings)
 
-    def read(self) -> Reading:
+    def read(self) -> LiveReading:
         return self._readings.pop(0) if len(self._readings) > 1 else self._readings[0]
 
 
-def running(profile: Profile | None, at_s: float, **changes) -> Reading:
+def running(profile: Profile | None, at_s: float, **changes) -> LiveReading:
     fields = {
         "name": "20260704-101500-robot",
         "state": "running",
@@ -75,16 +76,24 @@ def running(profile: Profile | None, at_s: float, **changes) -> Reading:
         "profile": profile,
         "running_ns": round((60 + at_s) * S),
     }
-    return Reading(**{**fields, **changes})
+    return LiveReading(**{**fields, **changes})
 
 
-def robot() -> list[Reading]:
+def robot() -> list[LiveReading]:
     """Two readings, ten seconds apart."""
     arm = Robot()
     return [running(arm.play(3000), 1), running(arm.play(900), 11)]
 
 
-def ended(status: int | None = 0) -> list[Reading]:
+def unmarked_program() -> list[LiveReading]:
+    """A program without sections that is sampled: in the last seconds it slept."""
+    earlier = unmarked()
+    slept = sampled({stack("", MAIN, NAP, state="sleep"): 300, stack("", MAIN, CRUNCH): 20})
+    later = earlier.merge(Profile(root=Node(name="root", self_ns=3_200 * MS), samples=slept))
+    return [running(earlier, 1), running(later, 11)]
+
+
+def ended(status: int | None = 0) -> list[LiveReading]:
     """A run that ends between its third reading and the fourth."""
     arm = Robot()
     watched = [running(arm.play(3000), 1), running(arm.play(900), 11), running(arm.play(90), 12)]
@@ -92,7 +101,7 @@ def ended(status: int | None = 0) -> list[Reading]:
     return [*watched, last]
 
 
-def hostile() -> list[Reading]:
+def hostile() -> list[LiveReading]:
     """Names that would move a cursor, paint, turn the line round or fill the screen."""
     recorder = ticktree.Recorder(virtual_clock=True)
     names = [
@@ -111,7 +120,7 @@ def hostile() -> list[Reading]:
     return readings
 
 
-def many(count: int) -> list[Reading]:
+def many(count: int) -> list[LiveReading]:
     """A tree as large as one may be, in two levels."""
     recorder = ticktree.Recorder(virtual_clock=True)
     readings = []
@@ -139,7 +148,7 @@ def attributed(profile: Profile, writer: Writer, beside: bool) -> Profile:
     return replace(profile, root=built[""], writers={writer.id: writer})
 
 
-def trainer(actors: int = 3) -> list[Reading]:
+def trainer(actors: int = 3) -> list[LiveReading]:
     """A learner and some actors, each a process, the last actor twice as slow as the first."""
     recorders = [ticktree.Recorder(virtual_clock=True) for _ in range(actors + 1)]
     readings = []
@@ -180,7 +189,7 @@ def _act(recorder: ticktree.Recorder, rounds: int, place: int, actors: int) -> P
     return attributed(recorder.snapshot(), actor, beside=True)
 
 
-def focused() -> list[Reading]:
+def focused() -> list[LiveReading]:
     """A run whose calls are in focus: long names, two calls of one function among them."""
     recorder = ticktree.Recorder(virtual_clock=True)
     act = ("self._act(action)", "self._act(action / 2)")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from support import live_scenes as scenes
 from ticktree.live.app import Board, Top
-from ticktree.live.reading import Reading
+from ticktree.live.source import LiveReading
 from ticktree.profile import Profile
 
 FOLDER = Path(__file__).parents[1] / "live" / "snapshots"
@@ -57,7 +57,7 @@ class Watcher:
 
 @asynccontextmanager
 async def watched(
-    readings: Sequence[Reading], size: Size = (100, 30), source=None, **options
+    readings: Sequence[LiveReading], size: Size = (100, 30), source=None, **options
 ) -> Iterator[Watcher]:
     app = Top(source or scenes.Script(readings), **{"every_s": NEVER_S, "first_s": NEVER_S, **options})
     async with app.run_test(size=size) as pilot:
@@ -66,7 +66,9 @@ async def watched(
         yield watcher
 
 
-def watch(test: Callable[[Watcher], Awaitable[None]], readings: Sequence[Reading] = (), **options) -> None:
+def watch(
+    test: Callable[[Watcher], Awaitable[None]], readings: Sequence[LiveReading] = (), **options
+) -> None:
     """Run a test with an app that has looked once."""
 
     async def run() -> None:
@@ -76,25 +78,25 @@ def watch(test: Callable[[Watcher], Awaitable[None]], readings: Sequence[Reading
     asyncio.run(run())
 
 
-def slow() -> list[Reading]:
+def slow() -> list[LiveReading]:
     return [replace(reading, took_ns=1_400 * scenes.MS) for reading in scenes.robot()]
 
 
-def lost() -> list[Reading]:
+def lost() -> list[LiveReading]:
     gone = scenes.running(None, 12, state="lost", running_ns=None, trouble="run.json is gone: \x1b[31m")
     return [*scenes.robot(), gone]
 
 
-def saved() -> list[Reading]:
+def saved() -> list[LiveReading]:
     return [scenes.running(scenes.robot()[-1].profile, 0, state="saved", name="robot.json", running_ns=None)]
 
 
-def empty(state: str = "running") -> list[Reading]:
+def empty(state: str = "running") -> list[LiveReading]:
     return [scenes.running(Profile(), 1, state=state)]
 
 
 # By name: the readings, the size of the terminal, how often is read after the first time, and the keys pressed then.
-CASES: dict[str, tuple[Callable[[], list[Reading]], Size, int, Sequence[str]]] = {
+CASES: dict[str, tuple[Callable[[], list[LiveReading]], Size, int, Sequence[str]]] = {
     "first": (scenes.robot, (100, 30), 0, ()),
     "robot-40": (scenes.robot, (40, 14), 1, ()),
     "robot-80": (scenes.robot, (80, 24), 1, ()),
@@ -115,6 +117,7 @@ CASES: dict[str, tuple[Callable[[], list[Reading]], Size, int, Sequence[str]]] =
     "not-recording": (empty, (80, 10), 0, ()),
     "nothing-recorded": (lambda: empty("finished"), (80, 10), 0, ()),
     "hostile": (scenes.hostile, (90, 56), 1, ()),
+    "unmarked": (scenes.unmarked_program, (80, 12), 1, ()),
     "many": (lambda: scenes.many(4000), (80, 24), 1, ("end",)),
     "focused": (scenes.focused, (100, 16), 1, ("down", "down", "down")),
     "processes-160": (scenes.trainer, (160, 16), 1, ()),

@@ -14,6 +14,7 @@ from ticktree.profile import (
     CLOCKS,
     CallSite,
     Causes,
+    CodeLine,
     Cpu,
     CriticalPlace,
     FirstTicks,
@@ -26,17 +27,21 @@ from ticktree.profile import (
     Node,
     Open,
     Profile,
+    SampledStack,
+    Samples,
     Share,
     Stats,
     Waker,
     Wakes,
+    Weight,
     Windows,
     Work,
     WorstTick,
     Writer,
 )
-from ticktree.profile.ticks import worst_of
-from ticktree.profile.windows import BASE_WIDTH_NS
+from ticktree.profile.loop import worst_of
+from ticktree.profile.samples import DROPS, STATES
+from ticktree.profile.stats import BASE_WIDTH_NS
 
 amounts = st.integers(0, 10**15)
 small = st.integers(0, 50)
@@ -288,6 +293,27 @@ def named_in(root) -> set[str]:
     return found
 
 
+code_lines = st.builds(
+    CodeLine,
+    st.sampled_from(["crunch", "Runner.run", "<module>", "f;g", "", "</script>", "\ud800"]),
+    st.sampled_from(["train.py", "/a b/env.py", ""]),
+    st.integers(0, 3),
+)
+code = st.lists(code_lines, max_size=4).map(tuple)
+weights = st.builds(Weight, st.integers(1, 9), st.just(0) | amounts)
+drops = st.dictionaries(st.sampled_from(DROPS), small, max_size=2)
+threads_apart = st.sampled_from(["", "", "other threads"])
+states = st.sampled_from(STATES)
+
+
+@st.composite
+def samples(draw, paths):
+    """Samples of some of these nodes, and of threads that are in no account."""
+    stacks = st.builds(SampledStack, st.sampled_from(paths), threads_apart, states, code)
+    found = draw(st.dictionaries(stacks, weights, max_size=6))
+    return Samples(found, draw(drops), draw(small), draw(small), draw(amounts))
+
+
 more_ids = st.lists(ids, min_size=1, max_size=2)
 gauge_names = st.sets(names, max_size=2)
 
@@ -309,6 +335,7 @@ def profiles(draw):
         writers={key: draw(writers(key, every)) for key in known},
         critical=draw(st.dictionaries(places, st.integers(1, 10**15), max_size=3)),
         timeline_calls=draw(small),
+        samples=draw(samples(every)) if draw(st.booleans()) else None,
     )
 
 

@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 import ticktree
 from support.findings import findings
-from ticktree.analysis.finding import Finding
-from ticktree.analysis.rule import Rule
-from ticktree.analysis.settings import Settings
+from ticktree.analysis.finding import Finding, Settings
+from ticktree.analysis.third_party import Rule
 from ticktree.profile import Profile
 
 MS = 1_000_000

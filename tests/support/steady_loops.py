@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 import ticktree
-from ticktree.machine.change import gauge_of
+from ticktree.machine.readings import gauge_of
 from ticktree.profile import Profile
 
 US, MS, S = 10**3, 10**6, 10**9

@@ -18,7 +18,7 @@ NUMBERS = st.floats(-1e12, 1e12)
         ("p50", "80 ms to 200 ms", 80e6, 200e6, "ns"),
         ("p50", "80 to 200 ms", 80e6, 200e6, "ns"),
         ("p99.9", "1 s", None, 1e9, "ns"),
-        ("min", "1 us", 1e3, None, "ns"),
+        ("min", "1 µs", 1e3, None, "ns"),
         ("min", 1, 1, None, "number"),
         ("max", -1.5, None, -1.5, "number"),
         ("p50", "2 to 4", 2, 4, "number"),

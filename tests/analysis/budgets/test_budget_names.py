@@ -4,7 +4,7 @@ import pytest
 
 import ticktree
 from ticktree.analysis.budgets import BudgetError
-from ticktree.analysis.budgets.subject import Subjects
+from ticktree.analysis.budgets.subjects import Subjects
 
 
 @pytest.fixture

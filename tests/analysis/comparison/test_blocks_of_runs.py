@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ticktree.analysis.comparison import compare
-from ticktree.analysis.comparison.blocks import BLOCKS, block_means
+from ticktree.analysis.comparison.sides import BLOCKS, block_means
 from ticktree.profile import Node, Profile, Stats
-from ticktree.profile.windows import Windows
+from ticktree.profile.stats import Windows
 
 
 def node_of(durations: np.ndarray, warmup: int = 0) -> Node:

@@ -9,7 +9,7 @@ import ticktree
 from ticktree.analysis.comparison import compare
 from ticktree.analysis.comparison.power import SHIFT, power_of_pairs
 from ticktree.analysis.comparison.shift import within_pairs
-from ticktree.outputs.comparison.parts import remarks
+from ticktree.outputs.comparison import remarks
 
 LEVEL = 0.05
 TRIALS = 300

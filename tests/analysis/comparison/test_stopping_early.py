@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ticktree.analysis.comparison import looks
+from ticktree.analysis.comparison.entry import verdict_of
 from ticktree.analysis.comparison.shift import within_pairs
-from ticktree.analysis.comparison.verdict import verdict_of
 
 TRIALS = 500
 

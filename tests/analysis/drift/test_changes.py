@@ -7,9 +7,8 @@ from itertools import pairwise
 import pytest
 
 from support.steady_loops import MS, loop_of, sections
-from ticktree.analysis.drift.changed_loops import changed_loops
-from ticktree.analysis.drift.changes import change_of
-from ticktree.analysis.drift.windows import joined, steady_stretches
+from ticktree.analysis.drift.changes import change_of, joined, steady_stretches
+from ticktree.analysis.rules.changes import changed_loops
 from ticktree.analysis.survey import Survey
 from ticktree.profile import Share
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ticktree.analysis.drift.step import (
+from ticktree.analysis.drift.statistics import (
     CRITICAL,
     FEWEST,
     MOST,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ticktree.analysis.history.bursts import LONGEST, SHORTEST, WARY
-from ticktree.analysis.history.changes import FEWEST, changes
+from ticktree.analysis.history.changes import FEWEST, LONGEST, SHORTEST, WARY, changes
 
 
 def steady(seed: int, length: int = 40, spread: float = 0.02) -> np.ndarray:

@@ -7,10 +7,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ticktree.analysis.history.bursts import SHORTEST
-from ticktree.analysis.history.changes import FEWEST, changes
-from ticktree.analysis.history.noise import noise_of, without_outliers
-from ticktree.analysis.history.partition import cuts, may_begin
+from ticktree.analysis.history.changes import (
+    FEWEST,
+    SHORTEST,
+    changes,
+    cuts,
+    may_begin,
+    noise_of,
+    without_outliers,
+)
 
 
 def invented(seed: int, levels=(1.0, 1.2), length: int = 20, spread: float = 0.02) -> np.ndarray:

@@ -5,8 +5,8 @@ import pytest
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 from support.example_workers import calling, crew, ids, seen, stepping
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.workers.blame import Blame, blames
 from ticktree.analysis.workers.stragglers import stragglers
+from ticktree.analysis.workers.waits import Blame, blames
 from ticktree.profile import Node, Profile, Waker, Wakes
 
 

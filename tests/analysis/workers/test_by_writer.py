@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.analysis.workers.by_writer import amounts, spread
-from ticktree.analysis.workers.roles import Unit
+from ticktree.analysis.workers.roles import Unit, amounts, spread
 
 UNITS = [Unit(name, "actor", "run", writers) for name, writers in (("a", ("1", "2")), ("b", ("3",)))]
 

@@ -7,8 +7,8 @@ import pytest
 from support.example_trainers import MS
 from support.example_workers import calling, crew, seen, stepping
 from ticktree.analysis.rules.workers import StragglerRule
-from ticktree.analysis.workers.blame import blames
 from ticktree.analysis.workers.stragglers import stragglers
+from ticktree.analysis.workers.waits import blames
 from ticktree.outputs.sentences import with_sentences
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from support.example_trainers import LEARNER, MS, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
-from ticktree.analysis.workers.critical_path import critical_path
 from ticktree.analysis.workers.roles import UNKNOWN
+from ticktree.analysis.workers.waits import critical_path
 from ticktree.profile import CriticalPlace, Profile
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from support.example_trainers import MS, straggling_trainer
 from support.example_workers import crew, seen, stepping
 from ticktree.analysis.survey import Survey
-from ticktree.analysis.workers.imbalance import imbalance
-from ticktree.analysis.workers.presence import presence
+from ticktree.analysis.workers.imbalance import imbalance, presence
 from ticktree.analysis.workers.roles import roles
 
 

@@ -53,6 +53,21 @@ def test_causes_are_put_together_by_role_and_place_and_say_who_of_them_did_most(
     assert one.known_ns == 450 * MS
 
 
+def test_a_pools_thread_that_hands_on_results_stands_for_its_workers():
+    wakers = {Waker("event", LEARNER, "404-8/1", ""): Wakes(10, 100 * MS, MS)}
+    wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
+    relay = writer("404-8/1", "_handle_results", last_ns=S)
+    learner = writer(LEARNER, "learner", last_ns=S)
+    workers = writer("404-9/1", "pool worker", last_ns=S)
+
+    def cause_of(*others):
+        (one,) = found(crew(stepping([4] * 4), wait, others=[learner, relay, *others])).values()
+        return one.causes[0].role
+
+    assert cause_of(workers) == "pool worker"
+    assert cause_of() == "_handle_results"
+
+
 def test_who_was_in_no_section_of_its_own_was_not_in_the_one_it_was_started_in():
     who = ids(4)
     wakers = {Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS)}
@@ -66,7 +81,7 @@ def test_who_was_in_no_section_of_its_own_was_not_in_the_one_it_was_started_in()
 def test_waits_of_which_nobody_knows_who_ended_them_have_no_causes():
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True)
     (one,) = found(crew(wait, count=0, others=[writer(LEARNER, "learner")])).values()
-    assert (one.causes, one.known_ns, one.waited_ns, one.share) == ((), 0, 500 * MS, 1.0)
+    assert (one.causes, one.known_ns, one.waited_ns, one.share) == ((), 0, 500 * MS, 1 / 80)
 
 
 def test_the_role_that_waits_the_largest_part_of_its_time_is_first():

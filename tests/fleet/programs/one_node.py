@@ -82,7 +82,7 @@ class Waiter:
 
 
 given = {"env_vars": {"GIVEN": "kept"}, "worker_process_setup_hook": hooked}
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=given)
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=given)
 said = {"given": sorted(given["env_vars"])}
 with ticktree.section("tasks"):
     said["squares"] = ray.get([square.remote(number, plus=1) for number in range(4)])

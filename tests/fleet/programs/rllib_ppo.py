@@ -8,7 +8,7 @@ warnings.simplefilter("ignore")
 import ray  # noqa: E402
 from ray.rllib.algorithms.ppo import PPOConfig  # noqa: E402
 
-ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False)
 config = (
     PPOConfig()
     .environment("CartPole-v1")

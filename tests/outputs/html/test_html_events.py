@@ -13,7 +13,7 @@ import pytest
 from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.html.events import told
-from ticktree.outputs.shapes.tracks import tracks_of
+from ticktree.outputs.traces import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import CalledNode, Timeline

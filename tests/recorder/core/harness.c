@@ -45,6 +45,7 @@ static void note_site(tt_recorder *recorder, tt_node *node, tt_section *section)
 static tt_origin *origin_of(PyObject *value) { return value->held; }
 static int sample_prepare(const tt_section *section) { return section->recorder->recording; }
 static void do_nothing(void) {}
+static void sample_done(const tt_section *section) { (void)section; }
 static int sample_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
 {
     (void)recorder;
@@ -80,7 +81,7 @@ static void before_fork(tt_recorder *recorder, tt_thread *thread) { (void)record
 static void part(tt_recorder *recorder) { (void)recorder; }
 
 const tt_host tt_the_host = {
-    rearm, describe_thread, note_site, origin_of, sample_prepare, do_nothing, sample_enter, sample_leave, sample_book,
+    rearm, describe_thread, note_site, origin_of, sample_prepare, sample_done, sample_enter, sample_leave, sample_book, NULL,
     watch_close, served_call, thread_began, thread_moves, before_fork, do_nothing, part, part,
 };
 
@@ -163,7 +164,7 @@ static int is_covered(const world *w, const struct open_call *call)
     return 0;
 }
 
-/* Time passes: it is every open call's, and the own time of those that no other is open in. */
+/* Time passes: it is every open call's, and the self time of those that no other is open in. */
 void advance(world *w, uint64_t ns)
 {
     look(w);

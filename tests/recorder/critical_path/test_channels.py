@@ -14,7 +14,8 @@ import time
 import pytest
 
 from ticktree.recorder import Channel, Recorder
-from ticktree.run.reading.image import Image, ProcessKey
+from ticktree.run.memory import ProcessKey
+from ticktree.run.reading.image import Image
 from ticktree.run.reading.signals import critical_path, edges_of
 
 # Of `tt_channels` and `tt_place`, in critical_path/channel.h.

@@ -6,7 +6,6 @@ import pytest
 
 from support.recorder.simulated_torch import Cuda, torch_with
 from ticktree.recorder.device_time import cuda as cuda_clock
-from ticktree.recorder.device_time import pending
 
 
 @pytest.fixture
@@ -15,7 +14,7 @@ def simulated(recorder, monkeypatch):
     cuda = Cuda(recorder, devices=2)
     monkeypatch.setitem(sys.modules, "torch", torch_with(cuda))
     yield cuda
-    pending._lanes.clear()
-    pending.capturing.open = 0
+    cuda_clock._lanes.clear()
+    cuda_clock.capturing.open = 0
     cuda_clock._pools.clear()
     cuda_clock._undo.clear()

@@ -18,7 +18,6 @@ from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.headline import headline
 from ticktree.recorder.device_time import cuda as cuda_clock
-from ticktree.recorder.device_time import pending
 from ticktree.recorder.later import settle
 
 MS = 1_000_000
@@ -75,7 +74,7 @@ def test_later_ends_of_sections_look_at_earlier_calls(recorder, simulated):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)
         recorder.advance(2 * MS)
-    lane = next(iter(pending._lanes.values()))
+    lane = next(iter(cuda_clock._lanes.values()))
     assert len(lane) == 1  # all others were booked on the way
 
 
@@ -126,7 +125,7 @@ def test_a_host_far_ahead_of_its_device_is_given_more_events_between_calls(recor
 
 
 def test_without_an_event_left_a_call_is_counted_as_not_known(recorder, simulated, monkeypatch):
-    monkeypatch.setattr("ticktree.recorder.device_time.pool.MOST", 64)
+    monkeypatch.setattr("ticktree.recorder.device_time.cuda.MOST", 64)
     for _ in range(40):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)
@@ -262,7 +261,7 @@ def test_a_capture_that_cannot_begin_is_none(recorder, simulated):
     with pytest.raises(RuntimeError, match="one at a time"):
         simulated.CUDAGraph().capture_begin()
     graph.capture_end()
-    assert pending.capturing.open == 0
+    assert cuda_clock.capturing.open == 0
 
 
 def test_watching_for_captures_is_undone(recorder, simulated):
@@ -464,7 +463,7 @@ def test_random_programs_have_exactly_the_device_time_that_their_streams_spent(p
             sys.modules["torch"] = torch
         cuda_clock._pools.clear()
         cuda_clock._undo.clear()
-        pending._lanes.clear()
+        cuda_clock._lanes.clear()
     profile.check()
     found = {path: each for path, _, each in profile.root.walk() if each.clock == "device"}
     assert {path: (each.count, each.total_ns) for path, each in found.items()} == {

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ticktree.recorder.device_time import pending
+from ticktree.recorder.device_time import cuda
 
 
 class Thing:
@@ -19,7 +19,7 @@ class Thing:
 def test_what_a_thread_holds_when_it_asks_is_gone_when_it_lets_it_go():
     def asks():
         thing = Thing()
-        pending.poll()
+        cuda.poll()
         return weakref.ref(thing)
 
     gc.disable()  # it would free what hangs in a circle, some time
@@ -44,7 +44,7 @@ def test_what_other_threads_hold_meanwhile_is_gone_when_they_let_it_go():
     gc.disable()
     try:
         holds.wait()
-        pending.poll()
+        cuda.poll()
         may_go.set()
         thread.join()
         assert seen[0]() is None
@@ -93,11 +93,11 @@ class Given:
 
 
 def test_a_call_that_two_threads_look_at_is_booked_once():
-    lane, books, pool = pending.DeviceLane(), Books(), Given()
+    lane, books, pool = cuda.DeviceLane(), Books(), Given()
     place = SimpleNamespace(recorder=books)
     for name in ("first", "second"):
         events = (Reached(), Reached(lambda: lane.resolve(2)))
-        lane.add(pending.DeviceCall(place, name, events, pool))
+        lane.add(cuda.DeviceCall(place, name, events, pool))
     lane.resolve(2)
     assert sorted(books.booked) == [(("first",), 1000, "device"), (("second",), 1000, "device")]
     assert len({id(pair) for pair in pool.pairs}) == 2
@@ -109,8 +109,8 @@ def test_a_call_whose_device_cannot_say_how_long_it_took_is_a_loss():
         def elapsed_time(self, _end):
             raise RuntimeError("the device is in a bad state")
 
-    lane, books = pending.DeviceLane(), Books()
-    lane.add(pending.DeviceCall(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
+    lane, books = cuda.DeviceLane(), Books()
+    lane.add(cuda.DeviceCall(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
     with pytest.raises(RuntimeError):
         lane.resolve(1)
     lane.give_up()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ticktree import Recorder
 from ticktree.recorder import Calling, Watch, tick_unmarked
-from ticktree.remote.report import report_of
+from ticktree.remote.server_timing import report_of
 
 
 def profile_of_call(elapsed_ns, *reports, network=True):

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ticktree import Recorder
 from ticktree.recorder import Watch
-from ticktree.remote.report import Row, report_of
+from ticktree.remote.server_timing import Row, report_of
 
 
 def recorder_of_tests():

@@ -138,7 +138,7 @@ class Reference:
         call.left, call.counted, call.recorded_ns = call.entered, True, ns
 
     def enable(self) -> None:
-        """The run's own time passes from now on."""
+        """The run's self time passes from now on."""
         if not self.recording:
             self.recording = True
             self.root = self.enter((), None, "root")
@@ -289,7 +289,7 @@ def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[
 
 
 def totals(nodes: dict[Path, Sums]) -> dict[Path, int]:
-    """Every node's total: its own time, and of its children's what did not run beside others'."""
+    """Every node's total: its self time, and of its children's what did not run beside others'."""
     found = {path: sums.self_ns for path, sums in nodes.items()}
     for path in sorted(found, key=len, reverse=True):
         if path:

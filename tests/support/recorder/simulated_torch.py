@@ -125,7 +125,7 @@ class Cuda:
         busy = max(stream.busy_until for stream in self.streams[self.device if device is None else device])
         self.host(max(0, busy - self.now))
 
-    # what recorder/devices.py asks
+    # what recorder/memory_sampling/devices.py asks
     def device_count(self):
         return 0
 

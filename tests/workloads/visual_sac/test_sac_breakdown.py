@@ -55,7 +55,7 @@ def test_the_claimed_time_of_the_first_convolution_is_called_impossible_unasked(
     first, *others = findings(on(declared, cores_usable=2, **facts))
     assert (first.rule, first.path) == ("impossible-rate", f"{CLAIMED_NODE}/conv1")
     assert first.message.startswith(
-        "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 us is 44.4 TFLOP/s"
+        "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 µs is 44.4 TFLOP/s"
     )
     assert first.message.endswith("the same holds for conv2, conv3")
     assert all(found.rule != "impossible-rate" for found in others), "20 ms for the batch may be true"
