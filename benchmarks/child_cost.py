@@ -1,8 +1,8 @@
-"""What a child adds, unseen, to its parent's own time: the cost of ticktree that its calibration misses.
+"""What a child adds, unseen, to its parent's self time: the cost of ticktree that its calibration misses.
 
 A section costs time before it reads the clock and after it has read it again. That time lies in the parent's
 own, where it would pass for the parent's work. ticktree estimates it and shows it apart (`recorder_ns`); here
-the rest is measured: a parent's own time less that estimate, less what the same loop takes without children.
+the rest is measured: a parent's self time less that estimate, less what the same loop takes without children.
 Sizes count, not signs: taking away too much is as wrong as too little.
 
 No timer is free of this. Beside each figure stands what two hand-written time stamps leave in the same place.
@@ -39,7 +39,7 @@ Between = Callable[[], int]
 
 
 class Unseen(NamedTuple):
-    """What a child leaves in its parent's own time, in nanoseconds."""
+    """What a child leaves in its parent's self time, in nanoseconds."""
 
     after: float  # once ticktree's estimate is taken away
     before: float | None = None  # as it stands; None where nobody estimates
@@ -240,7 +240,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="ticktree alone")
     arguments = parser.parse_args()
     lines = measure(25 if arguments.quick else 200, with_peers=not arguments.no_peers)
-    title = "What an empty child adds to its parent's own time, after ticktree's calibration"
+    title = "What an empty child adds to its parent's self time, after ticktree's calibration"
     Report("child_cost", title, lines).print(as_json=arguments.json)
 
 

@@ -17,7 +17,7 @@ from harness.report import Absent, Figure, Report, options, progress
 from ticktree.analysis.comparison import THRESHOLD, compare
 from ticktree.analysis.comparison.welch import student_tails
 from ticktree.profile import Histogram, Loop, Node, Profile, Stats
-from ticktree.profile.windows import BASE_WIDTH_NS, Windows
+from ticktree.profile.stats import BASE_WIDTH_NS, Windows
 
 TICK_NS = 20e6
 SPREAD = 0.10  # of one tick, as a part of it

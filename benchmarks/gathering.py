@@ -38,7 +38,7 @@ for _ in ticktree.loop("train", range(int(sys.argv[1]))):
 dist.destroy_process_group()
 """
 LOOK_EVERY_S = 0.2
-COURIER = "ticktree.fleet.courier.process"
+COURIER = "ticktree.fleet.courier_process"
 
 
 @dataclass

@@ -26,7 +26,7 @@ import numpy as np
 
 from ticktree import Profile
 from ticktree.cli.datasets import is_dataset
-from ticktree.outputs import dataset
+from ticktree.outputs import tabular
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 _PROCESSES = 5
@@ -84,7 +84,7 @@ def parts(calls: int) -> Iterator[Timeline]:
 def write(folder: Path, calls: int) -> int:
     """Write the dataset, and return its bytes."""
     size = 0
-    for name, content in dataset.files(Profile(), parts(calls)):
+    for name, content in tabular.files(Profile(), parts(calls)):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

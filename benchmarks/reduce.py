@@ -24,9 +24,7 @@ from typing import NamedTuple
 
 import psutil
 
-from ticktree.fleet.merging import one_process
-from ticktree.fleet.merging.engines import engine
-from ticktree.fleet.merging.on_ray import FAN_IN
+from ticktree.fleet.merging import ENGINES, FAN_IN
 from ticktree.loading import load
 from ticktree.profile import Node, Profile, Stats
 from ticktree.run.merging import Job, Part, joined, part_of
@@ -108,13 +106,12 @@ def held_bytes(process: psutil.Process) -> int:
 def merge(folder: Path, name: str) -> None:
     """Merge all profiles of a folder, and print how long that took."""
     paths = sorted(folder.glob("*.json"))
-    engine_of = engine(name)
     if name == "ray":  # a cluster is there before anybody merges on it
         import ray
 
         ray.init(num_cpus=os.cpu_count(), log_to_driver=False, include_dashboard=False)
     began_s = time.perf_counter()
-    whole = engine_of.reduce(paths, Job("benchmark", keeps_writers=False))
+    whole = ENGINES[name](paths, Job("benchmark", keeps_writers=False))
     seconds = time.perf_counter() - began_s
     if whole.sources != len(paths) or whole.profile.root.children["train"].count != CALLS * len(paths):
         raise SystemExit("not all profiles were merged")
@@ -134,7 +131,7 @@ def costs(paths: Sequence[Path]) -> Cost:
         began_s = time.perf_counter()
         joined(parts)
         add_s = min(add_s, time.perf_counter() - began_s)
-    many = one_process.reduce(paths[:MANY], job)
+    many = ENGINES["process"](paths[:MANY], job)
     sizes = [len(part.profile.to_json()) for part in (parts[0], many)]
     return Cost(read_s / len(some), add_s / len(some), *sizes)
 
