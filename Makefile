@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= logical
 SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo lock test test-latest test-core test-slow test-apart $(APART:%=test-apart-%) test-versions test-libraries readers bench lint report-ui check-report-ui docs wheel develop clean
+.PHONY: help demo lock test test-latest test-core test-slow test-apart $(APART:%=test-apart-%) test-versions test-libraries gpu-check readers bench lint report-ui check-report-ui docs site wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -53,14 +53,18 @@ test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have 
 test-versions: ## Run the core's tests on all other supported Pythons
 	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
-test-libraries: ## Run the instruments' tests with the oldest supported versions of their libraries
+test-libraries: ## Run the instruments' tests with the oldest versions of their libraries, and those with JAX
 	scripts/test-libraries.sh $(SIDE_BY_SIDE)
 
 lock: ## Write locks/: the newest version of every package that is allowed here
 	$(PYTHON) scripts/locked.py locks/venv.txt write $(TICKTREE) $(TORCH) $(TEST) --group lint $(TOGETHER:%=-r workloads/%/requirements.txt)
+	$(PYTHON) scripts/locked.py locks/venv-site.txt write --group site
 	$(PYTHON) scripts/locked.py locks/venv-bench.txt write $(TICKTREE)[top,query] $(TORCH) $$(sed '/^[#-]/d' $(PEERS)) $$(grep '^-' $(PEERS))
 	$(foreach name,$(APART),$(PYTHON) scripts/locked.py locks/venv-$(name).txt write $(TICKTREE) --group test $(TORCH) -r workloads/$(name)/requirements.txt --no-deps --ignore-requires-python -r workloads/$(name)/requirements-no-deps.txt &&) scripts/test-versions.sh --lock && scripts/test-libraries.sh --lock
 	npm update --prefix locks/readers --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --silent
+
+gpu-check: $(VENV)/.test ## Check and measure on a GPU, where there is one; else it says so and fails
+	PYTHON=$(BIN)/python scripts/gpu_check.sh
 
 readers: ## Get the programs, beside Python packages, that read the exports in the tests
 	scripts/readers.sh
@@ -82,6 +86,9 @@ check-report-ui: ## Test the front end, and see that the committed page is what 
 docs: $(VENV)/.test ## Check that every link and every file named in the docs exists
 	$(PYTEST) -q tests/test_docs.py
 
+site: $(VENV)-site/.made ## Build the documentation's site into build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(VENV)-site/bin/mkdocs build --strict
+
 wheel: $(VENV)/.test ## Build a manylinux wheel, and see that it works without a compiler
 	$(PYTEST) -q tests/test_wheel.py
 
@@ -90,6 +97,11 @@ develop: $(VENV)/.lint ## A venv with all tools, and the pre-commit hooks
 
 clean: ## Remove what was built
 	rm -rf build dist .readers $(VENV) $(VENV)-* src/*.egg-info src/ticktree/recorder/*.so src/ticktree/recorder/_native.c
+
+$(VENV)-site/.made: $(if $(NEWEST),,locks/venv-site.txt)
+	$(PYTHON) $(LOCKED) locks/venv-site.txt create $(VENV)-site
+	$(VENV)-site/bin/python $(LOCKED) locks/venv-site.txt install --group site
+	@touch $@
 
 $(VENV)/.made: $(if $(NEWEST),,locks/venv.txt)
 	$(PYTHON) $(LOCKED) locks/venv.txt create $(VENV)

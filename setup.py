@@ -14,6 +14,7 @@ if sys.version_info[:2] > NEWEST:
     )
 
 NATIVE = Path("src/ticktree/recorder")
+SAMPLER = Path("src/ticktree/supervisor/sampler")
 
 
 class BuildWithPth(build_py):
@@ -27,25 +28,35 @@ class BuildWithPth(build_py):
         return [*super().get_outputs(include_bytecode), str(Path(self.build_lib) / "ticktree.pth")]
 
 
+headers = [str(path) for ending in ("h", "pxi", "pxd") for path in NATIVE.rglob(f"*.{ending}")]
+compile_args = [
+    "-std=gnu11",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wno-unused-function",
+    "-Wfatal-errors",  # an unknown Python is one line, not a thousand that follow from it
+]
 native = Extension(
     "ticktree.recorder._native",
     [str(NATIVE / "_native.pyx"), *sorted(str(path) for path in (NATIVE / "core").glob("*.c"))],
-    depends=[str(path) for ending in ("h", "pxi", "pxd") for path in NATIVE.rglob(f"*.{ending}")],
+    depends=headers,
     include_dirs=[str(NATIVE)],
     # The accounts may not depend on who compiles: no -march, no -ffast-math.
-    extra_compile_args=[
-        "-O3",
-        "-std=gnu11",
-        "-fvisibility=hidden",
-        "-fno-plt",
-        "-fno-tree-slp-vectorize",
-        "-Wall",
-        "-Wno-unused-function",
-        "-Wfatal-errors",  # an unknown Python is one line, not a thousand that follow from it
-    ],
+    extra_compile_args=["-O3", "-fno-plt", "-fno-tree-slp-vectorize", *compile_args],
+)
+sampler = Extension(
+    "ticktree.supervisor.sampler._remote",
+    [str(SAMPLER / "_remote.pyx"), *sorted(str(path) for path in SAMPLER.glob("[!_]*.c"))],
+    depends=[*headers, str(SAMPLER / "sampler.h")],
+    include_dirs=[str(NATIVE), str(SAMPLER)],
+    libraries=["m"],
+    extra_compile_args=["-O2", *compile_args],
 )
 
 setup(
-    ext_modules=cythonize([native], compiler_directives={"language_level": 3}),
+    # The sampler reads other processes in a way that only Linux has.
+    ext_modules=cythonize(
+        [native, *[sampler][: sys.platform == "linux"]], compiler_directives={"language_level": 3}
+    ),
     cmdclass={"build_py": BuildWithPth},
 )

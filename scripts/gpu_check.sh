@@ -18,7 +18,7 @@ for needed in torch ticktree pytest hypothesis; do
     fi
 done
 if ! "$python" -c "import torch, sys; sys.exit(not torch.cuda.is_available())"; then
-    echo "no CUDA device that torch can use: there is nothing to check" >&2
+    echo "no GPU here that torch can use: nothing measured" >&2
     exit 2
 fi
 failed=0

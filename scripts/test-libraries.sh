@@ -1,20 +1,32 @@
 #!/usr/bin/env bash
-# The tests of instruments with the oldest versions of their libraries (tests/instruments/oldest.txt), in a venv of its own;
-# `make test` runs them with the newest. Arguments are pytest's.
+# The tests of instruments that `make test` does not run, each set in a venv of its own: those with the oldest versions of
+# their libraries (tests/instruments/oldest.txt; `make test` has the newest), and those with JAX. Arguments are pytest's.
 #
-#     scripts/test-libraries.sh --lock    writes the lock of this environment
+#     scripts/test-libraries.sh --lock    writes the locks of these environments
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=$(command -v python3.11 || command -v python3)
-venv=.venv-oldest lock=locks/venv-oldest.txt
+
+# Makes .venv-NAME as locks/venv-NAME.txt says, with what pip is to install, up to `--`, and runs the rest as tests there.
+tests_in() {
+    local name=$1 venv=.venv-$1 lock=locks/venv-$1.txt needed=(--no-build-isolation . --group test)
+    shift
+    while [ "$1" != -- ]; do needed+=("$1") && shift; done
+    shift
+    if [ -n "$writes" ]; then
+        "$python" scripts/locked.py "$lock" write "${needed[@]}"
+        return
+    fi
+    [ "$venv/.made" -nt "$lock" ] || { "$python" scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
+    "$venv/bin/python" scripts/locked.py "$lock" install "${needed[@]}"
+    "$venv/bin/python" -m pytest -q "${options[@]}" "$@"
+}
+
+writes='' options=("$@")
+[ "${1:-}" != --lock ] || writes=yes
 # What RLlib imports besides Ray itself is not `ray[rllib]`, as in pyproject.toml.
-needed=(--no-build-isolation . --group test --constraint constraints.txt --requirement tests/instruments/oldest.txt
-    dm-tree lz4 ormsgpack pandas pyarrow pydantic tensorboardX)
-if [ "${1:-}" = --lock ]; then
-    exec "$python" scripts/locked.py "$lock" write "${needed[@]}"
-fi
-[ "$venv/.made" -nt "$lock" ] || { "$python" scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
-"$venv/bin/python" scripts/locked.py "$lock" install "${needed[@]}"
-"$venv/bin/python" -m pytest -q "$@" tests/instruments/test_{stable_baselines3,gymnasium,lightning,torchrl,instrument_losses}.py \
-    tests/fleet/test_ray.py
+tests_in oldest --constraint constraints.txt --requirement tests/instruments/oldest.txt \
+    dm-tree lz4 ormsgpack pandas pyarrow pydantic tensorboardX -- \
+    tests/instruments/test_{stable_baselines3,gymnasium,lightning,torchrl,instrument_losses}.py tests/fleet/test_ray.py
+tests_in jax --group jax -- tests/instruments/test_jax.py
