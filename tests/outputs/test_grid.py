@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ticktree.outputs.writing.document import Entry, Head, Table
-from ticktree.outputs.writing.grid import drawn
+from ticktree.outputs.writing.grid import cut, drawn
 
 words = st.text("ab 漢é", max_size=30)
 numbers = st.from_regex(r"[0-9]{1,25}( [a-z/]{1,9})?", fullmatch=True)
@@ -43,3 +43,8 @@ def test_a_number_that_no_column_was_made_for_goes_before_the_name():
     heads = [Head("share", 0), Head("waits for", 0)]
     [_, [row]] = drawn(Table("section", "section", heads, [Entry("update", ["12%", "1" * 35])]), 40)
     assert row.plain == "update     12%"
+
+
+def test_a_text_that_was_cut_before_has_one_mark_where_it_is_cut_again():
+    assert cut("backward …ward of the critics", 20) == "backward …e critics"
+    assert cut("of the critics …ward", 11) == "of th…ward"

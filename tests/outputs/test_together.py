@@ -124,7 +124,7 @@ def test_the_critical_path_says_how_long_whose_sections_were_and_what_could_be_w
     table = critical(straggling_trainer(), PLAIN)
     assert table is not None
     longest = table.entries[0]
-    assert (longest.name, *longest.cells) == ("env worker 3 in physics", "52%", "8.51 s", "2.10 ×")
+    assert (longest.name, *longest.cells) == ("env worker 3 in physics", "52%", "8.51 s", "2.10×")
     assert "Bounds, not forecasts" in table.remark
 
 

@@ -189,7 +189,7 @@ def test_a_section_that_only_the_warm_up_called_says_so():
 
 def test_a_parent_of_what_runs_concurrently_says_how_many_ran_at_once():
     workers = [replace(node(f"w{n}", [100]), concurrent_ns=75) for n in range(4)]
-    assert notes(node("gather", [100], *workers)) == ("4.00 × parallel",)
+    assert notes(node("gather", [100], *workers)) == ("4.00× parallel",)
 
 
 def test_work_is_given_for_a_call_and_as_a_rate():

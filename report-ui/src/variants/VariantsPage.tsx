@@ -71,7 +71,7 @@ function Card({ run, headline, loop }: { run: Chief; headline: string[]; loop: L
 
 function ceilingOf({ hz, free_hz: free, speedup }: NonNullable<Chief["bottleneck"]>): string {
   if (hz !== null && free !== null) return format.change(format.hertz(hz), format.hertz(free));
-  return speedup === null ? format.ABSENT : `${format.significant(speedup)} × as fast`;
+  return speedup === null ? format.ABSENT : `${format.significant(speedup)}× as fast`;
 }
 
 function Missed({ loop }: { loop: LoopFacts }) {

@@ -140,7 +140,10 @@ def _shortened(lines: list[Text], room: int) -> list[Text]:
     if len(lines) <= TEXT_LINES:
         return lines
     last = lines[TEXT_LINES - 1]
-    return [*lines[: TEXT_LINES - 1], Text(cut(f"{last.plain} …", room), last.style)]
+    words = [*last.plain.split(" "), "…"]
+    while len(words) > 2 and cell_len(" ".join(words)) > room:
+        del words[-2]
+    return [*lines[: TEXT_LINES - 1], Text(cut(" ".join(words), room), last.style)]
 
 
 def _encoded(lines: Sequence[Text], color: bool) -> bytes:

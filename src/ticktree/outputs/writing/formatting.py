@@ -51,8 +51,8 @@ def size(number_of_bytes: float) -> str:
 
 
 def factor(times: float) -> str:
-    """Return how many times as much, such as "1.61 ×"."""
-    return f"{significant(times)} ×"
+    """Return how many times as much, such as "1.61×"."""
+    return f"{significant(times)}×"
 
 
 def rate(amount: float, ns: float, unit: str) -> str:

@@ -48,7 +48,9 @@ def cut(text: str, cells: int) -> str:
     if cell_len(text) <= cells:
         return text
     head, tail = cells // 2, cells - cells // 2 - 1
-    return f"{_start(text, head)}…{_start(text[::-1], tail)[::-1]}" if cells > 0 else ""
+    # A text that was cut before may have its mark where this one comes.
+    parts = _start(text, head).rstrip("…"), _start(text[::-1], tail)[::-1].lstrip("…")
+    return "…".join(parts) if cells > 0 else ""
 
 
 class _Grid:
