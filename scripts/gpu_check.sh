@@ -22,7 +22,7 @@ if ! "$python" -c "import torch, sys; sys.exit(not torch.cuda.is_available())"; 
     exit 2
 fi
 failed=0
-"$python" -m ticktree doctor || failed=1
+"$python" -m ticktree doctor -v || failed=1
 "$python" -m pytest -q -m gpu tests/recorder/device_time || failed=1
 "$python" benchmarks/device_time.py -o "$figures" || failed=1
 if [ -f "$figures" ]; then echo "figures: $figures"; fi

@@ -194,4 +194,4 @@ def test_this_machine_is_measured(here: CommandLine) -> None:
     assert "float32, all threads" in done.stdout
     here.write("train.py")
     here.ticktree("run", "--quiet", "train.py")
-    assert "Measured just now: once." in " ".join(here.ticktree("doctor").stdout.split())
+    assert "Measured just now: once." in " ".join(here.ticktree("doctor", "-v").stdout.split())

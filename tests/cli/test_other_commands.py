@@ -39,10 +39,11 @@ def test_a_program_that_recorded_by_itself_and_died_is_finished_by_the_next_comm
 
 
 def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
-    done = here.ticktree("doctor")
+    done = here.ticktree("doctor", "-v")
     assert (done.returncode, done.stderr) == (0, "")
-    labels = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert labels == [
+    assert done.stdout.startswith("Recording works here")
+    paragraphs = [line for line in done.stdout.splitlines() if not line.startswith((" ", "Recording works"))]
+    assert [line.split()[0] for line in paragraphs] == [
         "python",
         "clock",
         "section",
@@ -71,12 +72,26 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
 def test_the_doctor_says_what_is_in_a_run(here: CommandLine, program: str, says: str) -> None:
     here.write("train.py", program)
     here.ticktree("run", "--quiet", "train.py")
-    assert says in " ".join(here.ticktree("doctor").stdout.split())
+    assert says in " ".join(here.ticktree("doctor", "last").stdout.split())
+
+
+def test_the_doctor_shows_what_is_wrong_and_the_rest_on_demand(here: CommandLine) -> None:
+    here.write("train.py", "pass")
+    here.ticktree("run", "--quiet", "train.py")
+    out = here.ticktree("doctor").stdout
+    assert "is empty: no section was reached" in " ".join(out.split())
+    assert out.startswith("Recording works here; ")
+    assert out.endswith("All that was looked at: ticktree doctor -v\n")
+    assert "\nclock " not in out
+    here.write("train.py", "import ticktree\nwith ticktree.section('x'): pass")
+    here.ticktree("run", "--quiet", "train.py")
+    assert "\nrun " not in here.ticktree("doctor").stdout
 
 
 def test_the_doctor_finds_out_that_ticktree_is_off(here: CommandLine) -> None:
     here.env["TICKTREE_OFF"] = "1"
     out = here.ticktree("doctor").stdout
+    assert out.startswith("Nothing can be recorded here:\n")
     assert "Does not work" in out
     assert "TICKTREE_OFF is set" in out
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from ticktree.cli import machine_checks, recording_checks
+from ticktree.cli.machine_checks import Broken, Problem
 from ticktree.cli.measuring import measure as measure_all
 from ticktree.cli.measuring import table
 from ticktree.cli.runs import RUN, CommandOfRuns
@@ -19,6 +20,7 @@ from ticktree.errors import one_line
 from ticktree.machine import ceilings, processor
 from ticktree.machine.ceilings import fingerprint
 from ticktree.outputs import terminal
+from ticktree.outputs.writing import formatting
 from ticktree.run.abandoned import finish_abandoned
 
 # What is found out, and a function that says it: a sentence a line.
@@ -45,13 +47,16 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     is_flag=True,
     help="Find out what this machine can do at most, keep it for this and later runs, and do nothing else.",
 )
-def command(run: Path | None, measure: bool) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Say all that was looked at, not only what is wrong.")
+def command(run: Path | None, measure: bool, verbose: bool) -> None:
     """Examine this machine and this Python, and a run: RUN, or the newest in ./ticktree-runs.
 
-    Says which Python this is, which clock is used and why, what a section costs, how much memory a run may
-    claim, how many cores there are, how often this machine interrupts what runs on it, what it can do at most,
-    of which devices the time can be measured, whether a program is recorded at all, which libraries are
-    instrumented, which of them could not be in the run, and if the run is empty, why.
+    Says whether programs can be recorded here, and what makes their numbers doubtful: interruptions, busy or
+    limited cores, libraries that could not be instrumented, and if the run is empty, why.
+
+    With -v also which Python this is, which clock is used and why, what a section costs, how much memory a run
+    may claim, what this machine can do at most, of which devices the time can be measured, and which libraries
+    are instrumented.
     """
     if measure:
         if run is not None:
@@ -59,10 +64,31 @@ def command(run: Path | None, measure: bool) -> None:
         _measure()
         return
     finish_abandoned()
+    found: dict[str, list[str]] = {}
     for name, check in (*_CHECKS, ("run", lambda: recording_checks.newest(run))):
         with progress(f"looking at the {name}"):
-            found = list(check())
-        show(_paragraph(name, found).encode(errors="backslashreplace"), sys.stdout)
+            found[name] = list(check())
+    shown = {
+        name: [each for each in sentences if isinstance(each, Problem)] for name, sentences in found.items()
+    }
+    if run is not None:
+        shown["run"] = found["run"]
+    paragraphs = [_paragraph(name, each) for name, each in (found if verbose else shown).items() if each]
+    text = "".join([*_wrapped_lines(_verdict(shown)), *paragraphs, *([] if verbose else [_MORE])])
+    show(text.encode(errors="backslashreplace"), sys.stdout)
+
+
+_MORE = "All that was looked at: ticktree doctor -v\n"
+
+
+def _verdict(shown: Mapping[str, Sequence[str]]) -> str:
+    """Return in one sentence whether programs can be recorded, and whether their numbers can be trusted."""
+    problems = [each for sentences in shown.values() for each in sentences if isinstance(each, Problem)]
+    if any(isinstance(each, Broken) for each in problems):
+        return "Nothing can be recorded here:"
+    if problems:
+        return f"Recording works here; {formatting.counted(len(problems), 'thing')} to know:"
+    return "Recording works here, and nothing was found that makes its numbers doubtful."
 
 
 def _measure() -> None:
@@ -81,13 +107,17 @@ def _measure() -> None:
     lines = [f"Kept in {path}: {machine_checks.best_of(best)}.", *machine_checks.unusable(best)]
     if is_busy:
         lines.append("The machine was busy. Measure again when it is not: the best of all times is kept.")
-    text = "\n".join(["", *(line for sentence in lines for line in _wrapped(sentence, _width())), ""])
+    text = "".join(["\n", *(line for sentence in lines for line in _wrapped_lines(sentence))])
     show(text.encode(errors="backslashreplace"), sys.stdout)
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:
     # Paths stay whole, however long: they are there to be copied.
     return textwrap.wrap(one_line(sentence), width, break_long_words=False, break_on_hyphens=False)
+
+
+def _wrapped_lines(sentence: str) -> list[str]:
+    return [f"{line}\n" for line in _wrapped(sentence, _width())]
 
 
 def _paragraph(name: str, sentences: list[str]) -> str:

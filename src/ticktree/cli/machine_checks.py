@@ -1,4 +1,7 @@
-"""What `ticktree doctor` says of a machine and its Python: a function per question, which yields sentences."""
+"""What `ticktree doctor` says of a machine and its Python: a function per question, which yields sentences.
+
+A sentence that a person should act on is a `Problem`: the doctor shows it without being asked for details.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,24 @@ from ticktree.recorder import Recorder, gil
 from ticktree.run.memory import all_memory, is_private, memory_bases, usual_root
 
 
+class Problem(str):
+    """A sentence on what makes numbers doubtful, or leaves something out."""
+
+    __slots__ = ()
+
+
+class Broken(Problem):
+    """A sentence on what keeps ticktree from recording at all."""
+
+    __slots__ = ()
+
+
 def interpreter() -> Iterator[str]:
     """Yield the version, and what is special about a free-threaded build."""
     yield f"{platform.python_implementation()} {platform.python_version()}."
     remark = gil.remark()
     if remark is not None:
-        yield f"{remark[0].upper()}{remark[1:]}."
+        yield Problem(f"{remark[0].upper()}{remark[1:]}.")
 
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -147,7 +162,7 @@ def memory() -> Iterator[str]:
         space = os.statvfs(base)
     except (OSError, TicktreeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        yield f"{base} cannot be used: {why}; nothing can be recorded."
+        yield Broken(f"{base} cannot be used: {why}; nothing can be recorded.")
         return
     free, size = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     yield (
@@ -155,13 +170,17 @@ def memory() -> Iterator[str]:
         f"{formatting.size(free / _CLAIM)} at most."
     )
     if space.f_files and not space.f_favail:
-        yield f"{base} has no room for more files: none can be made there."
+        yield Broken(f"{base} has no room for more files: none can be made there.")
     usual = usual_root(base)
     if os.path.lexists(usual) and not is_private(usual):
-        yield f"{usual} is not a directory that only this user can enter: memory files go to one of another name."
+        yield Problem(
+            f"{usual} is not a directory that only this user can enter: memory files go to one of another name."
+        )
     kind = _filesystem(base)
     if kind is not None and kind not in _IN_MEMORY:
-        yield f"That is {kind}, not memory: when the kernel writes pages back, a recorded program may stall."
+        yield Problem(
+            f"{base} is {kind}, not memory: when the kernel writes pages back, a recorded program may stall."
+        )
     unfinished = sum(1 for _ in all_memory())
     if unfinished:
         yield f"{unfinished} run{'s' if unfinished > 1 else ''} of yours on this machine not finished yet."
@@ -189,13 +208,18 @@ def cores() -> Iterator[str]:
     load = os.getloadavg()[0]
     yield f"{usable} of {cores} usable; on average {load:.1f} processes wanted one in the last minute."
     if load > usable + 0.5:
-        yield "That is more than there are: expect waits between one instruction and the next."
+        yield Problem(
+            f"{load:.1f} processes wanted one of {usable} cores in the last minute: expect waits "
+            "between one instruction and the next."
+        )
     quota = _quota()
     if quota is not None and quota < usable:
-        yield f"The container stops its processes once they have used {quota:g} cores' worth in a period."
+        yield Problem(
+            f"The container stops its processes once they have used {quota:g} cores' worth in a period."
+        )
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor and governor != "performance":
-        yield f"The frequency governor is {governor}: the same work takes longer after a pause."
+        yield Problem(f"The frequency governor is {governor}: the same work takes longer after a pause.")
 
 
 def _quota() -> float | None:
@@ -214,20 +238,22 @@ def _read(path: str) -> str:
 
 _WATCHED_NS = 500_000_000
 _INTERRUPTED_NS = 20_000  # Two clock reads in a row take a hundredth of that.
+_NOISY = 0.05  # of a loop's time lost: as large as the differences that most people look for
 
 
 def noise() -> Iterator[str]:
     """Yield what a loop that does nothing but look at the clock saw."""
     gaps = _gaps_ns()
-    lost = formatting.share(sum(gaps) / _WATCHED_NS)
+    lost = sum(gaps) / _WATCHED_NS
     if not gaps:
         yield f"In half a second nothing stopped a busy loop for {formatting.time(_INTERRUPTED_NS)}."
         return
-    yield (
+    sentence = (
         f"In half a second a busy loop was stopped {len(gaps)} times for {formatting.time(_INTERRUPTED_NS)} "
-        f"or longer, at most for {formatting.time(max(gaps))}; that cost it {lost} of its time. No section "
-        "here can be steadier."
+        f"or longer, at most for {formatting.time(max(gaps))}; that cost it {formatting.share(lost)} of its time. No "
+        "section here can be steadier."
     )
+    yield Problem(sentence) if lost > _NOISY else sentence
 
 
 def _gaps_ns() -> list[int]:
@@ -263,7 +289,7 @@ def limits() -> Iterator[str]:
     try:
         found = ceilings.load(machine)
     except NotUsableError as error:
-        yield f"{error}; it is ignored. {_MEASURE}."
+        yield Problem(f"{error}; it is ignored. {_MEASURE}.")
         found = None
     else:
         if found is None:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ticktree.cli.focus import never_called_of
+from ticktree.cli.machine_checks import Broken, Problem
 from ticktree.cli.summary import why_empty
 from ticktree.errors import TicktreeError
 from ticktree.instruments import Instrument, Library, known, refused
@@ -34,18 +35,18 @@ def recording() -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="ticktree-doctor-") as out:
             complaint, recorded = _record(Path(out))
     except (TicktreeError, OSError) as error:
-        yield f"Does not work: {error}."
+        yield Broken(f"Does not work: {error}.")
         return
     if recorded:
         yield "Works: a small program was started, recorded and read back."
         return
-    yield "Does not work: a small program was started, and nothing of it was recorded."
+    yield Broken("Does not work: a small program was started, and nothing of it was recorded.")
     if complaint:
-        yield f"It said: {complaint}"
+        yield Broken(f"It said: {complaint}")
     if OFF_FOR_GOOD and not gil.is_kept_off():  # which the line on Python says
-        yield f"{OFF_VARIABLE} is set, which turns ticktree off for good."
+        yield Broken(f"{OFF_VARIABLE} is set, which turns ticktree off for good.")
     elif not any((place / _PTH).is_file() for place in _places()):
-        yield f"{_PTH} is not where this Python looks for such files; install ticktree again."
+        yield Broken(f"{_PTH} is not where this Python looks for such files; install ticktree again.")
 
 
 def _record(out: Path) -> tuple[str, bool]:
@@ -80,7 +81,9 @@ def libraries() -> Iterator[str]:
         yield f"On demand, as in --instrument default,NAME: {_names(libraries, on_demand=True)}."
     yield from _untested(libraries)
     for library in refused():
-        yield f"The library {library.name!r} of {library.distribution} is left out: its name is taken."
+        yield Problem(
+            f"The library {library.name!r} of {library.distribution} is left out: its name is taken."
+        )
 
 
 def _names(libraries: Iterable[Library], on_demand: bool) -> str:
@@ -95,7 +98,9 @@ def _untested(libraries: Iterable[Library]) -> Iterator[str]:
         if isinstance(instrument, Instrument) and instrument.tested:
             version = version_of(instrument.distribution)
             if version and not is_tested(version, instrument.tested):
-                yield f"{library.name}: {instrument.distribution} {version} is not tested, but {instrument.tested}."
+                yield Problem(
+                    f"{library.name}: {instrument.distribution} {version} is not tested, but {instrument.tested}."
+                )
 
 
 def _described(library: Library) -> str:
@@ -130,18 +135,20 @@ def newest(path: Path | None) -> Iterator[str]:
         profile = load(path)
     except TicktreeError as error:
         if path.exists():
-            yield f"{error}."
+            yield Problem(f"{error}.")
             return
         raise
     if FOCUS_UNSEEN in profile.gauges:
-        yield f"{path.name}: another profiler had the place that --focus looks from: calls may be missing."
+        yield Problem(
+            f"{path.name}: another profiler had the place that --focus looks from: calls may be missing."
+        )
     for name in never_called_of(profile):
-        yield f"{path.name}: --focus {name} was never called."
+        yield Problem(f"{path.name}: --focus {name} was never called.")
     for sentence in instrument_losses(profile):
-        yield f"{path.name}: {sentence}."
+        yield Problem(f"{path.name}: {sentence}.")
     reason = why_empty(profile)
     if reason is not None:
-        yield f"{path.name} is empty: {reason}."
+        yield Problem(f"{path.name} is empty: {reason}.")
         return
     nodes = sum(1 for _ in profile.root.walk()) - 1
     calls = sum(node.count for _, _, node in profile.root.walk())
