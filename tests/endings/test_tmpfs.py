@@ -146,8 +146,15 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("spawn", [False, True], ids=["forked", "spawned"])
-@pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
+@pytest.mark.parametrize(
+    ("supervised", "spawn"),
+    [
+        pytest.param(False, False, id="enable-forked"),
+        pytest.param(False, True, id="enable-spawned", marks=pytest.mark.slow),
+        pytest.param(True, False, id="run-forked", marks=pytest.mark.slow),
+        pytest.param(True, True, id="run-spawned", marks=pytest.mark.slow),
+    ],
+)
 def test_children_for_which_there_is_no_room_are_counted_and_that_is_said_once(place, supervised, spawn):
     program = CHILDREN.format(enable=not supervised, spawn=spawn)
     done = within(place, shm("2m" if spawn else "3m"), program, supervised=supervised)

@@ -275,6 +275,7 @@ if __name__ == "__main__":
     assert "spawned_child" not in named_in(of_root(profile))
 
 
+@pytest.mark.slow
 def test_a_program_that_is_stopped_is_not_sampled(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEFORE + "print('begun', flush=True)\nwork(600)\n")
     command = [sys.executable, "-m", "ticktree", "run", "--sample", "200", "--quiet", "program.py"]

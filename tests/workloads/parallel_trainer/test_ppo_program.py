@@ -63,7 +63,7 @@ def _train(folder, threaded, start_method):
     scope="module",
     params=[
         (False, "spawn"),
-        (True, "spawn"),
+        pytest.param((True, "spawn"), marks=pytest.mark.slow),
         pytest.param((False, "fork"), marks=pytest.mark.slow),
         pytest.param((True, "forkserver"), marks=pytest.mark.slow),
     ],
@@ -175,6 +175,7 @@ def test_weights_are_saved_under_the_run_s_name(trained):
     assert weights["actor"]["normalizer.mean"].shape == (4,)
 
 
+@pytest.mark.slow
 def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     profile = run_trainer(
         tmp_path, "--steps", "300", "--workers", "3", "--lockstep", "--slow-worker", "1=20"
@@ -193,9 +194,8 @@ def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     assert "step_wait" in found.message
 
 
-@pytest.mark.parametrize(
-    "asked", [["--workers", "1"], pytest.param(["--workers", "3", "--lockstep"], marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [["--workers", "1"], ["--workers", "3", "--lockstep"]], ids=" ".join)
 def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path):
     found = []
     for name, recorded, variables in (
@@ -248,7 +248,9 @@ def training(tmp_path):
         process.communicate()
 
 
-@pytest.mark.parametrize(("threaded", "start_method"), [(False, "spawn"), (True, "fork")])
+@pytest.mark.parametrize(
+    ("threaded", "start_method"), [(False, "spawn"), pytest.param(True, "fork", marks=pytest.mark.slow)]
+)
 def test_a_worker_that_dies_ends_the_run_with_one_line_and_leaves_its_weights(
     threaded, start_method, training, tmp_path
 ):
@@ -265,7 +267,7 @@ def test_a_worker_that_dies_ends_the_run_with_one_line_and_leaves_its_weights(
     assert not psutil.wait_procs(workers, timeout=500)[1]
 
 
-@pytest.mark.parametrize("start_method", ["spawn", "fork"])
+@pytest.mark.parametrize("start_method", [pytest.param("spawn", marks=pytest.mark.slow), "fork"])
 def test_workers_end_when_their_trainer_is_killed(start_method, training):
     process = training("--start-method", start_method)
     workers = _workers_of(process)

@@ -56,7 +56,10 @@ def policies(tmp_path_factory):
     return folder / "policies.pt"
 
 
-@pytest.fixture(scope="module", params=["many", pytest.param("sliced", marks=pytest.mark.slow), "one"])
+@pytest.fixture(
+    scope="module",
+    params=["many", *(pytest.param(name, marks=pytest.mark.slow) for name in ("sliced", "one"))],
+)
 def raced(request, tmp_path_factory, policies):
     folder = tmp_path_factory.mktemp("raced")
     asked = ["--policies", str(policies), "--frames", "2", "--steps", str(STEPS), "--variant", request.param]
@@ -113,12 +116,14 @@ def test_no_rule_takes_merging_actions_for_a_queue_of_them(raced):
     assert not {found.rule for found in findings(raced.profile())} & {"horizon", "queue-merge", "starved"}
 
 
+@pytest.mark.slow
 def test_without_server_timing_the_request_is_one_opaque_row(tmp_path, policies):
     asked = ["--policies", str(policies), "--frames", "2", "--steps", "3", "--no-server-timing"]
     ended = run_race(tmp_path, *asked, under=[*FOCUS, "--quiet"])
     assert request_of(ended.profile()).children == {}
 
 
+@pytest.mark.slow
 def test_only_the_last_frame_is_drawn_where_that_is_asked_for(tmp_path, policies):
     asked = ["--policies", str(policies), "--frames", "4", "--steps", "3", "--draw", "last"]
     served = child(run_race(tmp_path, *asked, under=["--quiet"]).profile().root, "POST /api/step")

@@ -71,6 +71,7 @@ def test_summaries_are_printed_on_the_way_as_often_as_is_asked_for_and_at_the_en
     assert profiled[0].stderr.count("PROFILING SUMMARY:") == 3 + 1
 
 
+@pytest.mark.slow
 def test_without_profiling_nothing_is_written_and_the_same_is_learned(profiled, tmp_path):
     plain = run_script("train.py", "--convlstm", *SMALL, cwd=tmp_path)
     assert (plain.returncode, plain.stderr) == (0, "")

@@ -19,6 +19,7 @@ def test_the_self_test_passes_and_leaves_its_files(tmp_path):
     assert left == {"profiling_report.json", "analysis.txt", "detailed_analysis.json"} | drawn
 
 
+@pytest.mark.slow
 def test_cleanup_leaves_nothing(tmp_path):
     ended = run_script("test_profiling.py", "--cleanup", cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
