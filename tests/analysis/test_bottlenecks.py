@@ -7,14 +7,14 @@ from support.profile_strategies import profiles
 from support.virtual_programs import MS, Program, with_node
 from ticktree.analysis import Settings
 from ticktree.analysis.bottlenecks import bottlenecks, category_shares
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Weights
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Memory
 
 
 def ranked(program_or_profile, **options):
     profile = program_or_profile.profile() if isinstance(program_or_profile, Program) else program_or_profile
-    return Survey(profile, Settings(**options)).bottlenecks
+    return Context(profile, Settings(**options)).bottlenecks
 
 
 def by_name(found):
@@ -100,7 +100,7 @@ def test_what_ticktree_itself_cost_is_nobodys_bottleneck():
     act = by_name(ranked(profile))["act"]
     assert act.section.self_ns == 1 * MS
     assert act.saving.speedup == pytest.approx(10 / 9)
-    (view,) = Survey(profile).loops
+    (view,) = Context(profile).loops
     assert view.recorder_ns == 5 * MS
 
 
@@ -147,7 +147,7 @@ def test_weights_may_be_others_and_only_their_ratios_matter():
 
 def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
     program = loop_of(("x", 8), ("env", 2), ("render", 3), ("draw", 1), ("sleep", 6, {"wait": True}))
-    (view,) = Survey(program.profile()).loops
+    (view,) = Context(program.profile()).loops
     found = [(one.name, one.ns / MS, one.sections) for one in category_shares(view)]
     assert found == [("waiting", 6, 1), ("rendering", 4, 2), ("environment", 2, 1), ("other", 8, 1)]
 
@@ -155,8 +155,8 @@ def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
 @settings(max_examples=60)
 @given(profiles())
 def test_shares_add_up_whatever_was_recorded(profile):
-    seen = Survey(profile)
-    for view in seen.loops:
+    context = Context(profile)
+    for view in context.loops:
         found = bottlenecks(view, Weights())
         assert [one.view is view for one in found].count(False) == 0
         of_tick = sum(one.share for one in found if not one.section.is_parallel)

@@ -4,7 +4,7 @@ import pytest
 
 from ticktree.analysis import Settings
 from ticktree.analysis.categories import Categories, Within, within, words
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.profile import Node, Profile
 from ticktree.profile.measures import REMOTE
 
@@ -118,8 +118,8 @@ def test_stars_and_question_marks_stand_for_letters_of_one_word():
 
 
 def test_own_patterns_go_before_the_defaults_in_their_order():
-    seen = Survey(Profile.empty(), Settings(categories={"first": ("env",), "second": ("env", "sample")}))
-    assert (seen.category("env"), seen.category("sample"), seen.category("render")) == (
+    context = Context(Profile.empty(), Settings(categories={"first": ("env",), "second": ("env", "sample")}))
+    assert (context.category("env"), context.category("sample"), context.category("render")) == (
         "first",
         "second",
         "rendering",

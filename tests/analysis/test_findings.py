@@ -11,9 +11,9 @@ from support.example_trainers import straggling_trainer
 from support.findings import findings
 from support.profile_strategies import profiles
 from ticktree.analysis import Finding
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, severity_of
 from ticktree.analysis.registry import RULES
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.sentences import _TEMPLATES
 from ticktree.outputs.sentences.facts import finding_fields
 from ticktree.profile import Node, Profile
@@ -30,7 +30,7 @@ class Says:
     def __init__(self, *found: Finding) -> None:
         self.found = found
 
-    def find(self, seen):
+    def find(self, context):
         yield from self.found
 
 
@@ -98,11 +98,11 @@ def test_what_saves_less_than_a_hundredth_is_left_out():
 @settings(max_examples=60)
 @given(profiles(), st.floats(0, 3))
 def test_no_finding_claims_more_than_its_loop_can_save(profile, share):
-    seen = Survey(profile)
-    claims = [Claim(share, view.path) for view in seen.loops]
+    context = Context(profile)
+    claims = [Claim(share, view.path) for view in context.loops]
     rule = Says(*(Finding(rule="says", path="", message=claim.path, claim=claim) for claim in claims))
     for found in [*findings(profile), *findings(profile, rules=[rule])]:
-        view = seen.view_of(found.loop or "")
+        view = context.view_of(found.loop or "")
         if found.saving is not None and view is not None and view.loop is not None:
             # A tick that holds its rate does not become shorter than its budget, or than it is.
             assert found.saving.headroom_ns <= view.tick_ns - view.slack_ns + 1e-6

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 import ticktree
 from support.profile_strategies import profiles
 from support.virtual_programs import MS, Program
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import Saving
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Profile
 from ticktree.recorder import Calling
 
 
 def view_of(profile):
-    (view,) = Survey(profile).loops
+    (view,) = Context(profile).loops
     return view
 
 
@@ -147,8 +147,8 @@ def test_a_loop_in_a_loop_has_steps_of_its_own_and_is_one_of_the_outers():
         for _ in program.loop("step", range(5)):
             program.work("env", 3)
             program.work("policy", 1)
-    seen = Survey(program.profile())
-    outer, inner = seen.loops
+    context = Context(program.profile())
+    outer, inner = context.loops
     assert own_ms(outer) == {"reset": 10, "step": 20}
     assert [section.is_loop for section in outer.sections] == [False, False, True]
     assert own_ms(inner) == {"env": 3, "policy": 1}
@@ -244,21 +244,21 @@ def with_loops(*loops):
 
 def test_a_loop_that_misses_ticks_comes_first_and_is_never_hidden():
     profile = with_loops(("wrist", 20, 100, 0), ("control", 2, 100, 16), ("front", 20, 100, 0))
-    seen = Survey(profile)
-    assert [view.name for view in seen.loops] == ["control", "front", "wrist"]
-    assert [view.name for view in seen.main_loops] == ["control", "front"]
-    seen = Survey(with_loops(("a", 2, 100, 20), ("b", 2, 100, 20), ("c", 2, 100, 20), ("d", 90, 100, 0)))
-    assert [view.name for view in seen.main_loops] == ["a", "b", "c"]
+    context = Context(profile)
+    assert [view.name for view in context.loops] == ["control", "front", "wrist"]
+    assert [view.name for view in context.main_loops] == ["control", "front"]
+    context = Context(with_loops(("a", 2, 100, 20), ("b", 2, 100, 20), ("c", 2, 100, 20), ("d", 90, 100, 0)))
+    assert [view.name for view in context.main_loops] == ["a", "b", "c"]
 
 
 def test_equally_busy_loops_keep_their_order_from_run_to_run():
     for wrist, front in ((20, 21), (21, 20)):
         profile = with_loops(("wrist", wrist, 100, 0), ("front", front, 100, 0), ("slow", 90, 100, 0))
-        assert [view.name for view in Survey(profile).loops] == ["slow", "front", "wrist"]
+        assert [view.name for view in Context(profile).loops] == ["slow", "front", "wrist"]
 
 
 def test_one_late_tick_in_a_thousand_is_any_busy_machines():
-    (view, _) = Survey(with_loops(("a", 2, 1000, 1), ("b", 9, 1000, 0))).loops
+    (view, _) = Context(with_loops(("a", 2, 1000, 1), ("b", 9, 1000, 0))).loops
     assert (view.name, view.misses) == ("b", False)
 
 
@@ -268,13 +268,13 @@ def test_of_a_subtraction_that_leaves_nothing_but_rounding_no_rate_is_known():
 
 
 def test_of_nothing_there_is_nothing():
-    assert Survey(Profile.empty()).loops == []
+    assert Context(Profile.empty()).loops == []
 
 
 @settings(max_examples=60)
 @given(profiles())
 def test_own_times_waits_and_what_ticktree_cost_are_the_tick_to_the_last(profile):
-    for view in Survey(profile).loops:
+    for view in Context(profile).loops:
         parts = [section.self_ns for section in view.sections] + [
             section.recorder_ns for section in view.sections
         ]
@@ -316,7 +316,7 @@ def test_what_an_inner_loop_set_aside_is_in_the_ticks_around_it(episodes):
                 recorder.advance((2 if batch else 200) * MS)
     recorder.disable()
     profile = recorder.snapshot()
-    survey = Survey(profile)
+    survey = Context(profile)
     episode = survey.view_of("episode")
     step = profile.loops["episode/step"]
     assert step.warmup_ticks > 0

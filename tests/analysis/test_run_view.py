@@ -6,8 +6,8 @@ from support.example_trainers import MS, node, straggling_trainer
 from support.example_workers import crew, ids, seen, stepping
 from support.profile_strategies import profiles
 from support.virtual_programs import Program
+from ticktree.analysis.context import Context
 from ticktree.analysis.loop_views import run_view
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import roles
 from ticktree.analysis.workers.stragglers import busy_ns
 from ticktree.profile import Node, Profile
@@ -43,7 +43,7 @@ def test_a_place_knows_only_those_who_were_there():
 @settings(max_examples=60)
 @given(profiles())
 def test_all_time_in_sections_is_somebodys_where_all_nodes_are(profile):
-    found = Survey(profile)
+    found = Context(profile)
     sections = found.run.sections
     nodes = [section.node for section in sections[1:] if section.node.by_writer and not section.is_remote]
     units = [unit for role in found.threads for unit in role.units]
@@ -62,7 +62,7 @@ def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
             calling = Calling(program.recorder)
             program.take(5)
             calling.graft("server", 4 * MS)
-    found = Survey(program.profile())
+    found = Context(program.profile())
     assert [section.path for section in found.run.sections if section.is_remote] == ["update/cuda:0@device"]
     (unit,) = (unit for role in found.threads for unit in role.units)
     assert (found.present_ns(unit), found.waited_ns(unit)) == (200 * MS, 100 * MS)
@@ -72,14 +72,14 @@ def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
 @settings(max_examples=40)
 @given(profiles())
 def test_nobody_worked_for_less_than_no_time(profile):
-    found = Survey(profile)
+    found = Context(profile)
     assert all(found.worked_ns(unit) >= 0 for role in found.threads for unit in role.units)
 
 
 def test_a_trainers_learner_and_workers_wait_for_one_another():
     profile = straggling_trainer()
     learner, workers = (role.units for role in roles(profile, "process"))
-    found = Survey(profile)
+    found = Context(profile)
     assert found.waited_ns(learner[0]) == profile.root.at("train/collect/step_wait").total_ns
     waits = profile.root.at("make envs/next command")
     assert sum(map(found.waited_ns, workers)) == waits.total_ns

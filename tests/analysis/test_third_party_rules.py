@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from ticktree.analysis import registry
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import RuleSource, found_by, load
 from ticktree.profile import Profile
 
@@ -21,7 +21,7 @@ class Finds:
     def __init__(self, name, *found):
         self.name, self.found = name, found
 
-    def find(self, seen):
+    def find(self, context):
         yield from self.found
 
 
@@ -36,8 +36,8 @@ def source(made, entry="theirs", distribution="their-package"):
 
 def said(*sources, taken=()):
     """What all rules of `sources` find in an empty profile."""
-    seen = Survey(NOTHING)
-    return [found for one in load(sources, taken) for found in found_by(one, seen)]
+    context = Context(NOTHING)
+    return [found for one in load(sources, taken) for found in found_by(one, context)]
 
 
 def messages(*sources, **options):
@@ -100,7 +100,7 @@ def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
     class Raises:
         name = "theirs"
 
-        def find(self, seen):
+        def find(self, context):
             yield finding()
             raise error
 

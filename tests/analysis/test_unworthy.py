@@ -4,11 +4,11 @@ import pytest
 
 from support.virtual_programs import Program
 from ticktree.analysis.bottlenecks import not_worth_doing
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 
 
 def unworthy(program):
-    (view,) = Survey(program.profile()).loops
+    (view,) = Context(program.profile()).loops
     return {one.section.node.name: one.saving.speedup for one in not_worth_doing(view)}
 
 

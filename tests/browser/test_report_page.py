@@ -10,7 +10,7 @@ import pytest
 import ticktree
 from support.example_profiles import MS, control, node, robot, training
 from support.ledger_rows import ledger_rows
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.writing import formatting
@@ -65,7 +65,7 @@ def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, ope
 
 @pytest.mark.parametrize("make", [training, control, robot])
 def test_the_first_screen_is_the_answer_of_the_terminal(make, open_report):
-    view = report_view(Survey(make()))
+    view = report_view(Context(make()))
     page = open_report(make(), width=1440, height=900).page
     leads = page.locator(".leads")
     assert leads.locator("h2").all_inner_texts() == [

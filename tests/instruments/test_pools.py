@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import ticktree
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.imbalance import presence
 from ticktree.analysis.workers.roles import roles
 from ticktree.instruments import pools
@@ -133,7 +133,7 @@ def test_without_the_instrument_there_are_no_rows_and_the_worker_is_not_called_i
     assert counts(profile) == {"marked": 1}
     profile = recorded(BUSY, "--instrument", "waits")
     (workers,) = (role for role in roles(profile, "process") if role.name == "executor worker")
-    found = presence(workers, Survey(profile))
+    found = presence(workers, Context(profile))
     assert not found.is_instrumented
     assert found.waited_share is None
 

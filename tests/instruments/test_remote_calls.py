@@ -156,10 +156,10 @@ def traced(recorder):
     import grpc.aio
 
     from ticktree.instruments.grpc import INSTRUMENT
-    from ticktree.remote.trace_context import Context, incoming
+    from ticktree.remote.trace_context import TraceContext, incoming
 
     INSTRUMENT.install(recorder)
-    token = incoming.set(Context(f"00-{'1' * 32}-{'2' * 16}-00"))
+    token = incoming.set(TraceContext(f"00-{'1' * 32}-{'2' * 16}-00"))
     yield grpc
     incoming.reset(token)
     INSTRUMENT.uninstall()

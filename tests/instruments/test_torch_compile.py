@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 
 import ticktree
+from ticktree.analysis.context import Context
 from ticktree.analysis.rules.torch import LateCompilationRule
-from ticktree.analysis.survey import Survey
 from ticktree.instruments.losses import MissingTargetError
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.torch import compiling
@@ -111,7 +111,7 @@ def main():
 def test_a_program_whose_shapes_change_late_is_found_and_one_whose_do_not_is_not(recorded, shape, recompiles):
     pytest.importorskip("torch")
     profile = recorded(PROGRAM.format(shape=shape))
-    found = list(LateCompilationRule().find(Survey(profile)))
+    found = list(LateCompilationRule().find(Context(profile)))
     assert profile.root.at("train/model/torch compile").warmup.count == 1
     assert [one.path for one in found] == (["train/model/torch compile"] if recompiles else [])
     if recompiles:

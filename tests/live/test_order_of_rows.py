@@ -11,7 +11,7 @@ import pytest
 import ticktree
 from support import live_scenes as scenes
 from support.live_snapshots import watch
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.live import columns
 from ticktree.live.difference import Span
 from ticktree.live.rows import rows_of, siblings_of
@@ -75,10 +75,10 @@ def order_in_top(profile) -> list[str]:
 @pytest.mark.parametrize("seed", range(5))
 def test_five_runs_of_a_robot_have_the_same_loops_in_the_same_order_everywhere(seed):
     profile = Robot(seed).play(60)
-    assert [loop.path for loop in Survey(profile).all_loops] == NAMES
+    assert [loop.path for loop in Context(profile).all_loops] == NAMES
     for form in ("terminal", "markdown", "text"):
         assert order_in(OUTPUTS[form].render(profile, ViewOptions(width=120)).decode()) == NAMES, form
-    page = report_view(Survey(profile), ViewOptions(all=True)).to_dict()
+    page = report_view(Context(profile), ViewOptions(all=True)).to_dict()
     assert [row["path"] for row in page["loops"]["rows"]] == NAMES
     agent = json.loads(OUTPUTS["agent"].render(profile))
     assert [row[0] for row in agent["loops"]["rows"]] == NAMES
@@ -114,14 +114,14 @@ def test_a_loop_that_begins_to_miss_comes_first_and_the_others_stay():
 
     play("a", 3)
     first = play("b", 2)
-    kept = [now.whole.path for now in columns.loops_of(Survey(first), None)]
+    kept = [now.whole.path for now in columns.loops_of(Context(first), None)]
     assert kept == ["a", "b"]
     busier = play("b", 5)
-    assert [now.whole.path for now in columns.loops_of(Survey(busier), None, kept)] == ["a", "b"]
-    assert [now.whole.path for now in columns.loops_of(Survey(busier), None)] == ["b", "a"]
+    assert [now.whole.path for now in columns.loops_of(Context(busier), None, kept)] == ["a", "b"]
+    assert [now.whole.path for now in columns.loops_of(Context(busier), None)] == ["b", "a"]
     play("c", 1)
     late = play("b", 20)
-    assert [now.whole.path for now in columns.loops_of(Survey(late), None, kept)] == ["b", "a", "c"]
+    assert [now.whole.path for now in columns.loops_of(Context(late), None, kept)] == ["b", "a", "c"]
 
 
 def test_a_loop_that_misses_is_in_sight_on_a_small_terminal():
@@ -157,10 +157,10 @@ def test_rows_that_are_alike_stay_and_one_that_grows_much_moves():
 
 def test_the_pace_is_the_reports():
     profile = Robot(1).play(60)
-    table = report_view(Survey(profile), ViewOptions()).loops
+    table = report_view(Context(profile), ViewOptions()).loops
     titles = [head.title for head in table.heads]
     reported = {entry.path: dict(zip(titles, entry.cells, strict=True)) for entry in table.entries}
     shown = {column.title: column for column in columns.of_loops(None)}
-    for now in columns.loops_of(Survey(profile), None):
+    for now in columns.loops_of(Context(profile), None):
         for title in ("pace", "headroom", "missed", "max"):
             assert shown[title].text(now) == reported[now.whole.path][title]

@@ -13,7 +13,7 @@ from support.example_trainers import crowded_trainer, straggling_trainer
 from support.hostile_profiles import hostile, side_by_side
 from support.profile_strategies import profiles
 from support.virtual_programs import Program
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.agent import CHARACTERS_PER_TOKEN, MAX_CHARACTERS, MAX_TOKENS
 from ticktree.outputs.view.build import report_view
@@ -78,7 +78,7 @@ def test_any_profile_takes_at_most_2000_tokens(profile):
 
 @pytest.mark.parametrize("make", [training, control, robot, straggling_trainer])
 def test_it_says_what_the_terminal_says(make):
-    view, found = report_view(Survey(make()), ViewOptions()), fields(make())
+    view, found = report_view(Context(make()), ViewOptions()), fields(make())
     assert [each["text"] for each in found["recommendations"]] == [each.text for each in view.recommendations]
     assert [each["text"] for each in found["warnings"]] == [each.text for each in view.warnings]
     assert [each["text"].split(", ")[0] for each in found["headlines"]] == [

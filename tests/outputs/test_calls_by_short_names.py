@@ -6,7 +6,7 @@ import pytest
 
 import ticktree
 from support.findings import findings
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.html.facts import facts
 from ticktree.profile import Profile
@@ -64,7 +64,7 @@ def test_self_times_and_loops_name_functions(name):
 
 def test_the_page_has_a_short_name_of_each_call_and_of_nothing_else():
     profile = focused()
-    short = facts(Survey(profile, ViewOptions().settings), [], ViewOptions())["short"]
+    short = facts(Context(profile, ViewOptions().settings), [], ViewOptions())["short"]
     assert list(short) == [1, 2, 3, 4]  # the root is in no focus
     assert (short[1], short[2]) == ("Driver.step", "Agent.update")
     assert short[3].startswith("Net.forward @ L")

@@ -4,7 +4,7 @@ import pytest
 
 from support.virtual_programs import Program
 from ticktree.analysis.comparison import compare
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.outputs.sentences import findings_in
@@ -42,6 +42,6 @@ def test_so_have_comparisons_and_runs_side_by_side():
 
 
 def test_a_finding_says_the_name_and_has_the_path():
-    found = next(one for one in findings_in(Survey(slashed())) if one.path.endswith("step"))
+    found = next(one for one in findings_in(Context(slashed())) if one.path.endswith("step"))
     assert found.path == r"ctl\/loop/api\/step"
     assert found.message.startswith("api/step takes ")

@@ -7,7 +7,7 @@ import pytest
 
 from support.example_profiles import MS, node, training
 from ticktree.analysis.comparison import compare
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.outputs.recursion import flattened
@@ -24,7 +24,7 @@ def profile_of(*children: Node) -> Profile:
 def rows_of(*children: Node, everything: bool = False) -> dict[str, TreeRow]:
     profile = profile_of(*children)
     whole = profile if everything else replace(profile, root=flattened(profile.root))
-    rows = tree_rows(Survey(whole).run)[1:]
+    rows = tree_rows(Context(whole).run)[1:]
     return {f"{'  ' * (row.depth - 1)}{row.names[0]}": row for row in rows}
 
 

@@ -14,7 +14,7 @@ from support.example_samples import sampled_training
 from support.example_trainers import straggling_trainer
 from support.profile_strategies import profiles
 from support.virtual_programs import Program, with_node
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.build import COLUMNS, LINES, report_view
 from ticktree.outputs.view.model import ReportView
@@ -26,7 +26,7 @@ PLAIN, ALL = ViewOptions(), ViewOptions(all=True)
 
 
 def view_of(profile: Profile | Program, options: ViewOptions = PLAIN) -> ReportView:
-    return report_view(Survey(profile.profile() if isinstance(profile, Program) else profile), options)
+    return report_view(Context(profile.profile() if isinstance(profile, Program) else profile), options)
 
 
 def shown(profile: Profile, form: str = "terminal", **options) -> str:
@@ -94,13 +94,13 @@ def test_a_saving_is_in_the_loops_currency():
     from ticktree.analysis.loops import Saving
     from ticktree.outputs.view.currency import gain
 
-    slow = Survey(steps(("update", 1270)).profile()).loops[0]
+    slow = Context(steps(("update", 1270)).profile()).loops[0]
     assert gain(slow.saving(490e6), slow) == "\N{MINUS SIGN}39%  1.27 → 0.780 s/step"
-    fast = Survey(steps(("update", 4)).profile()).loops[0]
+    fast = Context(steps(("update", 4)).profile()).loops[0]
     assert gain(fast.saving(2e6), fast) == "\N{MINUS SIGN}50%  250 → 500 steps/s"
-    paced = Survey(steps(("work", 4), ("sleep", 6, {"wait": True}), hz=100).profile()).loops[0]
+    paced = Context(steps(("work", 4), ("sleep", 6, {"wait": True}), hz=100).profile()).loops[0]
     assert gain(paced.saving(3e6), paced) == "+3.00 ms headroom per tick"
-    late = Survey(steps(("work", 20), hz=100).profile()).loops[0]
+    late = Context(steps(("work", 20), hz=100).profile()).loops[0]
     assert gain(late.saving(5e6), late) == "\N{MINUS SIGN}25%  20.0 → 15.0 ms/tick"
     assert gain(Saving(4e9, 4e9, 1e9), None) == "\N{MINUS SIGN}25%  4.00 → 3.00 s"
     assert gain(Saving(4e9, 4e9, 1), None) == gain(None, None) == ""
@@ -127,7 +127,7 @@ def test_every_loop_has_a_row_and_one_that_misses_is_never_hidden():
 @pytest.mark.parametrize("order", ["abcd", "dcba", "bdac"])
 def test_all_outputs_show_the_loops_in_the_models_order(order):
     profile = four_loops(order).profile()
-    names = [loop.path for loop in Survey(profile).all_loops]
+    names = [loop.path for loop in Context(profile).all_loops]
     assert names[0] == "control"
     for form in ("terminal", "markdown", "text"):
         text = shown(profile, form, width=100)
@@ -319,7 +319,7 @@ def test_numbers_of_the_same_thing_agree_wherever_they_stand(make):
     loop = rows(view.loops)[lead.path]
     pace = loop["pace"]
     assert any(pace in piece for piece in lead.pieces)
-    mean_ns = Survey(make()).loops[0].tick_ns
+    mean_ns = Context(make()).loops[0].tick_ns
     root = part.tree.entries[0]
     assert root.cells == ["100%", formatting.time(round(mean_ns))]
     for each in view.recommendations:

@@ -9,7 +9,7 @@ from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_t
 from support.example_workers import crew, ids, stepping
 from support.virtual_programs import Program
 from ticktree.analysis import Finding
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.sentences import with_sentences
 from ticktree.outputs.view.build import RECOMMENDATIONS_SHOWN, report_view
@@ -68,7 +68,7 @@ def test_what_there_is_nothing_to_say_of_has_no_part():
 
 def test_each_role_has_a_row_of_what_it_did_with_its_time():
     profile = straggling_trainer()
-    learner, workers = processes(profile, Survey(profile), None).entries
+    learner, workers = processes(profile, Context(profile), None).entries
     assert (learner.name, *learner.cells) == ("learner", "1", "15.1 s", "64%", "", "")
     assert (workers.name, *workers.cells) == ("env worker", "4", "57.2 s", "61%", "57%", "env worker 3")
 
@@ -79,7 +79,7 @@ def wait_of(wakers) -> Profile:
 
 
 def notes(profile: Profile, options: ViewOptions = PLAIN) -> tuple[str, ...]:
-    table = why_idle(Survey(profile), options)
+    table = why_idle(Context(profile), options)
     assert table is not None
     return tuple(table.entries[0].notes)
 
@@ -116,7 +116,7 @@ def test_waits_for_many_are_cut_short_unless_all_are_asked_for():
 
 def test_a_run_without_signals_does_not_say_why_anyone_was_idle():
     profile = Trainer(signals=False).profile()
-    assert why_idle(Survey(profile), PLAIN) is None
+    assert why_idle(Context(profile), PLAIN) is None
     assert critical(profile, PLAIN) is None
 
 
@@ -186,7 +186,7 @@ def test_no_more_is_advised_than_can_be_done_next_unless_all_is_asked_for():
     ]
     took = {one.id: [(80 if int(one.id[1]) == 3 else 40) * MS] * 100 for one in crews}
     profile = crew(node("step", took, beside=True), count=0, others=crews)
-    assert len(report_view(Survey(profile), PLAIN).recommendations) == RECOMMENDATIONS_SHOWN
+    assert len(report_view(Context(profile), PLAIN).recommendations) == RECOMMENDATIONS_SHOWN
     assert (
-        len(report_view(Survey(profile), ViewOptions(all=True)).recommendations) == RECOMMENDATIONS_SHOWN + 2
+        len(report_view(Context(profile), ViewOptions(all=True)).recommendations) == RECOMMENDATIONS_SHOWN + 2
     )

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from support.example_trainers import MS, Trainer, node, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.build import report_view
@@ -27,7 +27,7 @@ def shown(profile: Profile, **options) -> str:
 
 def tree_by(profile: Profile, options: ViewOptions, by: str) -> Table:
     """The tree of the run, which is the last."""
-    found = report_view(Survey(profile), replace(options, by=by)).parts[-1].tree
+    found = report_view(Context(profile), replace(options, by=by)).parts[-1].tree
     assert found is not None
     return found
 

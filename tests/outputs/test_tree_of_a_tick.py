@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from support.example_profiles import MS, node, training
 from support.profile_strategies import profiles
 from support.virtual_programs import Program
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.survey import Survey
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.notes import notes_of
 from ticktree.outputs.view.tree import LEAST_SHARE, TreeRow, tree, tree_rows
@@ -27,12 +27,12 @@ def profile_of(*children: Node, self_ns: int = 0, **fields) -> Profile:
 
 
 def run_of(profile: Profile) -> LoopView:
-    return Survey(profile).run
+    return Context(profile).run
 
 
 def drawn(profile: Profile, options: ViewOptions = ALL) -> list[str]:
-    seen = Survey(profile)
-    table = tree(run_of(profile), options, seen.short_names, None)
+    context = Context(profile)
+    table = tree(run_of(profile), options, context.short_names, None)
     return [] if table is None else [entry.guide + entry.name for entry in table.entries]
 
 
@@ -85,7 +85,7 @@ def test_shares_are_of_the_loops_tick_and_rows_of_less_than_a_hundredth_are_left
             program.work("model", 60)
             program.work("tiny", 0.1)
         program.work("env", 39.9)
-    (view,) = Survey(program.profile()).loops
+    (view,) = Context(program.profile()).loops
     rows = {row.names[-1]: row for row in tree_rows(view, least_share=LEAST_SHARE, fold=True)}
     assert "tiny" not in rows
     assert {name: round(row.share, 3) for name, row in rows.items()} == {
@@ -141,7 +141,7 @@ def test_a_section_that_waits_is_marked_and_so_is_slack():
     for _ in program.loop("loop", range(20), hz=10):
         program.work("receive", 10, wait=True)
         program.work("sleep", 90, wait=True)
-    (view,) = Survey(program.profile()).loops
+    (view,) = Context(program.profile()).loops
     marks = {row.names[-1]: (row.kind, row.mark) for row in tree_rows(view)}
     assert marks["receive"] == ("wait", "wait")
     assert marks["sleep"] == ("wait", "slack")
@@ -151,7 +151,7 @@ def test_exceptions_have_a_column_where_there_were_any():
     """A column is one entry in one table."""
 
     def titles(profile: Profile) -> dict[str, object]:
-        table = tree(run_of(profile), ALL, Survey(profile).short_names, None)
+        table = tree(run_of(profile), ALL, Context(profile).short_names, None)
         assert table is not None
         heads = [head.title for head in table.heads]
         return dict(zip(heads, table.entries[1].values, strict=True))
@@ -163,7 +163,7 @@ def test_exceptions_have_a_column_where_there_were_any():
 
 def test_rows_of_a_table_have_what_programs_read_in_each_column():
     profile = training()
-    table = tree(Survey(profile).loops[0], ALL, Survey(profile).short_names, None)
+    table = tree(Context(profile).loops[0], ALL, Context(profile).short_names, None)
     assert table is not None
     row = table.to_dict()["rows"][0]
     stats = profile.root.at("train").steady
@@ -277,7 +277,7 @@ def test_a_tree_deeper_than_pythons_stack_has_rows():
 
 def test_rows_are_the_same_when_asked_for_twice():
     def rows() -> list[TreeRow]:
-        return tree_rows(Survey(training()).loops[0])
+        return tree_rows(Context(training()).loops[0])
 
     assert [(row.path, row.kind, row.ns) for row in rows()] == [
         (row.path, row.kind, row.ns) for row in rows()

@@ -7,7 +7,7 @@ import contextvars
 import pytest
 
 from ticktree.remote import trace_context
-from ticktree.remote.trace_context import Context, came, came_with, outgoing
+from ticktree.remote.trace_context import TraceContext, came, came_with, outgoing
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -17,7 +17,7 @@ def test_what_came_is_passed_on_unchanged():
         trace_context.incoming.set(came(GIVEN, "vendor=1"))
         return outgoing()
 
-    assert contextvars.copy_context().run(serve) == Context(GIVEN, "vendor=1")
+    assert contextvars.copy_context().run(serve) == TraceContext(GIVEN, "vendor=1")
     assert outgoing() is None
 
 
@@ -44,19 +44,19 @@ def test_what_is_not_as_the_standard_wants_it_is_not_passed_on(bad):
 
 def test_what_a_later_version_says_is_passed_on_unchanged():
     later = "01" + GIVEN[2:] + "-more"
-    assert came(later) == Context(later)
+    assert came(later) == TraceContext(later)
 
 
 def test_a_state_may_come_in_several_fields_and_a_trace_in_one():
     fields = [("traceparent", GIVEN), ("tracestate", "a=1"), ("accept", "*/*"), ("tracestate", "b=2")]
-    assert came_with(fields) == Context(GIVEN, "a=1,b=2")
+    assert came_with(fields) == TraceContext(GIVEN, "a=1,b=2")
     assert came_with([*fields, ("traceparent", GIVEN)]) is None
     assert came_with([]) is None
 
 
 def test_a_state_that_could_break_a_header_is_left_out():
-    assert came(GIVEN, "a=1\r\nx: y") == Context(GIVEN, "")
-    assert came(GIVEN, "a=" + "x" * 600) == Context(GIVEN, "")
+    assert came(GIVEN, "a=1\r\nx: y") == TraceContext(GIVEN, "")
+    assert came(GIVEN, "a=" + "x" * 600) == TraceContext(GIVEN, "")
 
 
 def test_a_trace_of_the_run_is_begun_where_that_is_asked_for_and_is_one_for_all_its_calls(monkeypatch):

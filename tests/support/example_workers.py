@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from support.example_trainers import MS, S, node, writer
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import Role, roles
 from ticktree.profile import Node, Profile, Writer
 
@@ -39,6 +39,6 @@ def calling(took_ms: Mapping[int, tuple[int, float]], name: str = "step", **fiel
     return node(name, took, beside=True, **fields)
 
 
-def seen(profile: Profile) -> tuple[Role, Survey]:
+def seen(profile: Profile) -> tuple[Role, Context]:
     """The first role's threads, and the survey of all."""
-    return roles(profile, "thread")[0], Survey(profile)
+    return roles(profile, "thread")[0], Context(profile)

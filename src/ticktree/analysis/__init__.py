@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, Settings, Severity, severity_of
 from ticktree.analysis.registry import findings
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Rule
 
 __all__ = [
     "Claim",
+    "Context",
     "Fact",
     "Finding",
     "Rule",
     "Settings",
     "Severity",
-    "Survey",
     "findings",
     "severity_of",
 ]

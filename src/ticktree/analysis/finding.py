@@ -81,7 +81,7 @@ LEAST_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a rule says would be saved at most; `Survey.saving` returns what the loop can really have.
+    """What a rule says would be saved at most; `Context.saving` returns what the loop can really have.
 
     Attributes:
         share: a part of 1, of the mean tick of a loop, of all calls of a section, or of the run.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import (
     KINDS,
     LEAST_SHARE,
@@ -55,7 +56,6 @@ from ticktree.analysis.rules.workers import (
     StragglerRule,
     TransportRule,
 )
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.third_party import Loaded, Rule, found_by, installed, load
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
@@ -121,10 +121,10 @@ def findings(
         settings: how; None for the defaults.
         rules: by which rules; None for all there are, those of other distributions included.
     """
-    return found_in(Survey(profile, settings), rules)
+    return found_in(Context(profile, settings), rules)
 
 
-def found_in(context: Survey, rules: Sequence[Rule] | None = None) -> list[Finding]:
+def found_in(context: Context, rules: Sequence[Rule] | None = None) -> list[Finding]:
     """Return the findings of a context; none of a run that recorded nothing: what its machine did is no advice."""
     if is_empty(context.profile):
         return []
@@ -135,7 +135,7 @@ def found_in(context: Survey, rules: Sequence[Rule] | None = None) -> list[Findi
     return ordered(finding for finding in valued if _is_worth_a_line(finding, context))
 
 
-def _valued(finding: Finding, context: Survey) -> Finding:
+def _valued(finding: Finding, context: Context) -> Finding:
     """Return a finding with what its claim really saves, and how severe that is."""
     finding = replace(finding, facts={key: _whole(key, value) for key, value in finding.facts.items()})
     if finding.claim is None:
@@ -151,7 +151,7 @@ def _whole(key: str, value: str | float) -> str | int | float:
     return round(value) if isinstance(value, float) and key.endswith(("_ns", "_bytes")) else value
 
 
-def _severity(claim: Claim, impact: float, saving: Saving, context: Survey) -> Severity:
+def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> Severity:
     """Return how severe it is: what is saved, or how many missed ticks would be kept if that is more."""
     severity = severity_of(impact)
     view = context.view_of(claim.path) if claim.path else None
@@ -163,7 +163,7 @@ def _severity(claim: Claim, impact: float, saving: Saving, context: Survey) -> S
     return min(severity, of_missed, key=SEVERITIES.index)
 
 
-def _is_worth_a_line(finding: Finding, context: Survey) -> bool:
+def _is_worth_a_line(finding: Finding, context: Context) -> bool:
     """Whether anything is saved; in a loop that misses ticks, whatever is late may be the reason."""
     if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
         return True

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ticktree.analysis.categories import Categories
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.server_side import has_server_time
-from ticktree.analysis.survey import Survey
 from ticktree.profile.short_names import does
 
 INFERENCE = "inference"
@@ -93,7 +93,7 @@ def makes_an_array(name: str) -> bool:
 
 
 def sections_of(
-    view: LoopView, kind: str, context: Survey, accept: Callable[[SectionView], bool] = bool
+    view: LoopView, kind: str, context: Context, accept: Callable[[SectionView], bool] = bool
 ) -> list[SectionView]:
     """Return the outermost sections of `view` that are of `kind`, none of them within another.
 
@@ -104,7 +104,7 @@ def sections_of(
     )
 
 
-def inference(view: LoopView, context: Survey) -> list[SectionView]:
+def inference(view: LoopView, context: Context) -> list[SectionView]:
     """Return the sections of `view` in which a model infers; those around other steps only where no other is."""
     every = [
         section
@@ -126,7 +126,7 @@ def _told(name: str, category: Callable[[str], str | None]) -> str | None:
     return category(name.rpartition(".")[2]) or category(name)
 
 
-def _is(section: SectionView, kind: str, context: Survey) -> bool:
+def _is(section: SectionView, kind: str, context: Context) -> bool:
     named = kind_of(section.name) == kind or _told(section.name, context.category) in _CATEGORIES.get(
         kind, ()
     )

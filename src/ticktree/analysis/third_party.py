@@ -9,8 +9,8 @@ from functools import cache
 from importlib.metadata import EntryPoint
 from typing import ClassVar, Protocol
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import KINDS, SEVERITIES, Claim, Finding
-from ticktree.analysis.survey import Survey
 from ticktree.entry_points import entry_points_of
 
 
@@ -23,8 +23,8 @@ class Rule(Protocol):
 
     name: ClassVar[str]
 
-    def find(self, seen: Survey) -> Iterator[Finding]:
-        """Yield what it finds in `seen.profile`, the most important first; nothing where there is nothing to say."""
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield findings about `context.profile`, the most important first."""
         ...
 
 
@@ -84,7 +84,7 @@ def installed() -> tuple[RuleSource, ...]:
     return tuple(_source(entry) for entry in entry_points_of(GROUP))
 
 
-def found_by(loaded: Loaded, context: Survey) -> list[Finding]:
+def found_by(loaded: Loaded, context: Context) -> list[Finding]:
     """Return what a third party's rule finds; what goes wrong is itself a finding, and nothing is raised."""
     if loaded.rule is None:
         return [_note(loaded.source, loaded.reason)]

@@ -68,8 +68,8 @@ def command(run: Path | None, measure: bool, verbose: bool) -> None:
     for name, check in (*_CHECKS, ("run", lambda: recording_checks.newest(run))):
         with progress(f"looking at the {name}"):
             found[name] = list(check())
-    shown = {
-        name: [each for each in sentences if isinstance(each, Problem)] for name, sentences in found.items()
+    shown: dict[str, list[str]] = {
+        name: [text for text in sentences if isinstance(text, Problem)] for name, sentences in found.items()
     }
     if run is not None:
         shown["run"] = found["run"]

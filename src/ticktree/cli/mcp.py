@@ -18,8 +18,8 @@ import click
 from ticktree import __version__
 from ticktree.analysis.comparison import compare as compared
 from ticktree.analysis.comparison import differences
+from ticktree.analysis.context import Context
 from ticktree.analysis.registry import RULES
-from ticktree.analysis.survey import Survey
 from ticktree.cli import comparing
 from ticktree.cli.datasets import Database, write_dataset
 from ticktree.cli.files import named, read
@@ -162,9 +162,9 @@ def query(sql: str, run: str = "last", count: int = MAX_ROWS) -> str:
 def explain(rule: str, run: str = "last") -> str:
     """What a rule found in a run: the sentence, the path, the saving, each measured fact, and what it looks for."""
     path, profile = _read(run)
-    found = [each for each in findings_in(Survey(profile, settings_here())) if each.rule == rule]
+    found = [each for each in findings_in(Context(profile, settings_here())) if each.rule == rule]
     if not found:
-        names = sorted({each.rule for each in findings_in(Survey(profile, settings_here()))})
+        names = sorted({each.rule for each in findings_in(Context(profile, settings_here()))})
         raise TicktreeError(
             f"{rule} found nothing in {named(path)}; rules that did: {', '.join(names) or 'none'}"
         )

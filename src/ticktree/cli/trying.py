@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 import click
 
 from ticktree.analysis import findings
+from ticktree.analysis.context import Context
 from ticktree.analysis.experiments.trials import (
     GIVE_UP_PAIRS,
     LEAST_PAIRS,
@@ -28,7 +29,6 @@ from ticktree.analysis.experiments.trials import (
     tick_shift,
 )
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.survey import Survey
 from ticktree.cli import comparing, options
 from ticktree.cli.bench import in_turn, place_for, run_program
 from ticktree.cli.files import deliver, format_of
@@ -99,7 +99,7 @@ def command(
     directory = find_run(None) if run is None else RunDirectory.open(run)
     profile = directory.profile()
     comparing.refuse_experiments([profile])
-    survey = Survey(profile, settings_here())
+    survey = Context(profile, settings_here())
     found = findings(profile, survey.settings)
     chosen = _chosen(found, wanted)
     loop = _loop(survey, loop_path, yes)
@@ -132,7 +132,7 @@ def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remed
     ]
 
 
-def _loop(survey: Survey, wanted: str | None, may_have_rate: bool) -> str:
+def _loop(survey: Context, wanted: str | None, may_have_rate: bool) -> str:
     """Return the path of the loop whose ticks are compared.
 
     Raises:

@@ -10,7 +10,7 @@ from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.server_timing import METADATA_KEY
-from ticktree.remote.trace_context import TRACEPARENT, Context, outgoing
+from ticktree.remote.trace_context import TRACEPARENT, TraceContext, outgoing
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -110,7 +110,7 @@ def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**kwargs, "metadata": _with_trace(kwargs.get("metadata") or (), context)}
 
 
-def _with_trace(metadata: Iterable[tuple[str, Any]], context: Context) -> tuple[tuple[str, Any], ...]:
+def _with_trace(metadata: Iterable[tuple[str, Any]], context: TraceContext) -> tuple[tuple[str, Any], ...]:
     """A call's metadata, with the trace that it belongs to, where it says none."""
     given = tuple(metadata)  # once: it may be an iterator
     if any(key == TRACEPARENT for key, _ in given):

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.live.columns import NS_PER_SECOND
 from ticktree.live.difference import Recent, Span
 from ticktree.live.rows import LiveRow, place_in
@@ -197,12 +197,12 @@ class Top(App[None]):
         span = None
         if reading.profile is not None and reading.state == "running":
             span = self._recent.add(reading.at_ns, reading.profile)
-        seen, recent = _loops_seen(reading.profile), _loops_seen(span.profile if span else None)
+        context, recent = _context_of(reading.profile), _context_of(span.profile if span else None)
         with suppress(RuntimeError):  # the app has ended meanwhile
-            self.call_from_thread(self._show, reading, span, seen, recent)
+            self.call_from_thread(self._show, reading, span, context, recent)
 
     def _show(
-        self, reading: LiveReading, span: Span | None, seen: Survey | None, recent: Survey | None
+        self, reading: LiveReading, span: Span | None, context: Context | None, recent: Context | None
     ) -> None:
         self._reading = False
         if reading.state == "ended" or reading.profile is None:  # what its last seconds were like
@@ -215,7 +215,7 @@ class Top(App[None]):
             state=reading,
             slowed_ns=pause_ns if pause_ns > self.now.every_ns else 0,
             reason=(self._explain(reading.profile) or "") if reading.profile else "",
-            seen=seen or self.now.seen,
+            context=context or self.now.context,
             recent=recent,
         )
         self._board.draw_again()
@@ -302,10 +302,10 @@ class Top(App[None]):
             loop.add_signal_handler(number, self.exit)
 
 
-def _loops_seen(profile: Profile | None) -> Survey | None:
+def _context_of(profile: Profile | None) -> Context | None:
     """Return what the report makes of a profile's loops: made in the thread that reads, not as keys are pressed."""
     if profile is None:
         return None
-    seen = Survey(profile)
-    seen.all_loops  # noqa: B018 - kept from here on
-    return seen
+    context = Context(profile)
+    context.all_loops  # noqa: B018 - kept from here on
+    return context

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.sampled import SampledRow, sampled_times
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import By, has_processes, roles
 from ticktree.live.difference import Span
 from ticktree.live.rows import NOTHING, LiveRow
@@ -190,24 +190,24 @@ def of_gauges(span: Span | None) -> list[LiveColumn[GaugeNow]]:
     ]
 
 
-def loops_of(seen: Survey, recent: Survey | None, kept: Sequence[str] = ()) -> Sequence[LoopNow]:
+def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ()) -> Sequence[LoopNow]:
     """Return the loops in the order of all outputs: those that miss ticks first.
 
     Args:
-        seen: the whole run.
+        context: the whole run.
         recent: the last seconds; None where nothing is known of them.
         kept: the paths in the order in which they were shown before: of loops that are alike in this, it stays.
     """
-    model = [loop.path for loop in seen.all_loops]
+    model = [loop.path for loop in context.all_loops]
     rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
-    missing = {view.path for view in seen.loops if view.misses}
-    profile = seen.profile
+    missing = {view.path for view in context.loops if view.misses}
+    profile = context.profile
     return [
         LoopNow(
             profile.loops[path],
             recent.profile.loops.get(path) if recent else None,
             profile.root.at(path),
-            seen.view_of(path),
+            context.view_of(path),
             recent.view_of(path) if recent else None,
         )
         for path in sorted(model, key=lambda path: (path not in missing, rank[path]))

@@ -9,7 +9,7 @@ from typing import TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.live import columns
 from ticktree.live.columns import NS_PER_SECOND, TITLE, functions_of, of_functions, parties_of
 from ticktree.live.difference import Span
@@ -40,7 +40,7 @@ class Now:
         every_ns: how often the run is read.
         slowed_ns: how often it is read instead, because reading takes long; 0 where it does not.
         reason: why nothing was recorded; "" where something was, or where it is not known.
-        seen: what the report makes of the last reading; None before the first.
+        context: what the report makes of the last reading; None before the first.
         recent: the same of the last seconds; None where nothing is known of them.
     """
 
@@ -50,8 +50,8 @@ class Now:
     every_ns: int = NS_PER_SECOND
     slowed_ns: int = 0
     reason: str = ""
-    seen: Survey | None = None
-    recent: Survey | None = None
+    context: Context | None = None
+    recent: Context | None = None
 
 
 def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[Text]:
@@ -221,7 +221,7 @@ class _Board:
         self._profile, self._span = profile, now.span
         # As the report has them once nothing changes any more; until then as they stood before.
         kept = () if now.state is None or now.state.is_last else view.loops
-        self._loops_now = columns.loops_of(now.seen or Survey(profile), now.recent, kept)
+        self._loops_now = columns.loops_of(now.context or Context(profile), now.recent, kept)
         view = replace(view, loops=tuple(loop.whole.path for loop in self._loops_now))
         self._width, self._height = width, height
         self._gap = [Text()] if height >= ROOMY_LINES else []

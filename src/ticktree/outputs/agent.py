@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.sampled import SampledRow, SampledTime, sampled_times
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.view.model import Headline, Recommendation, ReportView, Warned
@@ -58,7 +58,7 @@ _SIZES = (Size(40, 600), Size(24, 500), Size(16, 400), Size(10, 300), Size(6, 20
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the first screen as JSON in UTF-8, a line for each of its parts."""
     screen = replace(options, all=False, by=None)
-    view = report_view(Survey(profile, options.settings), screen)
+    view = report_view(Context(profile, options.settings), screen)
     own = _largest_own_time(profile)
     text = ""
     for size in _SIZES:

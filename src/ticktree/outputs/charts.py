@@ -18,8 +18,8 @@ from io import BytesIO
 from typing import Any, Literal, TypeAlias
 
 from ticktree.analysis.bottlenecks import OTHER, Bottleneck, category_shares
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.registry import wanted
 from ticktree.outputs.view.currency import called as of
@@ -143,15 +143,15 @@ def render_svg(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
-    seen = Survey(profile, options.settings)
-    view = next(iter(seen.main_loops), None)
+    context = Context(profile, options.settings)
+    view = next(iter(context.main_loops), None)
     figure.suptitle(cut(title(profile), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    about = [*headline(seen, options), *losses(profile)]
+    about = [*headline(context, options), *losses(profile)]
     figure.supxlabel(_paragraph(about), x=0.01, ha="left", fontsize=7.5, color=INK)
     if view is None:
         figure.text(0.5, 0.5, NOTHING, ha="center")
         return
-    found = [one for one in seen.bottlenecks if one.view is view]
+    found = [one for one in context.bottlenecks if one.view is view]
     on_path = [one for one in found if not one.section.is_parallel]
     # Without memory the categories have the room: an empty panel would look like none needed.
     last = "memory" if _with_memory(found) else "categories"

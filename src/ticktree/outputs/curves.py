@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import markdown
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
@@ -162,7 +162,7 @@ def _histogram(stats: Stats) -> bytes:
 
 def _text_of(profile: Profile, options: ViewOptions) -> bytes:
     """Return what was run and what was lost, as TensorBoard's text plugin shows it."""
-    about = headline(Survey(profile), options)
+    about = headline(Context(profile), options)
     said = "  \n".join([title(profile), *about, *losses(profile)])
     strings = 7  # DT_STRING
     tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, said)

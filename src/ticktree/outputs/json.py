@@ -8,9 +8,9 @@ from typing import Any
 
 from ticktree.analysis import Finding
 from ticktree.analysis.bottlenecks import Bottleneck, category_shares, not_worth_doing
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.sampled import SampledTime, sampled_apart, sampled_times
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.sentences.facts import finding_fields
@@ -18,11 +18,11 @@ from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
 
 
-def judged(seen: Survey) -> dict[str, Any]:
+def judged(context: Context) -> dict[str, Any]:
     """Return the fields that `report --format json` adds beside the findings. Times are whole nanoseconds."""
     return {
-        "bottlenecks": [_view(seen, view) for view in seen.loops],
-        "categories": [_categories(view) for view in seen.loops],
+        "bottlenecks": [_view(context, view) for view in context.loops],
+        "categories": [_categories(view) for view in context.loops],
         "not_worth_doing": [
             {
                 "loop": _loop(view),
@@ -30,7 +30,7 @@ def judged(seen: Survey) -> dict[str, Any]:
                 "share": one.share,
                 "speedup": one.saving.speedup,
             }
-            for view in seen.loops
+            for view in context.loops
             for one in not_worth_doing(view)
         ],
     }
@@ -40,14 +40,14 @@ def _loop(view: LoopView) -> str | None:
     return view.path if view.loop else None
 
 
-def _view(seen: Survey, view: LoopView) -> dict[str, Any]:
+def _view(context: Context, view: LoopView) -> dict[str, Any]:
     return {
         "loop": _loop(view),
         "ticks": view.ticks,
         "tick_ns": round(view.tick_ns),
         "slack_ns": round(view.slack_ns),
         "recorder_ns": round(view.recorder_ns),
-        "sections": [_section(one) for one in seen.bottlenecks if one.view is view],
+        "sections": [_section(one) for one in context.bottlenecks if one.view is view],
     }
 
 
@@ -92,18 +92,18 @@ def _categories(view: LoopView) -> dict[str, Any]:
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile, all findings about it and all its bottlenecks as JSON and a newline."""
-    seen = Survey(profile, options.settings)
-    return written(seen, findings_in(seen))
+    context = Context(profile, options.settings)
+    return written(context, findings_in(context))
 
 
-def written(seen: Survey, found: Sequence[Finding]) -> bytes:
+def written(context: Context, found: Sequence[Finding]) -> bytes:
     """Return the same of a profile that was looked at already."""
-    fields = seen.profile.to_dict([finding_fields(finding) for finding in found])
+    fields = context.profile.to_dict([finding_fields(finding) for finding in found])
     tree = fields.pop("tree")  # stays last: it is written piece by piece
-    apart = {name: _rows(time) for name, time in sampled_apart(seen.profile).items()}
-    add_samples(tree, sampled_times(seen.profile))
+    apart = {name: _rows(time) for name, time in sampled_apart(context.profile).items()}
+    add_samples(tree, sampled_times(context.profile))
     fields |= {"sampled_apart": apart} if apart else {}
-    return to_text({**fields, **judged(seen), "tree": tree}).encode() + b"\n"
+    return to_text({**fields, **judged(context), "tree": tree}).encode() + b"\n"
 
 
 def add_samples(tree: dict[str, Any], sampled: Mapping[str, SampledTime]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
 from ticktree.outputs.view.build import report_view
@@ -46,7 +46,7 @@ _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a markdown document in UTF-8."""
     # Where it is read, there is no command line to see the rest with.
-    view = report_view(Survey(profile, options.settings), replace(options, run=None))
+    view = report_view(Context(profile, options.settings), replace(options, run=None))
     trees = "\n".join(call_trees(profile, options))
     return draw(parts_of(view)) + (f"{trees}\n".encode() if trees else b"")
 
@@ -183,7 +183,7 @@ def call_trees(profile: Profile, options: ViewOptions) -> Iterator[str]:
     if not any(focus_roots(profile)):
         return
     whole = Profile(root=profile.root if options.all else flattened(profile.root))
-    rows = tree_rows(Survey(whole).run)
+    rows = tree_rows(Context(whole).run)
     for at, row in enumerate(rows):
         called = _called(row)
         if called is None or called.expression:

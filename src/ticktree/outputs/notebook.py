@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.terminal import draw
 from ticktree.outputs.view.build import report_view
@@ -61,7 +61,7 @@ def text(profile: Profile) -> str:
 
 
 def _parts(profile: Profile) -> Iterator[Part]:
-    view = report_view(Survey(profile), ViewOptions())
+    view = report_view(Context(profile), ViewOptions())
     return parts_of(replace(view, nothing=NOTHING) if view.nothing else view)
 
 

@@ -139,8 +139,8 @@ def _outermost(callers: Column) -> Column:
 def _identity(timeline: Timeline) -> str:
     """Return half of the number of each trace: whose timeline this is, and when it was read."""
     processes = sorted({lane.process for lane in timeline.lanes})
-    seen = (timeline.began_wall_ns, timeline.overwritten, len(timeline), processes)
-    return blake2b(json.dumps(seen).encode(), digest_size=8).hexdigest()
+    identity = (timeline.began_wall_ns, timeline.overwritten, len(timeline), processes)
+    return blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
 
 
 def _head(spot: CalledNode) -> str:

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.sampled import SampledTime, lines_of, sampled_times
-from ticktree.analysis.survey import Survey
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.traces import Track, tracks_of
@@ -156,7 +156,7 @@ def render_pprof(profile: Profile, options: ViewOptions) -> bytes:
     tables = _Tables()
     types = [_value_type(tables, *pair) for pair in _SAMPLE_TYPES]
     samples = [_pprof_sample(tables, stack) for stack in stacks(profile) if _has_any(stack)]
-    comments = [title(profile), *headline(Survey(profile), options), *losses(profile)]
+    comments = [title(profile), *headline(Context(profile), options), *losses(profile)]
     tail = [
         pb.integer(_DURATION_NANOS, profile.root.total_ns),
         pb.integers(_COMMENT, [tables.string(comment) for comment in comments]),

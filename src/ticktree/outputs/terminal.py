@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import TEXT_LINES, report_view
 from ticktree.outputs.view.model import parts_of
@@ -34,7 +34,7 @@ _BETWEEN = "   "  # pieces of one line
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return what `ticktree report` and the end of `ticktree run` print, in UTF-8."""
-    view = report_view(Survey(profile, options.settings), options)
+    view = report_view(Context(profile, options.settings), options)
     return draw(parts_of(view), options)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.cells import cell_len
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.view.model import Recommendation, ReportView
@@ -76,7 +76,7 @@ _UNITS: dict[str, tuple[str, float, int]] = {
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the report as UTF-8; "-" is what was not measured."""
-    view = report_view(Survey(profile, options.settings), replace(options, all=True))
+    view = report_view(Context(profile, options.settings), replace(options, all=True))
     return "\n".join(_lines(view)).encode() + b"\n"
 
 

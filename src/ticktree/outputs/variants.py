@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.comparison import differences
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.survey import Survey
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.json import kind_of
@@ -37,18 +37,18 @@ class Variant:
     """One of the runs."""
 
     label: str
-    seen: Survey
+    context: Context
 
     @property
     def profile(self) -> Profile:
         """What was recorded of it."""
-        return self.seen.profile
+        return self.context.profile
 
 
 def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list[Variant]:
     """Return runs as variants, each with a name that tells it from the others."""
-    surveys = [Survey(profile, options.settings) for _, profile in named]
-    return [Variant(label, seen) for label, seen in zip(_labels(named), surveys, strict=True)]
+    surveys = [Context(profile, options.settings) for _, profile in named]
+    return [Variant(label, context) for label, context in zip(_labels(named), surveys, strict=True)]
 
 
 def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
@@ -56,11 +56,11 @@ def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
     for names in ([title(profile) for _, profile in named], [visible(name) for name, _ in named]):
         if len(set(names)) == len(names):
             return names
-    seen: Counter[str] = Counter()
+    times: Counter[str] = Counter()
     labels = []
     for name in names:
-        seen[name] += 1
-        labels.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+        times[name] += 1
+        labels.append(f"{name} ({times[name]})" if times[name] > 1 else name)
     return labels
 
 
@@ -88,15 +88,15 @@ class Chief(NamedTuple):
         return None if self.one is None else self.view.name_of(self.one.section)
 
 
-def chief_of_all(seen: Survey) -> Chief | None:
+def chief_of_all(context: Context) -> Chief | None:
     """Return the same of the loop that matters most; None where nothing was recorded."""
-    views = seen.main_loops
-    return chief(seen, views[0]) if views else None
+    views = context.main_loops
+    return chief(context, views[0]) if views else None
 
 
-def chief(seen: Survey, view: LoopView) -> Chief:
+def chief(context: Context, view: LoopView) -> Chief:
     """Return which of its sections costs a loop most."""
-    for one in seen.bottlenecks:
+    for one in context.bottlenecks:
         if one.view is view and one.saving is not None and kind_of(one) in _CAN_BE_FREED:
             return Chief(view, one)
     return Chief(view, None)
@@ -223,7 +223,7 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
 
 
 def _run(run: Variant) -> Entry:
-    found = chief_of_all(run.seen)
+    found = chief_of_all(run.context)
     if found is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
     loop = found.view.loop
@@ -254,7 +254,7 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
         if loop is None:
             entries.append(Entry(run.label, [formatting.ABSENT] * len(LOOPS)))
             continue
-        row = LoopRow(loop, run.seen.view_of(path), run.seen.run_ns)
+        row = LoopRow(loop, run.context.view_of(path), run.context.run_ns)
         entry = Entry(run.label, (), "alarm" if loop.missed else "plain")
         entries.append(filled(entry, LOOPS, row))
     title = f"loop {visible(paths.plain(path))}"
@@ -299,12 +299,12 @@ def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
 
 
 def _headline_of(run: Variant, options: ViewOptions) -> list[str]:
-    return ["nothing was recorded"] if is_empty(run.profile) else headline(run.seen, options)
+    return ["nothing was recorded"] if is_empty(run.profile) else headline(run.context, options)
 
 
 def _chief_fields(run: Variant) -> dict[str, Any]:
     """Return the loop that matters most in a run, and what costs it most, as `report --format json` has them."""
-    found = chief_of_all(run.seen)
+    found = chief_of_all(run.context)
     if found is None:
         return {"loop": None, "tick_ns": None, "bottleneck": None}
     ceiling = None if found.one is None else found.one.saving

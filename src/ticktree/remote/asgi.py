@@ -9,7 +9,7 @@ from typing import Any
 from ticktree.recorder import drop_own_frames
 from ticktree.recorder.wrapping import leaving_no_frames
 from ticktree.remote.requests import Requests, Served
-from ticktree.remote.trace_context import Context, came_with
+from ticktree.remote.trace_context import TraceContext, came_with
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -65,7 +65,7 @@ class AsgiServerTiming:
                 served.over()
 
 
-def _context(scope: Message) -> Context | None:
+def _context(scope: Message) -> TraceContext | None:
     return came_with(
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in scope["headers"]

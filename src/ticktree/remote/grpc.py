@@ -14,7 +14,7 @@ from ticktree.recorder import Section, drop_own_frames
 from ticktree.recorder.wrapping import leaving_no_frames
 from ticktree.remote.requests import Requests, Served, since
 from ticktree.remote.server_timing import METADATA_KEY
-from ticktree.remote.trace_context import Context, came_with
+from ticktree.remote.trace_context import TraceContext, came_with
 
 # By whether requests and responses are streams.
 _MAKERS = {
@@ -72,7 +72,7 @@ def _rebuilt(handler: Any, behaviour: Any) -> Any:
     return make(behaviour, handler.request_deserializer, handler.response_serializer)
 
 
-def _context(details: Any) -> Context | None:
+def _context(details: Any) -> TraceContext | None:
     return came_with(details.invocation_metadata or ())
 
 

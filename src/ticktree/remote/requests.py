@@ -117,7 +117,7 @@ class Served:
         recorder: Recorder,
         name: str,
         queued_ns: int | None = None,
-        context: trace_context.Context | None = None,
+        context: trace_context.TraceContext | None = None,
     ) -> None:
         self._name = name
         self._queued_ns = queued_ns

@@ -26,7 +26,7 @@ _TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _LONGEST_STATE = 512  # what every implementation must pass on
 
 
-class Context(NamedTuple):
+class TraceContext(NamedTuple):
     """What a request carries."""
 
     traceparent: str
@@ -39,11 +39,11 @@ class Context(NamedTuple):
             yield TRACESTATE, self.tracestate
 
 
-incoming: ContextVar[Context | None] = ContextVar("ticktree_trace", default=None)
+incoming: ContextVar[TraceContext | None] = ContextVar("ticktree_trace", default=None)
 _begun = ""
 
 
-def came_with(fields: Iterable[tuple[str, str]]) -> Context | None:
+def came_with(fields: Iterable[tuple[str, str]]) -> TraceContext | None:
     """Return what a request carries by its header's fields, whose names are in small letters; else as `came`.
 
     A state may come in several fields. Two traces are none.
@@ -55,13 +55,13 @@ def came_with(fields: Iterable[tuple[str, str]]) -> Context | None:
     return came(found.get(TRACEPARENT), found.get(TRACESTATE))
 
 
-def came(traceparent: str | None, tracestate: str | None = None) -> Context | None:
+def came(traceparent: str | None, tracestate: str | None = None) -> TraceContext | None:
     """Return what an incoming request carries; None where that is nothing, or not as the W3C wants it."""
     if traceparent is None or not _TRACEPARENT.fullmatch(traceparent.strip()):
         return None
     state = (tracestate or "").strip()
     fit = len(state) <= _LONGEST_STATE and state.isascii() and state.isprintable()
-    return Context(traceparent.strip(), state if fit else "")
+    return TraceContext(traceparent.strip(), state if fit else "")
 
 
 def begin() -> None:
@@ -79,10 +79,10 @@ def end() -> None:
     os.environ.pop(TRACE_VARIABLE, None)
 
 
-def outgoing() -> Context | None:
+def outgoing() -> TraceContext | None:
     """Return what a call that carries none is to carry; None where it belongs to no trace."""
     context = incoming.get()
     if context is not None or not _begun:
         return context
     # Not sampled: nobody here keeps a span of it.
-    return Context(f"00-{_begun}-{os.urandom(8).hex()}-00")
+    return TraceContext(f"00-{_begun}-{os.urandom(8).hex()}-00")

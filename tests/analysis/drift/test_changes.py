@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from support.steady_loops import MS, loop_of, sections
+from ticktree.analysis.context import Context
 from ticktree.analysis.drift.changes import change_of, joined, steady_stretches
 from ticktree.analysis.rules.changes import changed_loops
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Share
 
 
@@ -90,7 +90,7 @@ def stepped_profile():
 
 
 def test_the_section_that_explains_a_change_is_named():
-    (changed,) = changed_loops(Survey(stepped_profile()), "step")
+    (changed,) = changed_loops(Context(stepped_profile()), "step")
     assert changed.cause.path == "train/sample"
     assert changed.cause.share == pytest.approx(1, abs=0.05)
     assert changed.lost_ns == pytest.approx(150 * 4 * MS, rel=0.1)
@@ -103,7 +103,7 @@ def test_what_went_on_beside_the_loop_explains_nothing_of_its_change():
         recorder.advance((5 if number < 250 else 9) * MS)
         recorder.book(recorder.place(), ("cuda:0",), (1 if number < 250 else 20) * MS, "device")
 
-    (changed,) = changed_loops(Survey(loop_of(400, tick)), "step")
+    (changed,) = changed_loops(Context(loop_of(400, tick)), "step")
     assert (changed.cause.path, changed.cause.share) == ("train", 1)
 
 
@@ -113,9 +113,9 @@ def test_a_loop_of_several_runs_or_threads_has_no_one_course():
     train = root.children["train"]
     two = replace(train, per_run={"a": (200, 1), "b": (200, 1)})
     assert (
-        list(changed_loops(Survey(replace(profile, root=replace(root, children={"train": two}))), "step"))
+        list(changed_loops(Context(replace(profile, root=replace(root, children={"train": two}))), "step"))
         == []
     )
     shared = replace(train, by_writer={"a": Share(200, 1, 1), "b": Share(200, 1, 1)})
     profile = replace(profile, root=replace(root, children={"train": shared}))
-    assert list(changed_loops(Survey(profile), "step")) == []
+    assert list(changed_loops(Context(profile), "step")) == []

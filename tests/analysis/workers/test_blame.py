@@ -4,14 +4,14 @@ import pytest
 
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 from support.example_workers import calling, crew, ids, seen, stepping
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.stragglers import stragglers
 from ticktree.analysis.workers.waits import Blame, blames
 from ticktree.profile import Node, Profile, Waker, Wakes
 
 
 def blamed(profile: Profile) -> list[Blame]:
-    found = Survey(profile)
+    found = Context(profile)
     workers = next(role for role in found.threads if role.name == "env worker")
     return blames(stragglers(workers, found.run.sections)[0], found)
 

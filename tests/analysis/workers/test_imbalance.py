@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.example_trainers import MS, straggling_trainer
 from support.example_workers import crew, seen, stepping
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.imbalance import imbalance, presence
 from ticktree.analysis.workers.roles import roles
 
@@ -43,7 +43,7 @@ def test_it_is_nothing_where_all_have_the_same_and_all_where_one_has_everything(
 
 
 def test_waiting_is_no_work():
-    learner, workers = (presence(role, Survey(straggling_trainer())) for role in trainer_roles())
+    learner, workers = (presence(role, Context(straggling_trainer())) for role in trainer_roles())
     assert learner.imbalance is None
     assert workers.imbalance.busiest.name == "env worker 3"
     assert learner.waited_share == pytest.approx(0.645, abs=0.01)

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from support.example_trainers import LEARNER, MS, S, node, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import UNKNOWN
 from ticktree.analysis.workers.waits import Waiting, waitings
 from ticktree.profile import Profile, Waker, Wakes
 
 
 def found(profile: Profile) -> dict[tuple[str, str], Waiting]:
-    return {(one.role.name, one.path): one for one in waitings(Survey(profile))}
+    return {(one.role.name, one.path): one for one in waitings(Context(profile))}
 
 
 def test_each_role_is_told_where_it_waited_how_long_and_for_whom():
@@ -85,7 +85,7 @@ def test_waits_of_which_nobody_knows_who_ended_them_have_no_causes():
 
 
 def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
-    waits = waitings(Survey(straggling_trainer()))
+    waits = waitings(Context(straggling_trainer()))
     shares = [one.share for one in waits]
     assert shares == sorted(shares, reverse=True)
 
@@ -93,7 +93,7 @@ def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
 @settings(max_examples=60)
 @given(profiles())
 def test_no_cause_is_lost_and_none_is_told_twice(profile):
-    waits = waitings(Survey(profile))
+    waits = waitings(Context(profile))
     told = sum(cause.wakes.count for one in waits for cause in one.causes)
     outermost = [node for _, _, node in profile.root.walk()]
     assert told <= sum(wakes.count for node in outermost for wakes in node.wakers.values())

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.example_profiles import control, node, robot, training
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.html import embedding
 from ticktree.outputs.html.facts import facts
@@ -81,7 +81,7 @@ def render(profile: Profile) -> bytes:
 
 
 def told(profile: Profile) -> dict:
-    return facts(Survey(profile), [], ViewOptions())
+    return facts(Context(profile), [], ViewOptions())
 
 
 def named(name: str) -> Profile:
@@ -184,7 +184,7 @@ def test_the_boxes_of_a_mean_tick_are_its_sections_and_sum_to_it(make):
     profile = make()
     data = data_in(render(profile))
     nodes = list(nodes_of(data["report"]["tree"]))
-    views = Survey(profile).loops
+    views = Context(profile).loops
     assert [tick["path"] for tick in data["view"]["mean_ticks"]] == [view.path for view in views]
     for tick, view in zip(data["view"]["mean_ticks"], views, strict=True):
         assert [nodes[place]["path"] for place in tick["places"]] == [each.path for each in view.sections]
@@ -195,7 +195,7 @@ def test_the_boxes_of_a_mean_tick_are_its_sections_and_sum_to_it(make):
 
 @pytest.mark.parametrize("make", [training, control, robot])
 def test_the_page_says_what_the_terminal_says(make):
-    view = report_view(Survey(make()))
+    view = report_view(Context(make()))
     screen = data_in(render(make()))["view"]["screen"]
     assert screen["headlines"] == [headline.to_dict() for headline in view.headlines]
     assert screen["warnings"] == [warned.to_dict() for warned in view.warnings]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ticktree
 from support.recorder.queries import counts, losses, node, times
 from support.recorder.simulated_torch import Cuda, torch_with
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.headline import headline
 from ticktree.recorder.device_time import cuda as cuda_clock
@@ -366,7 +366,7 @@ def test_waiting_on_demand_puts_the_devices_time_into_the_hosts(recorder, simula
     profile = recorder.snapshot()
     assert profile.metadata["waited_for_devices"] == {True}
     assert "sections waited for their device: not the program's own schedule" in headline(
-        Survey(profile), ViewOptions()
+        Context(profile), ViewOptions()
     )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.drift.changes import Kind, LoopChange, Stretch, change_of, in_windows
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loop_views import counts
 from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
@@ -54,14 +54,14 @@ class ChangedLoop:
     lost_ns: float
 
 
-def changed_loops(seen: Survey, kind: Kind) -> Iterator[ChangedLoop]:
+def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
     """Yield the loops with a change of this kind, in the order of their paths.
 
     Left out are loops of several runs, which have no one change, and loops that several threads go round: one of them
     that ends changes what is left, and not how fast it is.
     """
-    for path, loop in sorted(seen.profile.loops.items()):
-        node = seen.profile.root.at(path)
+    for path, loop in sorted(context.profile.loops.items()):
+        node = context.profile.root.at(path)
         goers = sum(1 for share in node.by_writer.values() if share.count)
         if len(node.per_run) > 1 or goers > 1:
             continue
@@ -120,7 +120,7 @@ class DriftRule:
 
     name: ClassVar[str] = "drift"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop with a trend (analysis/drift/changes.py says when there is one)."""
         return _findings(self.name, context, "trend")
 
@@ -133,12 +133,12 @@ class PhaseChangeRule:
 
     name: ClassVar[str] = "phase-change"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop with a step (analysis/drift/statistics.py says when there is one)."""
         return _findings(self.name, context, "step")
 
 
-def _findings(rule: str, context: Survey, kind: Kind) -> Iterator[Finding]:
+def _findings(rule: str, context: Context, kind: Kind) -> Iterator[Finding]:
     # Where the run lacked cores, the change may be for that.
     machine = Machine(context.profile)
     is_doubtful = lacks_cores(machine)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
 from ticktree.analysis.section_kinds import makes_an_array, moves_data, per_tick_ns
-from ticktree.analysis.survey import Survey
 
 # Smaller things are in the processor's cache when they are copied again, and that costs next to nothing: a
 # megabyte is about what a core has to itself. And an array of less is made in about the time that a call takes. Our
@@ -36,7 +36,7 @@ class CopiedTwiceRule:
 
     name: ClassVar[str] = "copied-twice"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each group of copies with one parent, called equally often, of equally many bytes."""
         for view in context.repeated:
             copies = sorted((section for section in view.path_sections if _is_copy(section)), key=_data)
@@ -93,7 +93,7 @@ class ListOfArraysRule:
 
     name: ClassVar[str] = "list-of-arrays"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied."""
         known = slowest_machine(context.profile)
         memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
 from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
 from ticktree.profile import path as paths
@@ -55,7 +55,7 @@ class MissedDeadlineRule:
 
     name: ClassVar[str] = "missed-deadline"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield the loops that miss ticks, the one that misses the largest part of them first."""
         machine = Machine(context.profile)
         for missed in missed_ticks(context.profile):
@@ -174,7 +174,7 @@ class FixedSleepRule:
 
     name: ClassVar[str] = "fixed-sleep"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop whose ticks are too long by less than it sleeps in them."""
         for view in context.loops:
             loop = view.loop
@@ -226,7 +226,7 @@ class SpikesRule:
 
     name: ClassVar[str] = "spikes"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such loop, unless the run lacks cores."""
         if lacks_cores(Machine(context.profile)):
             return
@@ -271,7 +271,7 @@ def _spikes(view: LoopView) -> _Spikes | None:
     return _Spikes(count, lost_ns, kept) if lost_ns >= LEAST_LOST_SHARE * loop.stats.sum_ns else None
 
 
-def _blamed(view: LoopView, spikes: _Spikes, context: Survey) -> str | None:
+def _blamed(view: LoopView, spikes: _Spikes, context: Context) -> str | None:
     """Return the section furthest down that explains most of the long ticks; None where none does."""
     paths_in_ticks = {path for tick in spikes.kept for path in tick.breakdown} - {view.path}
     nodes = {path: node for path in paths_in_ticks if (node := context.profile.root.find(path)) is not None}
@@ -313,7 +313,7 @@ class TooFewTicksRule:
 
     name: ClassVar[str] = "too-few-ticks"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop with too few steady ticks for its p90; with a rate to hold, for its p99."""
         for loop in context.profile.loops.values():
             ticks = loop.stats.count

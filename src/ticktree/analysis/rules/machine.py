@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of
 from ticktree.analysis.machine import (
     MARGIN_CORES,
@@ -14,7 +15,6 @@ from ticktree.analysis.machine import (
     is_contended,
     is_oversubscribed,
 )
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Gauge
 from ticktree.profile.histogram import middle_of
 from ticktree.profile.machine import gpus
@@ -47,7 +47,7 @@ class ContendedRule:
 
     name: ClassVar[str] = "contended"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for other processes, unless the run itself has threads to spare, and one for steal."""
         machine = Machine(context.profile)
         if machine.is_one:
@@ -112,7 +112,7 @@ class OversubscribedRule:
 
     name: ClassVar[str] = "oversubscribed"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield one finding, where in the median second threads waited and the run had some to spare."""
         machine = Machine(context.profile)
         used, waiting = machine.typical("used"), machine.typical("waiting")
@@ -142,7 +142,7 @@ class OversubscribedRule:
         )
 
 
-def _thread_settings(context: Survey) -> Mapping[str, Fact]:
+def _thread_settings(context: Context) -> Mapping[str, Fact]:
     """Return what decides which remedy this run has: what is set already, and what it does not use, is none."""
     metadata = context.profile.metadata
     values = {name: metadata[f"env.{name}"] for name in _VARIABLES if metadata.get(f"env.{name}")}
@@ -167,7 +167,7 @@ class ThrottledRule:
 
     name: ClassVar[str] = "throttled"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding where cores were slowed down for their heat or were slow for long, and one for each GPU."""
         machine = Machine(context.profile)
         if machine.is_one:

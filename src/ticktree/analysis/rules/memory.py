@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, TELLING_SHARE, LoopView, SectionView
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
 from ticktree.profile import Gauge, Loop, Memory, Node
 from ticktree.profile.machine import GROWTH, RESIDENT
@@ -47,7 +47,7 @@ class MemoryRule:
 
     name: ClassVar[str] = "memory"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such section, the one that needs most first."""
         limit_bytes = context.settings.thresholds.memory_bytes
         yield from _needy(self.name, context, lambda node: node.memory, limit_bytes)
@@ -61,14 +61,14 @@ class GpuMemoryRule:
 
     name: ClassVar[str] = "gpu-memory"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such section, the one that needs most first."""
         limit_bytes = context.settings.thresholds.device_memory_bytes
         yield from _needy(self.name, context, lambda node: node.device_memory, limit_bytes)
 
 
 def _needy(
-    rule: str, context: Survey, measured: Callable[[Node], Memory | None], limit_bytes: int
+    rule: str, context: Context, measured: Callable[[Node], Memory | None], limit_bytes: int
 ) -> Iterator[Finding]:
     """Yield a finding for each node of which a call needed more than the limit of one sort of memory.
 
@@ -109,7 +109,7 @@ class MemoryGrowthRule:
 
     name: ClassVar[str] = "memory-growth"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield one finding where memory grows steadily and is not given back."""
         growth, resident = (context.profile.gauges.get(name) for name in (GROWTH, RESIDENT))
         if growth is None or resident is None or not _is_steady(growth, resident):
@@ -146,7 +146,7 @@ class AllocationRule:
 
     name: ClassVar[str] = "allocation"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop whose ticks touch much fresh memory."""
         for view in context.repeated:
             faults = usual_per_tick(view.loop, "minor_faults") if view.loop is not None else None
@@ -186,7 +186,7 @@ class GarbageCollectionRule:
 
     name: ClassVar[str] = "garbage-collection"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones."""
         for _, loop in sorted(context.profile.loops.items()):
             share, pauses_ns = _gc_share(loop), _pauses_of_worst_ticks(loop)

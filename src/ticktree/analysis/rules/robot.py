@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.categories import Categories, words
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, WARNING_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.rules.workers import is_depth
@@ -23,7 +24,6 @@ from ticktree.analysis.section_kinds import (
     sections_of,
 )
 from ticktree.analysis.server_side import server_side
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.tick_causes import growth, usual_per_tick
 from ticktree.profile import Gauge, Loop, Profile
 
@@ -44,7 +44,7 @@ class PreprocessingRule:
 
     name: ClassVar[str] = "preprocessing"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop in which preprocessing takes a tenth and too much for its inference."""
         for view in context.repeated:
             sections = sections_of(view, PREPROCESSING, context, lambda section: section.count >= LEAST_TICKS)
@@ -95,7 +95,7 @@ class RoundTripRule:
 
     name: ClassVar[str] = "round-trip"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that is mostly spent on round trips."""
         for view in context.repeated:
             sections = sections_of(view, ROUND_TRIP, context, _is_trip)
@@ -200,7 +200,7 @@ class HorizonRule:
 
     name: ClassVar[str] = "horizon"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop of whose chunks fewer than ten actions are executed, if that costs it."""
         for view in context.repeated:
             model = inference(view, context)
@@ -224,7 +224,7 @@ class HorizonRule:
             yield Finding(rule=self.name, claim=Claim(share, view.path), path=longest.path, facts=facts)
 
 
-def _executes_chunks(view: LoopView, context: Survey) -> bool:
+def _executes_chunks(view: LoopView, context: Context) -> bool:
     """Tell whether `view` executes actions, tick by tick, of which a policy gives several at once.
 
     A policy that is asked in every tick gives no chunks. A loop that only infers may do so as often as it likes: which
@@ -271,7 +271,7 @@ class GuidanceRule:
 
     name: ClassVar[str] = "guidance"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding where guidance is expensive and the queue is never short, or is empty in spite of it."""
         depths = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge)]
         if len(depths) != 1 or depths[0].count < LEAST_TICKS:  # of several, any might be the actions'
@@ -299,7 +299,7 @@ class GuidanceRule:
             yield Finding(rule=self.name, claim=claim, path=guided.section.path, facts=facts)
 
 
-def _guided(view: LoopView, context: Survey) -> _Guided | None:
+def _guided(view: LoopView, context: Context) -> _Guided | None:
     """Return the guidance in `view`; None where there is none, or no inference."""
     guides = sections_of(view, GUIDANCE, context)
     model = [
@@ -316,7 +316,7 @@ def _guided(view: LoopView, context: Survey) -> _Guided | None:
     return _Guided(longest, per_tick_ns(guides), inference_ns, inferences) if inference_ns > 0 else None
 
 
-def _control_loop(view: LoopView, context: Survey) -> Loop | None:
+def _control_loop(view: LoopView, context: Context) -> Loop | None:
     """Return the loop that executes the actions: the only one with a rate; else the one that infers."""
     paced = [loop for loop in context.profile.loops.values() if loop.budget_ns is not None]
     return paced[0] if len(paced) == 1 else view.loop if not paced else None
@@ -348,7 +348,7 @@ class QueueMergeRule:
 
     name: ClassVar[str] = "queue-merge"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each merge of actions that takes too long."""
         for view in context.repeated:
             model_ns = per_tick_ns(inference(view, context))
@@ -381,7 +381,7 @@ class BufferCopiesRule:
 
     name: ClassVar[str] = "buffer-copies"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each copy of the previous actions that takes long."""
         for view in context.repeated:
             times = max((section.count for section in inference(view, context)), default=view.ticks)

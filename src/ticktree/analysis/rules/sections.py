@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.bottlenecks import Bottleneck
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Thresholds
-from ticktree.analysis.survey import Survey
 
 # Less of a tick is not worth a line, however long it takes. Our own choice.
 TRIFLE_SHARE = 0.05
@@ -26,7 +26,7 @@ class CriticalRule:
 
     name: ClassVar[str] = "critical"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such section, loop by loop."""
         for bottleneck in context.bottlenecks:
             if _is_critical(bottleneck, context.settings.thresholds):
@@ -41,7 +41,7 @@ class SlowRule:
 
     name: ClassVar[str] = "slow"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such section of which its part of the tick has not said more."""
         thresholds = context.settings.thresholds
         for bottleneck in context.bottlenecks:
@@ -60,7 +60,7 @@ class BlockingWritesRule:
 
     name: ClassVar[str] = "blocking-writes"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that calls such functions often, with where it spends most time in them."""
         for view in context.loops:
             synced = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.rules.machine import COMPILED_GAUGE
 from ticktree.analysis.section_kinds import inference, per_tick_ns
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST, REMOTE
@@ -51,7 +51,7 @@ class UnusedGradientsRule:
 
     name: ClassVar[str] = "unused-gradients"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such pass that takes a hundredth of its loop."""
         unused = context.profile.gauges.get(UNUSED_GAUGE)
         for view in context.repeated:
@@ -90,7 +90,7 @@ class NoCompilationRule:
 
     name: ClassVar[str] = "no-compilation"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop of inference where nothing was compiled."""
         if not _known_not_to_compile(context.profile):
             return
@@ -138,7 +138,7 @@ class LateCompilationRule:
 
     name: ClassVar[str] = "late-compilation"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each section of a loop that compiled again, the longest first."""
         late = []
         inside: set[str] = set()
@@ -190,7 +190,7 @@ class RecompilationRule:
 
     name: ClassVar[str] = "recompilation"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such function, the longest in compiling first."""
         reasons: dict[str, list[tuple[float, str]]] = {}
         for gauge, values in context.profile.gauges.items():

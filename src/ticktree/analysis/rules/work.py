@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Ceilings, Machine, fastest_machine, slowest_machine
-from ticktree.analysis.survey import Survey
 from ticktree.profile import Node
 from ticktree.profile import path as paths
 
@@ -152,7 +152,7 @@ class ImpossibleRateRule:
 
     name: ClassVar[str] = "impossible-rate"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each group of siblings that are too fast, about the one that is so by the most."""
         ceilings = fastest_machine(context.profile)
         if ceilings is None:
@@ -167,7 +167,7 @@ class ImpossibleRateRule:
             yield self._finding(sorted(group, key=lambda each: -each.factor), ceilings, context, names)
 
     def _finding(
-        self, group: Sequence[_Excess], ceilings: Ceilings, context: Survey, names: Counter[str]
+        self, group: Sequence[_Excess], ceilings: Ceilings, context: Context, names: Counter[str]
     ) -> Finding:
         worst = group[0]
         path, is_certain = worst.rate.section.path, worst.is_certain and not ceilings.gpus
@@ -256,7 +256,7 @@ class SlowRateRule:
 
     name: ClassVar[str] = "slow-rate"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop and kind of work, about the section in which most could be saved."""
         ceilings = slowest_machine(context.profile)
         if ceilings is None:

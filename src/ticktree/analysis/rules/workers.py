@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, severity_of
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import Machine, is_contended
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
@@ -73,7 +73,7 @@ class StragglerRule:
 
     name: ClassVar[str] = "straggler"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, that has a straggler."""
         for role in context.threads:
             runs: set[str] = set()
@@ -92,7 +92,7 @@ class StragglerRule:
                 )
 
 
-def matters(straggler: Straggler, context: Survey) -> bool:
+def matters(straggler: Straggler, context: Context) -> bool:
     """Tell whether a straggler loses so much that it is worth a line."""
     return straggler.excess_ns >= LEAST_SHARE * context.run_ns
 
@@ -139,7 +139,7 @@ class ImbalanceRule:
 
     name: ClassVar[str] = "imbalance"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, whose busiest thread has far more to do than the mean."""
         for role in context.threads:
             stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
@@ -181,7 +181,7 @@ class IdleWorkerRule:
 
     name: ClassVar[str] = "idle-worker"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role of which some wait for more than half of their time."""
         if len(context.names) < 2:  # there is no other to wait for
             return
@@ -198,7 +198,7 @@ class IdleWorkerRule:
             ):
                 yield self._finding(role, _idle(role, context), wait, context)
 
-    def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Survey) -> Finding:
+    def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Context) -> Finding:
         claim = _claim(wait, context)
         lives_ns = sum(context.life_ns(unit) for unit in idle)
         facts: dict[str, Fact] = {
@@ -225,17 +225,17 @@ class IdleWorkerRule:
         return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
 
 
-def _longest_wait(role: Role, context: Survey) -> Waiting | None:
+def _longest_wait(role: Role, context: Context) -> Waiting | None:
     """Return where the idle ones of `role` wait most; None where none of them is idle."""
     return next(iter(_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
 
 
-def _waits(role: Role, context: Survey) -> list[Waiting]:
+def _waits(role: Role, context: Context) -> list[Waiting]:
     """Return the waits of `role`, the longest first; a loop that sleeps to hold its rate waits for no other."""
     return [wait for wait in waitings_of(role, context) if wait.path not in context.slack]
 
 
-def _explained(waits: Sequence[Waiting], context: Survey) -> set[str]:
+def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
     """Return the roles that wait for a straggler, or for others that do: the straggler's finding says so."""
     slow = [each for some in context.stragglers.values() for each in some if matters(each, context)]
     blamed = {(blame.role, blame.path) for straggler in slow for blame in blames(straggler, context)}
@@ -247,7 +247,7 @@ def _explained(waits: Sequence[Waiting], context: Survey) -> set[str]:
         explained |= more
 
 
-def _idle(role: Role, context: Survey) -> dict[Unit, int]:
+def _idle(role: Role, context: Context) -> dict[Unit, int]:
     """Return those of `role` that wait for more than half of their time, and for how long, in their order."""
     waited: dict[Unit, int] = {}
     for wait in _waits(role, context):
@@ -257,12 +257,12 @@ def _idle(role: Role, context: Survey) -> dict[Unit, int]:
     return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
 
 
-def _is_idle(unit: Unit, waited_ns: int, context: Survey) -> bool:
+def _is_idle(unit: Unit, waited_ns: int, context: Context) -> bool:
     is_long = waited_ns >= LEAST_RUN_SHARE * context.run_ns * unit.members
     return is_long and waited_ns > IDLE_SHARE * context.life_ns(unit) > 0
 
 
-def _claim(wait: Waiting, context: Survey) -> Claim | None:
+def _claim(wait: Waiting, context: Context) -> Claim | None:
     """Return what a main loop waits there in each tick; None of a wait in no main loop."""
     for view in context.main_loops:
         for section in view.sections:
@@ -280,7 +280,7 @@ class LockConvoyRule:
 
     name: ClassVar[str] = "lock-convoy"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such wait, the longest of each role first."""
         for role in context.threads:
             for wait in _waits(role, context):
@@ -301,7 +301,7 @@ class LockConvoyRule:
                     )
 
 
-def _is_convoy(wait: Waiting, context: Survey) -> bool:
+def _is_convoy(wait: Waiting, context: Context) -> bool:
     """Whether those who wait there queue for a lock that they hand to one another."""
     peers = _for_peers(wait)
     return (
@@ -323,17 +323,17 @@ def _for_peers(wait: Waiting) -> Mapping[str, int]:
     return ended
 
 
-def _waiting_workers(wait: Waiting, context: Survey) -> float:
+def _waiting_workers(wait: Waiting, context: Context) -> float:
     """Return how many of them wait there at any moment, on average."""
     lives_ns = _lives_ns(wait, context)
     return wait.count * wait.waited_ns / lives_ns if lives_ns else 0.0
 
 
-def _lives_ns(wait: Waiting, context: Survey) -> int:
+def _lives_ns(wait: Waiting, context: Context) -> int:
     return sum(context.life_ns(unit) for unit, _ in wait.each)
 
 
-def _convoy_claim(wait: Waiting, context: Survey) -> Claim | None:
+def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     """Return what each tick would be shorter if nobody waited there; no more than the cores allow."""
     claim = _claim(wait, context)
     view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
@@ -354,7 +354,7 @@ class TransportRule:
 
     name: ClassVar[str] = "transport"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each main loop and role that serves it, unless other processes take the run's cores."""
         if is_contended(Machine(context.profile)):  # then the loop may wait for cores, not for pipes
             return
@@ -412,7 +412,7 @@ def _served_section(view: LoopView, role: Role) -> SectionView | None:
     return next((each for each in common if not each.node.wait), ends[0])
 
 
-def _is_known(unit: Unit, context: Survey) -> bool:
+def _is_known(unit: Unit, context: Context) -> bool:
     return unit.span_ns is not None and context.present_ns(unit) >= KNOWN_LIFE_SHARE * unit.span_ns
 
 
@@ -424,7 +424,7 @@ class StarvedRule:
 
     name: ClassVar[str] = "starved"
 
-    def find(self, context: Survey) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each queue that was empty in more than 1% of the readings, the emptiest first."""
         empty = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge) and _is_empty(gauge)]
         for gauge in sorted(empty, key=lambda gauge: (-(gauge.zero_share or 0), gauge.name)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import equals, whole_lives
 from ticktree.profile.stats import rounded_ratio
@@ -43,11 +43,11 @@ class Imbalance:
         return min(1.0, self.lost_ns / self.busiest_ns * self.units / (self.units - 1))
 
 
-def imbalance(crew: Sequence[Unit], seen: Survey) -> Imbalance | None:
+def imbalance(crew: Sequence[Unit], context: Context) -> Imbalance | None:
     """Return how unevenly work is shared among `crew`; None where they are fewer than two, or did next to nothing."""
     if len(crew) < 2:
         return None
-    worked = {unit: seen.worked_ns(unit) for unit in crew}
+    worked = {unit: context.worked_ns(unit) for unit in crew}
     busiest = max(worked, key=lambda unit: worked[unit])
     mean_ns = rounded_ratio(sum(worked.values()), len(worked))
     # Of a mean below half a nanosecond nothing is a multiple.
@@ -79,13 +79,13 @@ class Presence:
         return self.waited_ns / self.in_sections_ns if is_known else None
 
 
-def presence(role: Role, seen: Survey) -> Presence:
+def presence(role: Role, context: Context) -> Presence:
     """Return what the processes or threads of `role` did with their time."""
-    uneven = [each for crew in equals(role) if (each := imbalance(whole_lives(crew), seen)) is not None]
+    uneven = [each for crew in equals(role) if (each := imbalance(whole_lives(crew), context)) is not None]
     return Presence(
         role=role,
-        in_sections_ns=sum(map(seen.present_ns, role.units)),
-        waited_ns=sum(map(seen.waited_ns, role.units)),
-        is_instrumented=any(map(seen.is_instrumented, role.units)),
+        in_sections_ns=sum(map(context.present_ns, role.units)),
+        waited_ns=sum(map(context.waited_ns, role.units)),
+        is_instrumented=any(map(context.is_instrumented, role.units)),
         imbalance=max(uneven, key=lambda each: each.share, default=None),
     )

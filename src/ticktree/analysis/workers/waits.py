@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import SectionView
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
 from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
 from ticktree.profile import Profile, Waker, Wakes
@@ -76,34 +76,34 @@ class Waiting:
         return sum(cause.wakes.waited_ns for cause in self.causes)
 
 
-def waitings(seen: Survey) -> list[Waiting]:
+def waitings(context: Context) -> list[Waiting]:
     """Return every wait of every role, the one that took the largest part of its role's time first."""
-    waits = [waiting for role in seen.threads for waiting in waitings_of(role, seen)]
+    waits = [waiting for role in context.threads for waiting in waitings_of(role, context)]
     return sorted(waits, key=lambda one: (-(one.share or 0.0), one.role.name, one.path))
 
 
-def waitings_of(role: Role, seen: Survey) -> list[Waiting]:
+def waitings_of(role: Role, context: Context) -> list[Waiting]:
     """Return every wait of `role`, which may be a part of one, the longest first; waits within waits are in it."""
-    sections = (section for section in seen.run.sections if section.node.wait and not section.is_in_wait)
-    waits = [_waiting(section, role, seen) for section in sections]
+    sections = (section for section in context.run.sections if section.node.wait and not section.is_in_wait)
+    waits = [_waiting(section, role, context) for section in sections]
     return sorted((one for one in waits if one.waited_ns), key=lambda one: (-one.waited_ns, one.path))
 
 
-def _waiting(section: SectionView, role: Role, seen: Survey) -> Waiting:
+def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:
     waited = {unit: ns for unit in role.units if (ns := unit.total_ns(section.node)) > 0}
     return Waiting(
         role=role,
         path=section.path,
         each=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
         calls=sum(unit.calls(section.node) for unit in waited),
-        of_ns=_time_ns(waited, seen),
-        causes=_causes(section, role, seen.names) if waited else (),
+        of_ns=_time_ns(waited, context),
+        causes=_causes(section, role, context.names) if waited else (),
     )
 
 
-def _time_ns(units: Iterable[Unit], seen: Survey) -> int:
+def _time_ns(units: Iterable[Unit], context: Context) -> int:
     """Return how long units were in sections, or, without a section but waits, how long they lived; 0: not known."""
-    known = [seen.present_ns(unit) if seen.is_instrumented(unit) else unit.span_ns for unit in units]
+    known = [context.present_ns(unit) if context.is_instrumented(unit) else unit.span_ns for unit in units]
     return sum(ns for ns in known if ns is not None) if None not in known else 0
 
 
@@ -162,7 +162,7 @@ class Blame:
         return self.for_it_ns / self.waited_ns
 
 
-def blames(one: Straggler, seen: Survey) -> list[Blame]:
+def blames(one: Straggler, context: Context) -> list[Blame]:
     """Return who waited for `one`, others than its like first; nobody where nobody is known to have.
 
     Where signals tell who ended a wait, they are believed. Elsewhere it is reckoned: workers that are called equally
@@ -170,7 +170,10 @@ def blames(one: Straggler, seen: Survey) -> list[Blame]:
     for as long as that one takes longer than its peers, at most for as long as was waited at all.
     """
     everything = [
-        each for section in seen.run.sections for role in seen.threads for each in _at(section, role, one)
+        each
+        for section in context.run.sections
+        for role in context.threads
+        for each in _at(section, role, one)
     ]
     return sorted(
         everything, key=lambda each: (each.role == one.unit.role, -each.for_it_ns, each.path, each.role)

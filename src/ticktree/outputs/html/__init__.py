@@ -7,7 +7,7 @@ Pages in which no script runs, of a history and of experiments, are made of what
 
 from __future__ import annotations
 
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.html.events import told
 from ticktree.outputs.html.facts import facts
@@ -20,13 +20,13 @@ from ticktree.profile.timeline import Timeline
 
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
     """Return the profile as a page in UTF-8: what `--format json` says of it, and how the other views word it."""
-    seen = Survey(profile, options.settings)
-    found = findings_in(seen)
-    words = facts(seen, found, options)
+    context = Context(profile, options.settings)
+    found = findings_in(context)
+    words = facts(context, found, options)
     events = b""
     if timeline is not None and len(timeline):
         words["timeline"], events = told(timeline)
-    return page("page", "report", written(seen, found).strip(), words, events)
+    return page("page", "report", written(context, found).strip(), words, events)
 
 
 __all__ = ["render"]

@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 from ticktree.analysis import Finding
 from ticktree.analysis.categories import Within, within
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
 from ticktree.analysis.registry import explained
 from ticktree.analysis.sampled import SampledCall, SampledTime, interval, sampled_apart, sampled_times
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
@@ -56,9 +56,9 @@ def _told(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[st
     ]
 
 
-def mean_ticks(seen: Survey, place_of: Mapping[int, int], options: ViewOptions) -> list[dict[str, Any]]:
+def mean_ticks(context: Context, place_of: Mapping[int, int], options: ViewOptions) -> list[dict[str, Any]]:
     """Return the mean tick of each loop in the model's order; of a run without loops the run."""
-    return [_mean_tick(view, place_of, options) for view in seen.loops]
+    return [_mean_tick(view, place_of, options) for view in context.loops]
 
 
 def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
@@ -144,35 +144,35 @@ def _text(call: SampledCall, share: float, samples: int) -> str:
     return f"{said} \N{MIDDLE DOT} {line_place(call.file, call.hottest_line)}" if call.file else said
 
 
-def facts(seen: Survey, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
+def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
     """Return choices and words, each made by what every view asks for them.
 
     What is said of nodes goes by their place in the tree from the top down, from 0 for the root, as in the JSON.
     """
-    profile = seen.profile
+    profile = context.profile
     nodes = [node for _, node in _in_order(profile.root)]
     options = replace(options, all=False, by=None, run=None)
     every = replace(options, all=True)
     place_of = _place_of(nodes)
-    sorted_out = _categories(profile.root, seen)
-    whole = first_screen(seen, every, found)
+    sorted_out = _categories(profile.root, context)
+    whole = first_screen(context, every, found)
     screen = replace(
-        first_screen(seen, options, found), recommendations=whole.recommendations, loops=whole.loops
+        first_screen(context, options, found), recommendations=whole.recommendations, loops=whole.loops
     )
     return {
         "title": screen.title,
         "screen": screen.to_dict(),
         "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
-        "mean_ticks": [] if screen.nothing else mean_ticks(seen, place_of, every),
+        "mean_ticks": [] if screen.nothing else mean_ticks(context, place_of, every),
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "over_budget": {path: said for path, loop in profile.loops.items() if (said := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {finding.rule: _rule(finding.rule) for finding in found},
-        "dismissed": dismissed(seen.main_loops),
+        "dismissed": dismissed(context.main_loops),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
-        "short": _short(seen.short_names, nodes),
+        "short": _short(context.short_names, nodes),
         "notes": _notes(profile, nodes),
         "outlived": [place for place, node in enumerate(nodes) if outlived(node)],
         "itself": {
@@ -246,7 +246,7 @@ def _in_order(root: Node) -> Iterator[tuple[int, Node]]:
         waiting.extend((depth + 1, node.children[name]) for name in sorted(node.children, reverse=True))
 
 
-def _categories(root: Node, seen: Survey) -> dict[str, Any]:
+def _categories(root: Node, context: Context) -> dict[str, Any]:
     """Return the categories there are, and of each node which it is in: its own or the one above it, else -1.
 
     And of each node the place of the loop that it is a part of, 0 of what is in none.
@@ -254,14 +254,14 @@ def _categories(root: Node, seen: Survey) -> dict[str, Any]:
     names: dict[str, int] = {}
     places: list[int] = []
     loop_of: list[int] = []
-    loops = {id(root.find(path)) for path in seen.profile.loops}
+    loops = {id(root.find(path)) for path in context.profile.loops}
     above: list[Within] = []  # of the nodes that lead to the one at hand
     within_loop: list[int] = []  # the loop of what is in each of them
     for place, (depth, node) in enumerate(_in_order(root)):
         del above[depth:], within_loop[depth:]
         loop_of.append(within_loop[-1] if within_loop else 0)
         within_loop.append(place if id(node) in loops else loop_of[-1])
-        here = within(node, above[-1], seen.category, is_loop=id(node) in loops) if above else Within()
+        here = within(node, above[-1], context.category, is_loop=id(node) in loops) if above else Within()
         above.append(here)
         places.append(-1 if here.category is None else names.setdefault(here.category, len(names)))
     return {"categories": list(names), "category_of": places, "loop_of": loop_of}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Finding
 from ticktree.analysis.registry import found_in
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.sentences import runs, work
 from ticktree.outputs.sentences.facts import FactText
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile.short_names import ShortNames
 
 
-def findings_in(context: Survey) -> list[Finding]:
+def findings_in(context: Context) -> list[Finding]:
     """Return the findings of a context, each with its sentence as its message."""
     return with_sentences(found_in(context), context.short_names)
 

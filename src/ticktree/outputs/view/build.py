@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ticktree.analysis import Finding
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
 from ticktree.analysis.sampled import sampled_apart, sampled_times
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import has_processes
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
@@ -105,28 +105,28 @@ RECOMMENDATIONS_SHOWN = 3
 
 
 def report_view(
-    seen: Survey, options: ViewOptions | None = None, found: Sequence[Finding] | None = None
+    context: Context, options: ViewOptions | None = None, found: Sequence[Finding] | None = None
 ) -> ReportView:
     """Return what a report says of a profile: what fits on a screen, or with `options.all` everything."""
     options = options or ViewOptions()
-    view = first_screen(seen, options, findings_in(seen) if found is None else found)
+    view = first_screen(context, options, findings_in(context) if found is None else found)
     if view.nothing:
         return view
-    view = replace(view, tables=list(_tables(seen, options)))
-    view = replace(view, parts=_parts(seen, options, view))
+    view = replace(view, tables=list(_tables(context, options)))
+    view = replace(view, parts=_parts(context, options, view))
     while not options.all and _used(view) > LINES and len(view.recommendations) > 1:
         view = replace(view, recommendations=view.recommendations[:-1], more=view.more + 1)
     return view
 
 
-def first_screen(seen: Survey, options: ViewOptions, found: Sequence[Finding]) -> ReportView:
+def first_screen(context: Context, options: ViewOptions, found: Sequence[Finding]) -> ReportView:
     """Return what a report says before it shows where the time goes: the answer, and each loop a row."""
     view = ReportView(
-        title=title(seen.profile),
-        provenance=provenance(seen, options),
-        warnings=warnings(seen.profile, found, options),
-        nothing=NOTHING if is_empty(seen.profile) else "",
-        closing=closing(seen.profile, options),
+        title=title(context.profile),
+        provenance=provenance(context, options),
+        warnings=warnings(context.profile, found, options),
+        nothing=NOTHING if is_empty(context.profile) else "",
+        closing=closing(context.profile, options),
     )
     if view.nothing:
         return view
@@ -134,15 +134,15 @@ def first_screen(seen: Survey, options: ViewOptions, found: Sequence[Finding]) -
     shown = every if options.all else every[:RECOMMENDATIONS_SHOWN]
     return replace(
         view,
-        headlines=headlines(seen, options),
-        recommendations=[_recommendation(each, seen) for each in shown],
+        headlines=headlines(context, options),
+        recommendations=[_recommendation(each, context) for each in shown],
         more=len(every) - len(shown),
-        loops=_loops(seen, options),
+        loops=_loops(context, options),
     )
 
 
-def _recommendation(finding: Finding, seen: Survey) -> Recommendation:
-    view = seen.view_of(finding.loop) if finding.loop else None
+def _recommendation(finding: Finding, context: Context) -> Recommendation:
+    view = context.view_of(finding.loop) if finding.loop else None
     return Recommendation(
         rule=finding.rule,
         severity=finding.severity,
@@ -152,25 +152,25 @@ def _recommendation(finding: Finding, seen: Survey) -> Recommendation:
         gain=currency.gain(finding.saving, view),
         share=None if finding.saving is None else finding.saving.share,
         text=finding.message,
-        where=visible(seen.short_names.joined(paths.split(finding.path))),
+        where=visible(context.short_names.joined(paths.split(finding.path))),
         evidence=evidence(finding),
     )
 
 
-def _loops(seen: Survey, options: ViewOptions) -> Table | None:
-    table = loops(seen, options)
-    began = startup(seen)
+def _loops(context: Context, options: ViewOptions) -> Table | None:
+    table = loops(context, options)
+    began = startup(context)
     if table is None or not began:
         return table
     return replace(table, remark="; ".join(filter(None, (began, table.remark))))
 
 
-def _parts(seen: Survey, options: ViewOptions, view: ReportView) -> list[LoopPart]:
+def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[LoopPart]:
     """Return where the time goes: of the loop that the report leads with, or where all is asked for of every one."""
-    if not seen.profile.root.children and not programs_own(seen.profile.gauges):
-        return _by_function(seen, options)
-    views = list(seen.loops if options.all else seen.main_loops[:1])
-    flat = _without_recursion(seen, options)
+    if not context.profile.root.children and not programs_own(context.profile.gauges):
+        return _by_function(context, options)
+    views = list(context.loops if options.all else context.main_loops[:1])
+    flat = _without_recursion(context, options)
     rest = _rest(flat, options)
     if options.all:
         return [*(_part(flat, each, options) for each in views), *rest]
@@ -185,33 +185,33 @@ def _parts(seen: Survey, options: ViewOptions, view: ReportView) -> list[LoopPar
     return [*parts, *rest]
 
 
-def _by_function(seen: Survey, options: ViewOptions) -> list[LoopPart]:
+def _by_function(context: Context, options: ViewOptions) -> list[LoopPart]:
     """Return where a run without sections goes, as samples say: its self time, and that of threads in no account."""
     parts: list[LoopPart] = []
-    whole = sampled_times(seen.profile).get(paths.ROOT)
+    whole = sampled_times(context.profile).get(paths.ROOT)
     if whole is not None:
         title = "Where the run goes"
         parts.append(
             LoopPart(paths.ROOT, functions(title, whole, options), (), calls("Calls", whole, options))
         )
-    for name, time in sampled_apart(seen.profile).items():
+    for name, time in sampled_apart(context.profile).items():
         parts.append(LoopPart(paths.ROOT, functions(name.capitalize(), time, options), (), None))
     return parts
 
 
-def _part(flat: Survey, view: LoopView, options: ViewOptions) -> LoopPart:
+def _part(flat: Context, view: LoopView, options: ViewOptions) -> LoopPart:
     return LoopPart(view.path, self_times(view, options), dismissed([view]), _tree(flat, view, options))
 
 
 def _tree(
-    flat: Survey, view: LoopView, options: ViewOptions, most: int | None = None, *, details: bool = False
+    flat: Context, view: LoopView, options: ViewOptions, most: int | None = None, *, details: bool = False
 ) -> Table | None:
     same = flat.view_of(view.path) or view
     here, times = fastest_machine(flat.profile), sampled_times(flat.profile)
     return tree(same, options, flat.short_names, here, most, details, times)
 
 
-def _rest(flat: Survey, options: ViewOptions) -> list[LoopPart]:
+def _rest(flat: Context, options: ViewOptions) -> list[LoopPart]:
     """Return the tree of the run by process, thread or role; of all, what is outside of its loops."""
     run = flat.run
     if options.by is not None and flat.profile.writers:
@@ -224,31 +224,31 @@ def _rest(flat: Survey, options: ViewOptions) -> list[LoopPart]:
     return [LoopPart(paths.ROOT, None, (), found)]
 
 
-def _without_recursion(seen: Survey, options: ViewOptions) -> Survey:
+def _without_recursion(context: Context, options: ViewOptions) -> Context:
     """Return the same profile with every recursion as one node; with `all` as it is."""
-    profile = seen.profile
+    profile = context.profile
     root = profile.root if options.all else flattened(profile.root)
     # A loop within a recursion has its path only as it was recorded.
     if root is profile.root or any(root.find(path) is None for path in profile.loops):
-        return seen
-    return Survey(replace(profile, root=root), seen.settings)
+        return context
+    return Context(replace(profile, root=root), context.settings)
 
 
-def _tables(seen: Survey, options: ViewOptions) -> Iterator[Table]:
+def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
     """Yield what else there is to know where all is asked for: sections, roles, waits, critical path, gauges."""
-    if options.by is not None and seen.profile.writers:
-        yield processes(seen.profile, seen, options.by)
+    if options.by is not None and context.profile.writers:
+        yield processes(context.profile, context, options.by)
     # Gauges are all there is of a run without sections.
-    if programs_own(seen.profile.gauges) and (options.all or seen.profile.root.total_ns <= 0):
-        yield gauges(seen.profile)
+    if programs_own(context.profile.gauges) and (options.all or context.profile.root.total_ns <= 0):
+        yield gauges(context.profile)
     if not options.all:
         return
-    for view in seen.loops:
-        yield from filter(None, (section_table(seen, view), categories(view)))
-    if len(seen.profile.writers) > 1:
-        if has_processes(seen.profile) and options.by is None:
-            yield processes(seen.profile, seen, None)
-        yield from filter(None, (why_idle(seen, options), critical(seen.profile, options)))
+    for view in context.loops:
+        yield from filter(None, (section_table(context, view), categories(view)))
+    if len(context.profile.writers) > 1:
+        if has_processes(context.profile) and options.by is None:
+            yield processes(context.profile, context, None)
+        yield from filter(None, (why_idle(context, options), critical(context.profile, options)))
 
 
 def closing(profile: Profile, options: ViewOptions) -> list[str]:

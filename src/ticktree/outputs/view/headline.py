@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from ticktree.analysis import Finding
+from ticktree.analysis.context import Context
 from ticktree.analysis.machine import Machine
-from ticktree.analysis.survey import Survey
 from ticktree.analysis.workers.roles import has_processes
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.sentences.facts import formatted, unit_of
@@ -72,10 +72,10 @@ def title(profile: Profile) -> str:
     return fact(profile, "name") or "ticktree"
 
 
-def headline(seen: Survey, options: ViewOptions) -> list[str]:
+def headline(context: Context, options: ViewOptions) -> list[str]:
     """Return what a reader must know before the first number, piece by piece."""
-    pieces = [fact.text for fact in provenance(seen, options)]
-    return [*pieces, *(f"{each.name}: {', '.join(each.pieces)}" for each in headlines(seen, options)[:1])]
+    pieces = [fact.text for fact in provenance(context, options)]
+    return [*pieces, *(f"{each.name}: {', '.join(each.pieces)}" for each in headlines(context, options)[:1])]
 
 
 def losses(profile: Profile) -> list[str]:
@@ -96,13 +96,13 @@ def _overwritten(profile: Profile) -> Iterator[str]:
         yield f"timeline: kept the last {formatting.count(kept)} of {formatting.counted(every, 'call')}"
 
 
-def provenance(seen: Survey, options: ViewOptions) -> list[Fact]:
+def provenance(context: Context, options: ViewOptions) -> list[Fact]:
     """Return what was run, when, where and with what."""
-    return [Fact(key, text) for key, text in _facts(seen, options) if text]
+    return [Fact(key, text) for key, text in _facts(context, options) if text]
 
 
-def _facts(seen: Survey, options: ViewOptions) -> Iterator[tuple[str, str]]:
-    profile = seen.profile
+def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
+    profile = context.profile
     yield "command", fact(profile, "command")
     yield "started", _started(profile)
     if profile.root.total_ns > 0:
@@ -208,10 +208,10 @@ def is_doubt(finding: Finding) -> bool:
     return finding.kind == "measurement" or finding.is_wrong_number
 
 
-def startup(seen: Survey) -> str:
+def startup(context: Context) -> str:
     """Return how long it took until the first tick of the loop that the report leads with; "" where not known."""
-    starts = [value for value in seen.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
-    views = [view for view in seen.main_loops if view.loop is not None]
+    starts = [value for value in context.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
+    views = [view for view in context.main_loops if view.loop is not None]
     first = views[0].loop.first_ticks if views and views[0].loop else None
     if len(starts) != 1 or first is None or first.started_wall_ns <= starts[0]:
         return ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.model import Headline
@@ -213,14 +213,14 @@ LOOPS: tuple[Column[LoopRow], ...] = (
 )
 
 
-def loops(seen: Survey, options: ViewOptions) -> Table | None:
+def loops(context: Context, options: ViewOptions) -> Table | None:
     """Return the loops of a profile, a row each; None where there is none."""
-    every = [LoopRow(loop, seen.view_of(loop.path), seen.run_ns) for loop in seen.all_loops]
+    every = [LoopRow(loop, context.view_of(loop.path), context.run_ns) for loop in context.all_loops]
     if not every:
         return None
     rows = every if options.all else _foremost(every)
     columns = shown(LOOPS, rows, details=options.all)
-    entries = [filled(_entry(row, seen, options), columns, row) for row in rows]
+    entries = [filled(_entry(row, context, options), columns, row) for row in rows]
     left = len(every) - len(rows)
     remark = f"{formatting.counted(left, 'more loop')} that miss nothing" if left else ""
     return Table("loops", "loop", [column.head for column in columns], entries, remark=remark)
@@ -232,8 +232,8 @@ def _foremost(every: list[LoopRow]) -> list[LoopRow]:
     return every if len(every) == len(kept) + 1 else kept
 
 
-def _entry(row: LoopRow, seen: Survey, options: ViewOptions) -> Entry:
-    profile, names = seen.profile, seen.short_names
+def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
+    profile, names = context.profile, context.short_names
     about: list[list[str]] = []
     if options.all:
         about = [*pace_lines(profile, row.loop), *worst_ticks(profile, row.loop, options, names)]
@@ -247,9 +247,9 @@ def _entry(row: LoopRow, seen: Survey, options: ViewOptions) -> Entry:
     )
 
 
-def headlines(seen: Survey, options: ViewOptions) -> list[Headline]:
+def headlines(context: Context, options: ViewOptions) -> list[Headline]:
     """Return the line of the loop that the report leads with, of each where all is asked for."""
-    views = seen.loops if options.all else seen.main_loops[:1]
+    views = context.loops if options.all else context.main_loops[:1]
     return [_headline(view) for view in views if view.loop is not None]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.bottlenecks import MOST, Bottleneck, CategoryShare, category_shares, not_worth_doing
+from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView, SectionView
-from ticktree.analysis.survey import Survey
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.tables import CATEGORIES, Column, filled, shown
@@ -182,9 +182,9 @@ def _most(view: LoopView, section: SectionView) -> str:
     return f"at most {saving.speedup:.3f}×"
 
 
-def section_table(seen: Survey, view: LoopView) -> Table | None:
+def section_table(context: Context, view: LoopView) -> Table | None:
     """Return what each section costs a loop, and what the loop would be without it: where all is asked for."""
-    rows = [one for one in seen.bottlenecks if one.view is view]
+    rows = [one for one in context.bottlenecks if one.view is view]
     if len(rows) < 2:
         return None
     columns = shown(SECTIONS, rows)

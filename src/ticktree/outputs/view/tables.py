@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from ticktree.analysis.bottlenecks import CategoryShare
-from ticktree.analysis.survey import Survey
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.imbalance import Presence, presence
 from ticktree.analysis.workers.roles import By, Role, roles
 from ticktree.analysis.workers.waits import Cause, CriticalStretch, Waiting, critical_path, waitings
@@ -243,30 +243,30 @@ NAMED_CAUSE_SHARE = 0.2
 NAMED_FACTOR = 1.5
 
 
-def why_idle(seen: Survey, options: ViewOptions) -> Table | None:
+def why_idle(context: Context, options: ViewOptions) -> Table | None:
     """Return who waited where and for whom; None where nobody did, or nothing tells for whom."""
-    known = [wait for wait in waitings(seen) if wait.causes]
+    known = [wait for wait in waitings(context) if wait.causes]
     if not options.all:
         known = [wait for wait in known if (wait.share or 0.0) >= LEAST_WAIT_SHARE][:WAITS_SHOWN]
     heads = [column.head for column in WAITS]
     return (
-        Table("why idle", "who waits", heads, [_wait(wait, seen, options) for wait in known])
+        Table("why idle", "who waits", heads, [_wait(wait, context, options) for wait in known])
         if known
         else None
     )
 
 
-def _wait(wait: Waiting, seen: Survey, options: ViewOptions) -> Entry:
-    name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path, seen.short_names)}")
-    entry = Entry(name, (), tone="wait", notes=tuple(_causes(wait, seen, options)), path=wait.path)
+def _wait(wait: Waiting, context: Context, options: ViewOptions) -> Entry:
+    name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path, context.short_names)}")
+    entry = Entry(name, (), tone="wait", notes=tuple(_causes(wait, context, options)), path=wait.path)
     return filled(entry, WAITS, wait)
 
 
-def _causes(wait: Waiting, seen: Survey, options: ViewOptions) -> Iterator[str]:
+def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[str]:
     whole_ns = max(wait.waited_ns, wait.known_ns)
     shown = wait.causes if options.all else wait.causes[:CAUSES_SHOWN]
     for cause in shown:
-        yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause, seen))}"
+        yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause, context))}"
     rest_ns = whole_ns - sum(cause.wakes.waited_ns for cause in shown)
     if rest_ns > LEAST_WAIT_SHARE * whole_ns:
         known = " for others" if len(shown) < len(wait.causes) else ", not known for whom"
@@ -277,9 +277,9 @@ def _causes(wait: Waiting, seen: Survey, options: ViewOptions) -> Iterator[str]:
         yield f"goes on {formatting.time(handover_ns / wakes)} after it could"
 
 
-def _cause(cause: Cause, seen: Survey) -> str:
+def _cause(cause: Cause, context: Context) -> str:
     """Return who ended waits, and in which section: of several, also the one that ended most of them."""
-    place = f" in {last_name(cause.path, seen.short_names)}" if cause.path else ""
+    place = f" in {last_name(cause.path, context.short_names)}" if cause.path else ""
     (name, most_ns), count = cause.by[0], len(cause.by)
     part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
     if count == 1 or part >= ALONE_SHARE:
@@ -295,10 +295,10 @@ def _cause(cause: Cause, seen: Survey) -> str:
 ROLES_NAMED = 4
 
 
-def processes(profile: Profile, seen: Survey, by: By | None) -> Table:
+def processes(profile: Profile, context: Context, by: By | None) -> Table:
     """Return what each role's processes did with their time; its threads where it is by thread."""
     noun = "thread" if by == "thread" else "process"
-    entries = [_entry(presence(role, seen)) for role in _roles(profile, by)]
+    entries = [_entry(presence(role, context)) for role in _roles(profile, by)]
     title = "threads" if by == "thread" else "processes"
     return Table(title, noun, [column.head for column in ROLES], entries)
 

@@ -1,4 +1,4 @@
-"""Survey: what every question about a run's threads begins with, each part of it looked up once."""
+"""Context: a profile with what rules and outputs derive from it; each part is computed once, when it is needed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
 
 
-class Survey:
-    """A profile, and what is known of it as soon as somebody asks: who there was, where, and for how long.
+class Context:
+    """A profile with its loops, workers and savings.
 
     Args:
         profile: what is judged.
