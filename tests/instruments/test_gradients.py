@@ -143,6 +143,34 @@ def test_a_pass_through_networks_that_clear_what_it_wrote_gets_a_section_of_its_
     assert unused == pytest.approx(0.75, abs=0.02)
 
 
+def test_of_two_networks_with_one_optimizer_only_that_which_a_pass_reaches_counts(training):
+    """TD3: the actor learns through the first of two critics that are updated together."""
+    actor, first, second, both = Optimizer(4), Optimizer(4), Optimizer(4), Optimizer(0)
+    both.param_groups = [{"params": first.parameters + second.parameters}]
+    for _ in range(20):
+        training.descend(both)
+        training._zero_grad(actor)
+        training._backward(actor, first)
+        training.step(actor)
+    assert training.seen()[1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_what_a_pass_begins_to_reach_later_counts(training):
+    actor, critic = Optimizer(4), Optimizer(4)
+    for rounds, through in ((10, ()), (40 * FIRST_CALLS, (critic,))):
+        for _ in range(rounds):
+            training.descend(critic)
+            training.descend(actor, *through)
+    assert 0.4 < training.seen()[1] <= 0.5
+
+
+def test_the_row_of_such_a_pass_says_where_it_is_called(training):
+    actor, critic = Optimizer(2), Optimizer(6)
+    training.learn(20, actor, critic, critic)
+    site = training.profile().root.children[gradients.SECTION].call_site
+    assert (site.file, site.function) == (__file__, "Training.descend")
+
+
 def test_only_that_pass_and_not_the_critics_own(training):
     actor, critic = Optimizer(2), Optimizer(6)
     for _ in range(20):

@@ -12,6 +12,7 @@ from support.findings import findings
 from ticktree.analysis.finding import Finding, Settings
 from ticktree.analysis.third_party import Rule
 from ticktree.profile import Profile
+from ticktree.recorder.site import NO_SITE, Site
 
 MS = 1_000_000
 
@@ -35,9 +36,9 @@ class Program:
         """A loop of so many ticks; its warm-up is found by itself unless `warmup` says what it is."""
         return self.recorder.loop(name, range(count), **options)
 
-    def spend(self, name: str, ms: float, wait: bool = False, **work: int) -> None:
-        """A section that takes so long, and says what work it did."""
-        with self.recorder.section(name, wait=wait) as section:
+    def spend(self, name: str, ms: float, wait: bool = False, at: Site = NO_SITE, **work: int) -> None:
+        """A section that takes so long, and says what work it did; called nowhere, unless it is said where."""
+        with self.recorder.timed_section(name, at, wait=wait) as section:
             self.recorder.advance(round(ms * MS))
             if work:
                 section.work(**work)

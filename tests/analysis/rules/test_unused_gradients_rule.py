@@ -33,6 +33,19 @@ def test_a_pass_with_unused_gradients_is_told_with_all_it_takes(program):
     )
 
 
+def test_a_loop_that_trains_several_networks_is_told_which_pass_it_is(program):
+    for _ in program.ticks(20, "env"):
+        program.spend(UNUSED_SECTION, 5, at=("/home/me/td3.py", 301, "train"))
+        program.spend("rest", 5)
+    program.gauge(UNUSED_GAUGE, 0.5)
+    (found,) = program.found(RULE)
+    assert found.message == (
+        "Freeze the parameters that the step after the backward pass at td3.py:301 does not update "
+        "(requires_grad_(False) during it): 50% of its gradients are cleared unused, and the pass is 50% of a tick "
+        "of env"
+    )
+
+
 def test_another_pass_is_not_spoken_of(program):
     train(program, backward="backward pass")
     assert program.found(RULE) == []

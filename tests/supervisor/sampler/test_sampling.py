@@ -338,6 +338,36 @@ def test_where_most_time_is_outside_all_sections_samples_tell(tmp_path: Path) ->
     assert run_sampled(tmp_path, source, "--no-sample")[0].samples is None
 
 
+TICKS = """
+import ticktree
+def step(): work(0.03)
+def early(): work({self_s})
+def late(): work({self_s})
+begun = time.perf_counter()
+for tick in ticktree.loop("train", range({ticks})):
+    with ticktree.section("step"): step()
+    early() if time.perf_counter() < begun + 7 else late()
+"""
+
+
+def test_where_much_of_a_tick_is_in_none_of_its_sections_samples_tell(tmp_path: Path) -> None:
+    profile, done = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=40))
+    assert share_of(sampled_times(profile)["train"], ["early"]) > 0.5
+    assert "[sampled]" in done.stderr
+    assert run_sampled(tmp_path, TICKS.format(self_s=0.003, ticks=40))[0].samples is None
+
+
+@pytest.mark.slow
+def test_and_go_on_to_tell_once_that_is_known(tmp_path: Path) -> None:
+    profile, _ = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=180))
+    seen = sum(
+        weight.count
+        for stack, weight in profile.samples.stacks.items()
+        if any(line.function == "late" for line in stack.lines)
+    )
+    assert seen > 20  # of 1.9 s; where it only looked whether it stays so, 4
+
+
 def test_a_program_without_marks_gets_an_answer(tmp_path: Path) -> None:
     source = """
 def load(): work(0.02)

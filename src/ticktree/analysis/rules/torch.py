@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
@@ -62,8 +63,11 @@ class UnusedGradientsRule:
                     or section.share < LEAST_SHARE
                 ):
                     continue
+                trained, site = _trained_section(section, view), section.node.call_site
                 facts: dict[str, Fact] = {
-                    "section": _trained_section(section, view),
+                    # A loop trains more than what one of its passes is for.
+                    **({"section": trained} if view.loop is None or trained != view.path else {}),
+                    **({"line": f"{PurePath(site.file).name}:{site.line}"} if site is not None else {}),
                     "tick_share": section.share,
                     "per_call_ns": section.call_ns,
                     "calls": section.count,

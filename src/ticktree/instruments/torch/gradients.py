@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from ticktree.instruments.torch import flops
 from ticktree.instruments.torch.instances import itself
 from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Redirection
-from ticktree.recorder.site import NO_SITE
+from ticktree.recorder.site import NO_SITE, Site
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -41,6 +41,8 @@ MOST_SITES = 1000
 _State: TypeAlias = tuple[int, int] | None
 # Optimizers, with the states of their gradients before a pass.
 _Before: TypeAlias = "list[tuple[Any, _Watched, list[_State]]]"
+# Where parameters are: the number of their group, and their place in it.
+_Places: TypeAlias = Sequence[tuple[int, int]]
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +51,11 @@ class _Site:
 
     number: int
     codes: tuple[CodeType, ...]  # kept, so that no other code takes their place in memory
+    line: Site  # the innermost of them
+    section: Section | None = None  # what its passes are once they are known to be wasteful
+    reach: WeakKeyDictionary[_Watched, int] = field(
+        default_factory=WeakKeyDictionary
+    )  # as of a pass, by optimizer
     turns: int = 0  # calls that came here
     calls: int = 0  # of them, those that were looked at
     wasteful: int = 0  # those some of whose gradients were thrown away
@@ -67,14 +74,14 @@ class _Pass:
     is_wasteful: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class _Watched:
     """An optimizer: where the parameters looked at are in its groups, and who wrote gradients since it last acted."""
 
     groups: int
-    looked_at: list[tuple[int, int]]
+    looked_at: _Places
+    places: _Places  # all of them
     parameters: frozenset[int]  # their `id`: the optimizer keeps them
-    numbers: int
     written_by: list[_Pass] = field(default_factory=list)
 
 
@@ -98,7 +105,7 @@ class Gradients:
     def __init__(self, recorder: Recorder) -> None:
         self.stepping = Layer(of_each=True)
         self._recorder = recorder
-        self._plain, self._wasteful = (recorder.timed_section(name, NO_SITE) for name in (PLAIN, SECTION))
+        self._plain = recorder.timed_section(PLAIN, NO_SITE)
         self._layer = Layer()
         self._watched: WeakKeyDictionary[Any, _Watched] = WeakKeyDictionary()
         self._sites: dict[int, _Site] = {}
@@ -150,7 +157,7 @@ class Gradients:
 
     def use(self, this: _Pass, watched: _Watched) -> None:
         """Notes that an optimizer stepped with what a pass wrote."""
-        this.site.used += watched.numbers
+        this.site.used += this.site.reach[watched]
         for other in self._watched.values():  # what others clear of the same parameters was used
             if other is not watched and this in other.written_by and other.parameters & watched.parameters:
                 other.written_by.remove(this)
@@ -158,7 +165,7 @@ class Gradients:
     def mark_unused(self, this: _Pass, watched: _Watched) -> None:
         """Notes that an optimizer cleared what a pass wrote."""
         site = this.site
-        site.unused += watched.numbers
+        site.unused += site.reach[watched]
         if not this.is_wasteful:
             this.is_wasteful = True
             site.wasteful += 1
@@ -168,7 +175,7 @@ class Gradients:
 
     def _backward(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         site, before = self._begin(self._call_sites.number())
-        with self._wasteful if site is not None and site.is_wasteful() else self._plain as section:
+        with self._section_of(site) or self._plain as section:
             result = flops.counted(section, function, *args, **kwargs)
         if site is not None and before is not None:
             self._end(site, before)
@@ -182,7 +189,10 @@ class Gradients:
             site.turns += 1
             if flops.count is not None and site.turns > FIRST_CALLS and site.turns % THEN_EVERY:
                 return site, None
-            return site, [(each, watched, _states(each, watched)) for each, watched in self._up_to_date()]
+            return site, [
+                (each, watched, _states(each, _looked_at(site, watched)))
+                for each, watched in self._up_to_date()
+            ]
         except Exception:
             self._fail()
             return None, None
@@ -193,7 +203,7 @@ class Gradients:
             this = _Pass(site)
             stepping = self.stepping.within
             for optimizer, watched, states in before:
-                if states == _states(optimizer, watched):
+                if not _has_written(site, optimizer, watched, states):
                     continue
                 # A step's closure called for the pass: what it writes is for this very step.
                 if optimizer is stepping:
@@ -223,7 +233,15 @@ class Gradients:
             self._fail()
 
     def _name(self, site: _Site) -> None:
-        self._call_sites.name(site.number, self._wasteful if site.is_wasteful() else None)
+        self._call_sites.name(site.number, self._section_of(site))
+
+    def _section_of(self, site: _Site | None) -> Section | None:
+        """Return the section of a place's passes once they are known to be wasteful; its line is the place's."""
+        if site is None or not site.is_wasteful():
+            return None
+        if site.section is None:
+            site.section = self._recorder.timed_section(SECTION, site.line)
+        return site.section
 
     def _look_at_next(self) -> None:
         self._passes.way = None if self._has_failed and not flops.count else self._backward
@@ -258,10 +276,13 @@ class Gradients:
         if len(self._sites) >= MOST_SITES:
             raise OverflowError("a program that calls backward from everywhere")
         codes: list[CodeType] = []
+        line = NO_SITE
+        if frame is not None:
+            line = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)
             frame = frame.f_back
-        site = self._sites[call_sites] = _Site(call_sites, tuple(codes))
+        site = self._sites[call_sites] = _Site(call_sites, tuple(codes), line)
         return site
 
 
@@ -275,15 +296,43 @@ def _watch(optimizer: Any) -> _Watched:
     chosen = sorted(
         {places[last * part // max(1, LOOKED_AT - 1)] for part in range(LOOKED_AT)} if places else ()
     )
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    numbers = sum(parameter.numel() for parameter in parameters)
-    return _Watched(len(optimizer.param_groups), chosen, frozenset(map(id, parameters)), numbers)
+    parameters = frozenset(id(_parameter(optimizer, place)) for place in places)
+    return _Watched(len(optimizer.param_groups), chosen, places, parameters)
 
 
-def _states(optimizer: Any, watched: _Watched) -> list[_State]:
+def _parameter(optimizer: Any, place: tuple[int, int]) -> Any:
+    group, index = place
+    return optimizer.param_groups[group]["params"][index]
+
+
+def _looked_at(site: _Site, watched: _Watched) -> _Places:
+    """Return the parameters to be looked at: all, where it is not known which of them the passes of a place write."""
+    return watched.looked_at if watched in site.reach else watched.places
+
+
+def _has_written(site: _Site, optimizer: Any, watched: _Watched, before: list[_State]) -> bool:
+    """Tell whether a pass has written gradients of an optimizer; and note how many numbers, if all were looked at.
+
+    A loss may go through one of two networks that have one optimizer.
+    """
+    places = _looked_at(site, watched)
+    written = [
+        place
+        for place, was, now in zip(places, before, _states(optimizer, places), strict=True)
+        if was != now
+    ]
+    if watched not in site.reach:
+        site.reach[watched] = sum(_parameter(optimizer, place).numel() for place in written)
+    elif written and not site.reach[watched]:  # the place writes what it did not
+        del site.reach[watched]
+        return False
+    return bool(written)
+
+
+def _states(optimizer: Any, places: _Places) -> list[_State]:
     """Return what differs where a gradient was written: where it is, and how often it has been changed in place."""
     states: list[_State] = []
-    for group, index in watched.looked_at:
-        gradient = optimizer.param_groups[group]["params"][index].grad
+    for place in places:
+        gradient = _parameter(optimizer, place).grad
         states.append(None if gradient is None else (gradient.data_ptr(), gradient._version))
     return states

@@ -15,9 +15,15 @@ def unused_gradients(facts: FactText) -> str:
     unused = (
         f"{facts['unused_share']} of its gradients" if "unused_share" in facts else "some of its gradients"
     )
+    place = f" at {facts['line']}" if "line" in facts else ""
+    which = (
+        f"that {facts['section']} does not update during its backward pass{place} (requires_grad_(False))"
+        if "section" in facts
+        else f"that the step after the backward pass{place} does not update (requires_grad_(False) during it)"
+    )
     return (
-        f"Freeze the parameters that {facts['section']} does not update during its backward pass "
-        f"(requires_grad_(False)): {unused} are cleared unused, and the pass is {facts['tick_share']} of {facts.tick}"
+        f"Freeze the parameters {which}: {unused} are cleared unused, and the pass is {facts['tick_share']} of "
+        f"{facts.tick}"
     )
 
 

@@ -73,6 +73,8 @@ def _is_blank(node: Node) -> bool:
 
 # Self time of the whole run, of its time: above it nobody knows where most of the time went.
 _UNKNOWN_SHARE = 0.5
+# And of the time in sections, that in ticks but in none of their sections: so much of a loop is no detail.
+_UNKNOWN_IN_TICKS = 0.25
 
 
 def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str]) -> Profile:
@@ -88,7 +90,12 @@ def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessK
     """
     root = profile.root
     works = any(not node.wait for _, _, node in root.walk() if node is not root)
-    is_told = works and root.self_ns <= _UNKNOWN_SHARE * root.total_ns
+    ticks_ns = sum(node.self_ns for path, _, node in root.walk() if path in profile.loops)
+    is_told = (
+        works
+        and root.self_ns <= _UNKNOWN_SHARE * root.total_ns
+        and ticks_ns <= _UNKNOWN_IN_TICKS * (root.total_ns - root.self_ns)
+    )
     if not (sampled.stacks or sampled.dropped) or (is_told and not sampled.is_asked):
         return profile
     known = {path for path, _, _ in root.walk()}

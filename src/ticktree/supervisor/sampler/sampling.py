@@ -32,6 +32,9 @@ MOST_SHARE = 0.01
 _WATCHING_HZ = 2.0
 _JUDGE_EVERY_S = 5.0
 _WORTH_IT = 0.5  # of the main thread's time, outside all sections
+# And of its time in sections, in ticks but in none of their sections: where ticks are an env's or an optimizer's steps
+# this is all the code of the program itself, and often the longest row of its loop.
+_WORTH_IT_IN_TICKS = 0.25
 
 _HEAD = struct.Struct("=IIQIIII")
 _KEY = struct.Struct("=IIII")
@@ -115,7 +118,7 @@ class Sampling:
         self._drops: tuple[int, ...] = ()
         self._without_room = 0
         self._looks = self._late = self._cpu_ns = 0
-        self._outside_ns = self._all_ns = 0
+        self._main_ns: Counter[int] = Counter()  # of the main thread since it was last judged, by node
         self.refused = ""
 
     def begin(self, pid: int) -> None:
@@ -242,15 +245,29 @@ class Sampling:
             count, ns = self._seen.get(at, (0, 0))
             self._seen[at] = (count + 1, ns + record.weight_ns)
             if process == self._first and thread == process.pid:
-                self._all_ns += record.weight_ns
-                self._outside_ns += record.weight_ns * (not node)
+                self._main_ns[node] += record.weight_ns
 
     def _judge(self) -> None:
         """Sample less where sections tell where most of the time goes."""
-        if self._all_ns >= _JUDGE_EVERY_S * 1e9:
-            is_worth_it = self._outside_ns > _WORTH_IT * self._all_ns
-            self._native.set_interval(1 / (self._hz if is_worth_it else _WATCHING_HZ))
-            self._outside_ns = self._all_ns = 0
+        all_ns = self._main_ns.total()
+        if all_ns < _JUDGE_EVERY_S * 1e9:
+            return
+        outside_ns = self._main_ns.pop(0, 0)
+        ticks_ns = sum(ns for node, ns in self._main_ns.items() if self._is_loop(node))
+        is_worth_it = outside_ns > _WORTH_IT * all_ns or ticks_ns > _WORTH_IT_IN_TICKS * (all_ns - outside_ns)
+        self._native.set_interval(1 / (self._hz if is_worth_it else _WATCHING_HZ))
+        self._main_ns.clear()
+
+    def _is_loop(self, node: int) -> bool:
+        """Whether calls of a node of the first process are ticks."""
+        from ticktree.run.reading import layout
+
+        at = node * layout.LINE + layout.offset_of(layout.Node, "ticks")
+        try:
+            with (self._folder / f"{self._first}.tt").open("rb") as file:
+                return any(os.pread(file.fileno(), 4, at))
+        except OSError:
+            return False  # its process has ended, and its file was folded
 
     def _sampled(self) -> Sampled:
         from ticktree.profile.samples import DROPS, Weight
