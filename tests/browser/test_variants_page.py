@@ -10,8 +10,10 @@ from test_report_page import HOSTILE
 
 from support.example_profiles import MS, control, node, robot, training
 from support.example_variants import variants_of_it
+from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
+from ticktree.outputs.view import currency
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
@@ -67,7 +69,9 @@ def test_each_run_has_its_rate_and_its_bottleneck_on_the_first_screen(open_page)
         told = json.loads(OUTPUTS["json"].render(profile))
         text = cards.nth(at).inner_text()
         assert next(iter(profile.metadata["name"])) in text
-        assert formatting.hertz(told["loops"][0]["achieved_hz"]) in text
+        pace = currency.pace(Context(profile).main_loops[0])
+        assert cards.nth(at).locator(".figure").inner_text() == pace
+        assert pace in page.locator(".loops tbody tr").nth(at).inner_text()
         section = next(one for one in told["bottlenecks"][0]["sections"] if one["kind"] in ("work", "wait"))
         assert (
             formatting.change(formatting.hertz(section["hz"]), formatting.hertz(section["free_hz"])) in text

@@ -74,6 +74,18 @@ def test_runs_are_called_by_their_own_names_where_those_tell_them_apart():
     assert shown(same, names=["a", "a"]).splitlines()[0].split("   ")[1:] == ["a", "a (2)"]
 
 
+def test_runs_of_one_program_are_called_by_the_arguments_that_differ():
+    runs = [
+        replace(
+            training(), metadata={"name": frozenset(["train"]), "command": frozenset([f"train.py {words}"])}
+        )
+        for words in ("--lr 0.1 --new", "--lr 0.2", "--lr 0.1")
+    ]
+    assert shown(runs[:2]).splitlines()[0].split("   ")[1:] == ["--lr 0.1 --new", "--lr 0.2"]
+    assert shown(runs[::2]).splitlines()[0].split("   ")[1:] == ["--new", "(without)"]
+    assert shown([runs[0], runs[0]]).splitlines()[0].split("   ")[1:] == ["run-0", "run-1"]
+
+
 def test_what_differs_is_said_and_what_is_the_same_is_not():
     text = shown(variants_of_it())
     assert "drive.py" in text

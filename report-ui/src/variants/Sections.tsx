@@ -73,7 +73,7 @@ function Line({ row, place, measure, isFlat }: Props) {
           key={at}
           class={`unit${row.of[at] ? "" : " absent"}`}
           role="cell"
-          style={{ backgroundSize: `${value && most > 0 ? Math.max(0, (100 * value) / most) : 0}% 3px` }}
+          style={{ backgroundSize: `${value && most > 0 ? Math.max(0, (100 * value) / most) : 0}% 100%` }}
         >
           {text(value)}
         </div>

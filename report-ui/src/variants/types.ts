@@ -1,33 +1,23 @@
-/** What outputs/variants/html.py puts into the page. */
+/** What outputs/variants.py puts into the page. */
 
-export interface Chief {
+export interface Run {
   label: string;
-  loop: string | null;
-  tick_ns: number | null;
-  bottleneck: {
-    path: string;
-    name: string;
-    share: number;
-    hz: number | null;
-    free_hz: number | null;
-    speedup: number | null;
-  } | null;
+  pace: string;
+  bottleneck: { name: string; words: string } | null;
 }
 
-export interface LoopFacts {
-  ticks: number;
-  warmup_ticks: number;
-  achieved_hz: number | null;
-  hz: number | number[] | null;
+/** Nanoseconds of a loop's steady ticks. */
+export interface Spread {
+  p50_ns: number;
+  p99_ns: number;
+  max_ns: number;
   budget_ns: number | null;
-  missed: number;
-  count: number;
-  mean_ns: number | null;
-  min_ns: number | null;
-  p50_ns: number | null;
-  p90_ns: number | null;
-  p99_ns: number | null;
-  max_ns: number | null;
+}
+
+export interface LoopTable {
+  title: string;
+  heads: string[];
+  rows: { label: string; cells: string[]; tone: string; spread: Spread | null }[];
 }
 
 export interface Cell {
@@ -52,7 +42,7 @@ export interface VariantRow {
 }
 
 export interface VariantsPayload {
-  variants: { runs: Chief[]; loops: { path: string; of: (LoopFacts | null)[] }[]; rows: VariantRow[] };
+  variants: { runs: Run[]; loops: LoopTable[]; rows: VariantRow[] };
   view: {
     title: string;
     headline: string[];

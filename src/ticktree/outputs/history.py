@@ -37,7 +37,6 @@ from ticktree.outputs.writing.visible import visible
 
 _PLANE = Plane(height=220, left=72, right=12, top=22, bottom=28)
 _SPARK_WIDTH, _SPARK_HEIGHT = 150, 26
-_LINES = 4
 # A label of a commit is about as wide as this many units; those that would cover one another are left to the table.
 _LABEL_WIDTH = 74
 
@@ -77,9 +76,7 @@ class _Figure:
             yield "</g>"
 
     def _axes(self) -> Iterator[str]:
-        low, height = self.scale.low, self.scale.high - self.scale.low
-        marks = [low + height * number / _LINES for number in range(_LINES + 1)]
-        yield from _PLANE.grid([formatting.time(round(ns)) for ns in marks])
+        yield from _PLANE.grid(self.scale.low, self.scale.high)
         runs = self.trend.runs
         yield text(_PLANE.left, _PLANE.height - 8, when(runs[0]))
         yield text(_PLANE.x(1), _PLANE.height - 8, when(runs[-1]), "end")
@@ -140,7 +137,7 @@ def _series(told: Told, history: History, options: ViewOptions) -> Iterator[str]
         yield from html_table(table)
     for trend in shown:
         verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
-        yield f'<h3>{escape(visible(trend.path))}{verdict}</h3><div class="scroll">{figure(trend)}</div>'
+        yield f'<h3>{escape(visible(trend.path))}{verdict}</h3><div class="scroll latest">{figure(trend)}</div>'
     yield f"<p>{escape(' '.join(history_remarks(history)))}</p></section>"
 
 

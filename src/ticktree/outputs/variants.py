@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -18,7 +18,7 @@ from ticktree.outputs.json import kind_of
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import deeper_levels
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.headline import headline, losses, title
+from ticktree.outputs.view.headline import fact, headline, losses, title
 from ticktree.outputs.view.loops import LOOPS, LoopRow
 from ticktree.outputs.view.notes import share_of
 from ticktree.outputs.view.tables import filled
@@ -28,7 +28,7 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.machine import is_empty
-from ticktree.profile.metadata import Value, one_or_list, ordered
+from ticktree.profile.metadata import Value, ordered
 from ticktree.profile.stats import rounded_ratio
 
 
@@ -52,8 +52,10 @@ def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list
 
 
 def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
-    """Return what the runs call themselves where that tells them apart, else what they were asked for by."""
-    for names in ([title(profile) for _, profile in named], [visible(name) for name, _ in named]):
+    """Return the runs' titles where those differ, else the arguments that do, else the names that the user gave."""
+    profiles = [profile for _, profile in named]
+    titles, arguments = [title(profile) for profile in profiles], _differing_arguments(profiles)
+    for names in (titles, arguments, [visible(name) for name, _ in named]):
         if len(set(names)) == len(names):
             return names
     times: Counter[str] = Counter()
@@ -62,6 +64,19 @@ def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
         times[name] += 1
         labels.append(f"{name} ({times[name]})" if times[name] > 1 else name)
     return labels
+
+
+def _differing_arguments(profiles: Sequence[Profile]) -> list[str]:
+    """Return each run's command line from the first word on that differs, with the option that it belongs to."""
+    commands = [fact(profile, "command").split(" ") for profile in profiles]
+    same = 0
+    for words in zip(*commands, strict=False):
+        if len(set(words)) > 1:
+            break
+        same += 1
+    if same and all(command[same - 1].startswith("-") for command in commands):
+        same -= 1
+    return [" ".join(command[same:]) or "(without)" for command in commands]
 
 
 def apart(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
@@ -227,13 +242,6 @@ def _run(run: Variant) -> Entry:
     if found is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
     loop = found.view.loop
-    ceiling = None if found.one is None else found.one.saving
-    if ceiling is None:
-        free = formatting.ABSENT
-    elif loop is None:
-        free = formatting.ABSENT if ceiling.speedup is None else formatting.factor(ceiling.speedup)
-    else:
-        free = formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
     return Entry(
         run.label,
         [
@@ -241,10 +249,20 @@ def _run(run: Variant) -> Entry:
             formatting.time(round(found.view.tick_ns)),
             currency.pace(found.view) if loop else formatting.ABSENT,
             visible(found.name or "") or formatting.ABSENT,
-            free,
+            _if_free(found),
         ],
         "alarm" if loop is not None and loop.missed else "plain",
     )
+
+
+def _if_free(chief: Chief) -> str:
+    """Return what the loop, or the run, would be without what costs it most."""
+    ceiling = None if chief.one is None else chief.one.saving
+    if ceiling is None:
+        return formatting.ABSENT
+    if chief.view.loop is None:
+        return formatting.ABSENT if ceiling.speedup is None else formatting.factor(ceiling.speedup)
+    return formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
 
 
 def _loop(path: str, runs: Sequence[Variant]) -> Table:
@@ -270,17 +288,15 @@ def _section(row: VariantRow, levels: int) -> Entry:
     return Entry(visible(row.name) or '""', cells, tone, notes=notes, guide=guide, trunk=guide)
 
 
-_LOOP = ("ticks", "warmup_ticks", "achieved_hz", "budget_ns", "missed")
 _STATS = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 
 
 def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
     """Return the page in UTF-8."""
     said = {
-        "runs": [{"label": run.label, **_chief_fields(run)} for run in runs],
+        "runs": [_run_fields(run) for run in runs],
         "loops": [
-            {"path": path, "of": [_loop_fields(run.profile.loops.get(path)) for run in runs]}
-            for path in sorted({path for run in runs for path in run.profile.loops})
+            _loop_fields(path, runs) for path in sorted({path for run in runs for path in run.profile.loops})
         ],
         "rows": [_row_fields(row) for row in rows([run.profile for run in runs])],
     }
@@ -302,34 +318,39 @@ def _headline_of(run: Variant, options: ViewOptions) -> list[str]:
     return ["nothing was recorded"] if is_empty(run.profile) else headline(run.context, options)
 
 
-def _chief_fields(run: Variant) -> dict[str, Any]:
-    """Return the loop that matters most in a run, and what costs it most, as `report --format json` has them."""
+def _run_fields(run: Variant) -> dict[str, Any]:
+    """Return how fast a run's main loop is, and what costs it most."""
+    fields: dict[str, Any] = {"label": run.label, "pace": formatting.ABSENT, "bottleneck": None}
     found = chief_of_all(run.context)
     if found is None:
-        return {"loop": None, "tick_ns": None, "bottleneck": None}
-    ceiling = None if found.one is None else found.one.saving
-    is_loop = found.view.loop is not None
+        return fields
+    fields["pace"] = currency.pace(found.view)
+    if found.one is not None:
+        noun = currency.noun(found.view)
+        words = f"{formatting.share(found.one.share)} of each {noun}; without it {_if_free(found)}"
+        fields["bottleneck"] = {"name": visible(found.name or ""), "words": words}
+    return fields
+
+
+def _loop_fields(path: str, runs: Sequence[Variant]) -> dict[str, Any]:
+    table = _loop(path, runs)
+    loops = [run.profile.loops.get(path) for run in runs]
     return {
-        "loop": found.view.path if is_loop else None,
-        "tick_ns": round(found.view.tick_ns),
-        "bottleneck": None
-        if found.one is None or ceiling is None
-        else {
-            "path": found.one.section.path,
-            "name": found.name,
-            "share": found.one.share,
-            "hz": ceiling.hz if is_loop else None,
-            "free_hz": ceiling.free_hz if is_loop else None,
-            "speedup": ceiling.speedup,
-        },
+        "title": visible(paths.plain(path)),
+        "heads": [head.title for head in table.heads],
+        "rows": [
+            {"label": entry.name, "cells": entry.cells, "tone": entry.tone, "spread": _spread(loop)}
+            for entry, loop in zip(table.entries, loops, strict=True)
+        ],
     }
 
 
-def _loop_fields(loop: Loop | None) -> Mapping[str, Any] | None:
-    if loop is None:
+def _spread(loop: Loop | None) -> dict[str, Any] | None:
+    """Return what is drawn of a loop's steady ticks; None where there are none."""
+    if loop is None or not loop.stats.count:
         return None
-    fields = {name: getattr(loop, name) for name in _LOOP}
-    return {**fields, "hz": one_or_list(loop.hz), **{name: getattr(loop.stats, name) for name in _STATS}}
+    fields = {name: getattr(loop.stats, name) for name in ("p50_ns", "p99_ns", "max_ns")}
+    return {**fields, "budget_ns": loop.budget_ns}
 
 
 def _row_fields(row: VariantRow) -> dict[str, Any]:

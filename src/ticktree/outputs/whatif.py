@@ -132,7 +132,6 @@ def _rounded(prediction: Prediction) -> dict[str, object]:
 # -- the page ----------------------------------------------------------------------------------------------------
 
 _PLANE = Plane(height=240, left=72, right=44, top=14, bottom=30)
-_GRID_LINES = 4
 
 
 def _page(found: Experiments) -> Iterator[str]:
@@ -175,10 +174,7 @@ def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
 
 
 def _axes(tick_ns: float, most: float) -> Iterator[str]:
-    gains = [100 - (100 + most) * number / _GRID_LINES for number in range(_GRID_LINES + 1)]
-    yield from _PLANE.grid(
-        [formatting.time(tick_ns * (1 - gain / 100)) if gain < 100 else "0" for gain in gains]
-    )
+    yield from _PLANE.grid(0, tick_ns * (1 + most / 100))
     for speedup in range(0, 101, 25):
         words = f"{speedup}% faster" if speedup else "as it is"
         yield text(_x(speedup), _PLANE.height - 10, words, "middle")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
+from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 
 # Nothing is fetched and nothing runs, whatever a name holds.
@@ -35,8 +37,9 @@ def static_page(title: str, heading: str, said: tuple[str, bytes], body: Iterabl
         f"<style>\n{style}</style>\n</head>\n<body>",
         f'<header><h1>{heading}</h1><a download="{name}"',
         f' href="data:application/json;base64,{packed}">JSON</a></header>',
+        "<main>",
         *body,
-        "</body>\n</html>\n",
+        "</main>\n</body>\n</html>\n",
     ]
     return "\n".join(lines).encode()
 
@@ -75,6 +78,16 @@ def _cell(element: str, name: str, words: str) -> str:
 
 
 FIGURE_WIDTH = 1000
+# Lines of a grid, at most.
+_LINES = 6
+
+
+def _round_times(low_ns: float, high_ns: float) -> Iterator[int]:
+    """Yield the multiples of 1, 2 or 5 times a power of ten, in nanoseconds, of which most fit in."""
+    least = max(1.0, (high_ns - low_ns) / _LINES)
+    power = 10 ** math.floor(math.log10(least))
+    step = next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
+    yield from range(math.ceil(low_ns / step) * step, math.floor(high_ns) + 1, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +108,12 @@ class Plane:
         """Return where a part of the height is, from the bottom up."""
         return self.top + (self.height - self.top - self.bottom) * (1 - part)
 
-    def grid(self, labels: Sequence[str]) -> Iterator[str]:
-        """Yield lines across the area, evenly apart, and what stands before each: the lowest first."""
-        for at, label in enumerate(labels):
-            y = self.y(at / (len(labels) - 1))
+    def grid(self, low_ns: float, high_ns: float) -> Iterator[str]:
+        """Yield lines across the area at round times between its lower and its upper edge, each with its time."""
+        for ns in _round_times(low_ns, high_ns):
+            y = self.y((ns - low_ns) / (high_ns - low_ns))
             yield line("grid", self.left, y, FIGURE_WIDTH - self.right, y)
-            yield text(self.left - 8, y + 4, label, "end")
+            yield text(self.left - 8, y + 4, formatting.time(ns) if ns else "0", "end")
 
     def svg(self, about: str, parts: Iterable[str]) -> str:
         """Return the figure; `about` is what is read aloud of it."""
