@@ -41,6 +41,15 @@ def test_a_run_with_more_threads_than_cores_is_oversubscribed_by_itself():
     assert "others" not in one.message
 
 
+def test_what_others_take_is_no_saving():
+    """Three threads on two cores, most of which others use: with all cores they would wait a third of their time."""
+    (one,) = found(OversubscribedRule(), used=[0.6] * 9, others=[1.4] * 9, waiting=[0.8] * 9, steal=[0.0] * 9)
+    assert one.kind == "recommendation"
+    assert one.saving.share == pytest.approx(1 / 3, abs=0.01)
+    (alone,) = found(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    assert alone.saving.share == pytest.approx(0.6, abs=0.01)
+
+
 def test_what_the_environment_says_of_threads_is_in_the_sentence():
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
     profile = replace(profile, metadata={**profile.metadata, "env.OMP_NUM_THREADS": frozenset({"8"})})

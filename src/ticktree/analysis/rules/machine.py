@@ -119,7 +119,8 @@ class OversubscribedRule:
         if not machine.is_one or used is None or waiting is None or not is_oversubscribed(machine):
             return
         # With no more threads than cores it is others that are in the way, and on an idle machine nothing is wrong.
-        is_alone = busy_threads(used, waiting) > (machine.cores or 0) + MARGIN_CORES
+        busy, cores = busy_threads(used, waiting), machine.cores or 0
+        is_alone = busy > cores + MARGIN_CORES
         settings = _thread_settings(context)
         # Threads of one library spin while they wait for each other; others, and workers, do work that is left with
         # fewer of them.
@@ -128,11 +129,12 @@ class OversubscribedRule:
             rule=self.name,
             kind="recommendation" if is_alone else "measurement",
             severity=severity_of(waiting),
-            claim=Claim(waiting) if may_spin else None,
+            # Alone on all cores, the same threads would still wait so much for each other; the rest is others' doing.
+            claim=Claim(min(waiting, 1 - cores / busy)) if is_alone and may_spin else None,
             path="",
             facts={
-                "busy_threads": busy_threads(used, waiting),
-                "cores": machine.cores or 0,
+                "busy_threads": busy,
+                "cores": cores,
                 "waiting_share": waiting,
                 "cores_used": used,
                 "cores_used_by_others": machine.typical("others") or 0.0,
