@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
-from support.virtual_programs import Program
+from support.virtual_programs import Program, with_node
 from ticktree.analysis.rules.workers import IdleWorkerRule
 from ticktree.profile import Profile, Waker, Wakes
 
@@ -84,7 +86,8 @@ def test_waits_for_a_straggler_and_for_those_who_wait_for_it_are_said_of_the_str
 def test_without_a_straggler_they_are_spoken_of():
     slow = Trainer(slow=dict.fromkeys(range(4), 12.0)).profile()
     assert said(slow) == [
-        "learner waits 67% of its time, most of it in step_wait: 100% of that for env worker in env step"
+        "learner waits 67% of its time, most of it in step_wait: 100% of that for env worker in env step; "
+        "overlap the two: let learner continue with the last result while env worker works"
     ]
 
 
@@ -103,6 +106,27 @@ def test_the_evidence_adds_up():
         "woken_by_share": 0.9,
     }
     assert (one.severity, one.path) == ("info", "recv")
+
+
+@pytest.mark.parametrize("works_ms", [1, 3])
+def test_a_loop_that_waits_for_another_gains_no_more_than_the_two_can_overlap(works_ms):
+    program = Program()
+    thread = threading.Thread(target=program.work, args=("infer", 1), name="server")
+    thread.start()
+    thread.join()
+    for _ in program.loop("play", range(50)):
+        program.work("step", works_ms)
+        program.work("recv", 10 - works_ms, wait=True)
+    profile = program.profile()
+    node = profile.root.at("play/recv")
+    (waiter,), (server,) = node.by_writer, profile.root.at("infer").by_writer
+    wakers = {Waker("replies", waiter, server, "infer"): Wakes(50, node.total_ns, 0)}
+    (finding,) = findings(with_node(profile, "play/recv", wakers=wakers), rules=[IdleWorkerRule()])
+    assert finding.kind == "recommendation"
+    assert finding.saving.share == pytest.approx(works_ms / 10)
+    assert (
+        "overlap the two: let MainThread continue with the last result while server works" in finding.message
+    )
 
 
 def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():

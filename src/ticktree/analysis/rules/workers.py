@@ -219,10 +219,19 @@ class IdleWorkerRule:
             facts[f"{prefix}woken_by_share"] = min(1.0, cause.wakes.waited_ns / wait.waited_ns)
         # Workers that wait are capacity to spare; a main loop that waits would be faster, unless it waits for a core,
         # or it is not known what for.
-        is_known = bool(causes) or context.profile.root.at(wait.path).name in ENDED_BY_NAME
-        is_loops = claim is not None and is_known and not is_contended(Machine(context.profile))
-        kind: Kind = "recommendation" if is_loops else "size"
+        is_by_name = context.profile.root.at(wait.path).name in ENDED_BY_NAME
+        kind: Kind = "size"
+        if claim is not None and (causes or is_by_name) and not is_contended(Machine(context.profile)):
+            kind = "recommendation"
+            if not is_by_name:  # then more workers of a DataLoader would save all of it
+                claim = _overlapped(claim, context)
         return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
+
+
+def _overlapped(claim: Claim, context: Context) -> Claim:
+    """Return what a loop gains if it works while it waits: no more than it works, for the others have theirs to do."""
+    view = context.view_of(claim.path)
+    return claim if view is None else Claim(min(claim.share, view.share(view.busy_ns)), claim.path)
 
 
 def _longest_wait(role: Role, context: Context) -> Waiting | None:

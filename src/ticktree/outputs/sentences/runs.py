@@ -140,6 +140,8 @@ def idle_worker(facts: FactText) -> str:
             text += f"{joint} {facts[f'{prefix}woken_by_share']} of that for {by}{where}"
     if facts.name == LOADER_WAIT:
         text += "; give the DataLoader more workers (num_workers) or a larger prefetch_factor"
+    elif facts.finding.kind == "recommendation" and "woken_by" in facts:
+        text += f"; overlap the two: let {name} continue with the last result while {facts['woken_by']} works"
     return text
 
 
