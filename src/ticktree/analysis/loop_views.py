@@ -20,7 +20,7 @@ from ticktree.profile.measures import HOST
 from ticktree.profile.short_names import ShortNames
 
 # Waits that have a timeout, as instruments call them. One in ten that something else ends may be the loop's last.
-TIMED_WAITS = frozenset({"Event.wait", "Condition.wait", "select.select"})
+TIMED_WAITS = frozenset({"Event.wait", "Condition.wait", "select.select", "executor wait"})
 WOKEN_SHARE = 0.1
 # Loops whose busy times differ by less are equally busy: their order must not change from run to run.
 ALIKE_SHARE = 0.75

@@ -35,8 +35,9 @@ _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
     "joblib._parallel_backends.PoolManagerMixin._wrap_func_call": lambda _, args: args[0],
     "joblib._utils._TracebackCapturingWrapper": lambda function, _: function.func,
 }
-# No tasks: with the first a pool says that an iterable of tasks failed; what gRPC's workers do has rows of its own.
-_NO_TASKS = ("multiprocessing.pool._helper_reraises_exception", "grpc.", "ticktree.")
+# No tasks: with the first a pool says that an iterable of tasks failed; what gRPC's workers do has rows of its own, as
+# has each callback that a ROS executor gives to workers: in one row, workers would be compared by unlike callbacks.
+_NO_TASKS = ("multiprocessing.pool._helper_reraises_exception", "grpc.", "rclpy.task.Task", "ticktree.")
 _MOST_KNOWN = 1024
 
 

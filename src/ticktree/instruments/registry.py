@@ -181,6 +181,12 @@ BUILT_IN: tuple[Library, ...] = (
         packages=("lerobot",),
     ),
     Library(
+        "rclpy",
+        "ticktree.instruments.rclpy:INSTRUMENT",
+        "Timers of ROS 2 nodes as loops, with how late they are; callbacks, ages of messages; the executor's wait.",
+        packages=("rclpy",),
+    ),
+    Library(
         "requests",
         "ticktree.instruments.requests:INSTRUMENT",
         "Each exchange with a server, and what the server says of its own time.",

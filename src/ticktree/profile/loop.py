@@ -315,9 +315,14 @@ class Loop(Mergeable):
         return round(NS_PER_SECOND / next(iter(self.hz))) if len(self.hz) == 1 else None
 
     @property
+    def is_apart(self) -> bool:
+        """Whether no tick of a loop with a rate began where another ended: how often it ticked is not known."""
+        return bool(self.hz) and self.jitter is None and self.stats.count > 1
+
+    @property
     def achieved_hz(self) -> float | None:
-        """Ticks per second of the time spent in ticks; None where there was none."""
-        return self.ticks * NS_PER_SECOND / self.busy_ns if self.busy_ns else None
+        """Ticks per second of the time spent in ticks; None where there was none, or ticks were apart."""
+        return self.ticks * NS_PER_SECOND / self.busy_ns if self.busy_ns and not self.is_apart else None
 
     def calls_of(self, node: Node) -> Stats:
         """Return the calls of a node of this loop's tree that its steady ticks consist of.

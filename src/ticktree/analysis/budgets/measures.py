@@ -182,7 +182,7 @@ def _incomplete(subject: Subject, _unit: Unit) -> float:
 def _hz(subject: Subject, _unit: Unit) -> float:
     hz = _loop(subject).achieved_hz
     if hz is None:
-        raise NotMeasuredError("no tick ended")
+        raise NotMeasuredError("no tick ended, or none where the next began")
     return hz
 
 

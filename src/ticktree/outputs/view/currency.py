@@ -57,9 +57,14 @@ def pace(view: LoopView, of: LoopView | None = None) -> str:
     target_hz, actual_hz = _target_hz(view), 1e9 / view.tick_ns
     if target_hz is None:
         return formatting.hertz(actual_hz)
-    if abs(actual_hz - target_hz) <= HELD_SHARE * target_hz:
+    if is_apart(of or view) or abs(actual_hz - target_hz) <= HELD_SHARE * target_hz:
         return formatting.hertz(target_hz)
     return f"{formatting.significant(actual_hz)} of {formatting.hertz(target_hz)}"
+
+
+def is_apart(view: LoopView) -> bool:
+    """Return whether it is not known how often a loop with a rate ticked: see `Loop.is_apart`."""
+    return view.loop is not None and view.loop.is_apart
 
 
 def headroom_ns(view: LoopView) -> int | None:

@@ -283,6 +283,8 @@ def _pieces(view: LoopView) -> Iterator[str]:
 
 
 def _held(view: LoopView) -> str:
+    if currency.is_apart(view):
+        return "is to hold"
     return "reaches" if " of " in currency.pace(view) else "holds"
 
 
