@@ -21,6 +21,7 @@ from ticktree.outputs import EXPORTS, OUTPUTS
 from ticktree.run.reading.layout import LOSSES
 
 ROOT = Path(__file__).parents[1]
+FAKE_ROS = ROOT / "tests" / "support" / "fake_ros"
 DOCS = ROOT / "docs"
 # What is built or installed here is not ours to check.
 NOT_OURS = {"build", "dist", "node_modules", "shared", "ticktree-runs"}
@@ -227,10 +228,13 @@ def test_every_program_of_the_docs_runs_and_prints_what_they_say(block: Block, t
         return
     script = tmp_path / "program.py"
     script.write_text(block.body, encoding="utf-8")
+    env = clean_environment(tmp_path)
+    if "import rclpy\n" in block.body:  # no environment of ours has it
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (env.get("PYTHONPATH"), str(FAKE_ROS))))
     done = subprocess.run(
         [sys.executable, "-u", script.name],
         cwd=tmp_path,
-        env=clean_environment(tmp_path),
+        env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
