@@ -53,7 +53,7 @@ test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have 
 test-versions: ## Run the core's tests on all other supported Pythons
 	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
-test-libraries: ## Run the instruments' tests with the oldest versions of their libraries, and those with JAX
+test-libraries: ## Run the instruments' tests with the oldest versions of their libraries, those with JAX, and those with RL frameworks
 	scripts/test-libraries.sh $(SIDE_BY_SIDE)
 
 lock: ## Write locks/: the newest version of every package that is allowed here

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The tests of instruments that `make test` does not run, each set in a venv of its own: those with the oldest versions of
-# their libraries (tests/instruments/oldest.txt; `make test` has the newest), and those with JAX. Arguments are pytest's.
+# their libraries (tests/instruments/oldest.txt; `make test` has the newest), those with JAX, and those with frameworks that train.
+# Arguments are pytest's.
 #
 #     scripts/test-libraries.sh --lock    writes the locks of these environments
 set -euo pipefail
@@ -30,3 +31,4 @@ tests_in oldest --constraint constraints.txt --requirement tests/instruments/old
     dm-tree lz4 ormsgpack pandas pyarrow pydantic tensorboardX -- \
     tests/instruments/test_{stable_baselines3,gymnasium,lightning,torchrl,instrument_losses}.py tests/fleet/test_ray.py
 tests_in jax --group jax -- tests/instruments/test_jax.py
+tests_in frameworks --constraint constraints.txt --group frameworks -- tests/instruments/test_frameworks.py

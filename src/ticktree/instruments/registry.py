@@ -175,6 +175,36 @@ BUILT_IN: tuple[Library, ...] = (
         packages=("torchrl",),
     ),
     Library(
+        "skrl",
+        "ticktree.instruments.skrl:INSTRUMENT",
+        "`train`, its iterations as ticks; agents, envs, memories, updates; `eval` apart.",
+        packages=("skrl",),
+    ),
+    Library(
+        "rsl-rl",
+        "ticktree.instruments.rsl_rl:INSTRUMENT",
+        "`learn`, its iterations as ticks: acting, VecEnv, returns, updates, logging.",
+        packages=("rsl_rl",),
+    ),
+    Library(
+        "tianshou",
+        "ticktree.instruments.tianshou:INSTRUMENT",
+        "`run`, its training steps as ticks: collection, updates, vectors of envs, buffers; evaluation apart.",
+        packages=("tianshou",),
+    ),
+    Library(
+        "transformers",
+        "ticktree.instruments.transformers:INSTRUMENT",
+        "A Trainer's `train`, its steps as ticks: batches, losses, callbacks, evaluation, saving.",
+        packages=("transformers",),
+    ),
+    Library(
+        "optuna",
+        "ticktree.instruments.optuna:INSTRUMENT",
+        "`study.optimize`, its trials as ticks; the choice of parameters, pruning.",
+        packages=("optuna",),
+    ),
+    Library(
         "lerobot",
         "ticktree.instruments.lerobot:INSTRUMENT",
         "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
-from ticktree.recorder import Layer, Redirection, SectionsByObject
+from ticktree.instruments.ticks import ticks_within
+from ticktree.recorder import Layer, SectionsByObject
 from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ticktree.recorder import Recorder, Section
 
 ITERATION = "iteration"
@@ -76,14 +75,7 @@ def _wrap_learning(patches: Patches, module: ModuleType, recorder: Recorder) -> 
         if learning.within is not None:
             recorder.tick(ITERATION)
 
-    def learn(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        with section:
-            result = function(*args, **kwargs)
-            recorder.tick(ITERATION)  # ends the last one
-            return result
-
-    around = Redirection()
-    around.way = learn
+    around = ticks_within(recorder, section, ITERATION)
     patches.section(module, "BaseAlgorithm.learn", section, learning, subclasses=True, redirection=around)
     for name in ("collect_rollouts", "_do_one_update"):  # the latter is ARS's iteration
         patches.section(

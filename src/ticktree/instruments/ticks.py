@@ -1,19 +1,72 @@
-"""Ticks in programs that mark nothing themselves: an env's steps, or an optimizer's."""
+"""Ticks of libraries' own loops; and of programs that mark nothing themselves: an env's steps, or an optimizer's."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ticktree.recorder import UnmarkedLoop
+from ticktree.recorder import Redirection, UnmarkedLoop
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+    from collections.abc import Callable
+
+    from ticktree.recorder import Recorder, Section
 
 
 def unmarked_loop(recorder: Recorder, name: str) -> UnmarkedLoop:
     """Return a loop of which one thing's steps are the ticks, on each thread where no other loop is open."""
     return UnmarkedLoop(recorder.section(name), _steps_for_itself)
+
+
+def ticks_within(recorder: Recorder, section: Section, loop: str, *, begins: bool = False) -> Redirection:
+    """Make a function a section that the ticks of a loop are in: its end is the end of the last one.
+
+    Args:
+        recorder: Of the section.
+        section: Of the function's calls.
+        loop: Whose ticks others begin, or end.
+        begins: Whether the first tick begins with the function, and others end theirs: then what is left after the
+            last of them is no tick.
+    """
+
+    def way(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        with section:
+            if begins:
+                recorder.tick(loop)
+            result = function(*args, **kwargs)
+            if not begins:
+                recorder.tick(loop)
+            return result
+
+    return _to(way)
+
+
+def ticks_after(
+    recorder: Recorder, section: Section, loop: str, ends: Callable[..., bool] | None = None
+) -> Redirection:
+    """Make a function a section with which a tick of a loop ends; the next one begins.
+
+    Args:
+        recorder: Of the section.
+        section: Of the function's calls.
+        loop: Whose tick it is.
+        ends: Called with the function's arguments: whether this call is the tick's last; by default each is.
+    """
+
+    def way(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        with section:
+            result = function(*args, **kwargs)
+        if ends is None or ends(*args, **kwargs):
+            recorder.tick(loop)
+        return result
+
+    return _to(way)
+
+
+def _to(way: Callable[..., Any]) -> Redirection:
+    around = Redirection()
+    around.way = way
+    return around
 
 
 def _steps_for_itself() -> bool:

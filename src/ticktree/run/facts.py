@@ -21,6 +21,7 @@ _PACKAGES = (
     *("ticktree", "numpy", "scipy", "numba", "torch", "torchvision", "jax", "jaxlib", "tensorflow"),
     *("gymnasium", "gym", "pettingzoo", "mujoco", "dm-control", "pybullet", "isaacsim", "pygame"),
     *("stable-baselines3", "sb3-contrib", "sbx-rl", "torchrl", "tensordict", "pufferlib", "tianshou", "ray"),
+    *("skrl", "rsl-rl-lib", "d3rlpy", "optuna", "isaaclab", "mani-skill", "genesis-world"),
     *("lightning", "pytorch-lightning", "lerobot", "transformers", "diffusers", "accelerate"),
     *("mlagents", "mlagents-envs", "grpcio", "aiohttp", "uvloop"),
     *("opencv-python", "opencv-python-headless", "pillow", "av", "pygame-ce"),

@@ -1,0 +1,76 @@
+"""Optuna: what `study.optimize` does. Ticks are trials, each with the choice of its parameters."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.ticks import ticks_within
+from ticktree.recorder import Layer
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ticktree.recorder import Recorder
+
+TRIAL = "trial"
+
+_SUGGESTIONS = ("suggest_float", "suggest_int", "suggest_categorical")
+_TARGETS = [
+    *(Target(f"optuna.trial:Trial.{name}", "suggest", layer="suggest") for name in _SUGGESTIONS),
+    *(Target(f"optuna.trial:Trial.{name}", name) for name in ("report", "should_prune")),
+    Target("optuna.study:Study.tell", "tell"),
+]
+
+
+@lru_cache(maxsize=1)
+def _optimizing(recorder: Recorder) -> tuple[Layer, list[None]]:  # noqa: ARG001 (each recorder has its own)
+    """Where it is known which study is optimized on a thread, and an entry for each that is on any."""
+    return Layer(), []
+
+
+def _wrap_studies(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    section = recorder.timed_section("optimize", NO_SITE)
+    asking = recorder.timed_section("ask", NO_SITE)
+    (layer, studies), around = _optimizing(recorder), ticks_within(recorder, section, TRIAL)
+    within = around.way
+    assert within is not None
+
+    def optimize(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        studies.append(None)
+        try:
+            return within(function, *args, **kwargs)
+        finally:
+            studies.pop()
+
+    def begin_trial(_study: Any) -> None:
+        if studies:
+            recorder.tick(TRIAL)
+
+    around.way = optimize
+    patches.section(module, "Study.optimize", section, layer, subclasses=True, redirection=around)
+    patches.section(module, "Study.ask", asking, None, begin_trial, subclasses=True)
+
+
+def _wrap_storages(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    """Wraps what a thread of `optimize(n_jobs=...)` does last: there its trial ends."""
+    section = recorder.timed_section("remove_session", NO_SITE)
+    layer, studies = _optimizing(recorder)
+
+    def end_trial(_storage: Any) -> None:
+        if studies and layer.within is None:
+            recorder.tick(TRIAL)
+
+    patches.section(module, "BaseStorage.remove_session", section, None, end_trial, subclasses=True)
+
+
+INSTRUMENT = Instrument(
+    "optuna",
+    tested=">=5.0.0,<5.1",
+    targets=_TARGETS,
+    hooks={"optuna.study": _wrap_studies, "optuna.storages": _wrap_storages},
+)

@@ -1,0 +1,54 @@
+"""rsl_rl: what a runner's `learn` does. Ticks are its iterations, each a rollout and the update that ends it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.ticks import ticks_after, ticks_within
+from ticktree.recorder import Layer
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+ITERATION = "iteration"
+
+_ALGORITHMS = {"rsl_rl.algorithms.ppo": "PPO", "rsl_rl.algorithms.distillation": "Distillation"}
+_RUNNER = "rsl_rl.runners.on_policy_runner"
+
+_TARGETS = [
+    *(
+        Target(f"{module}:{name}.{method}", method, subclasses=True)
+        for module, name in _ALGORITHMS.items()
+        for method in ("act", "process_env_step", "compute_returns")
+    ),
+    Target("rsl_rl.env.vec_env:VecEnv.step", "VecEnv step", subclasses=True),
+    Target(f"{_RUNNER}:OnPolicyRunner.save", "save", subclasses=True),
+    Target("rsl_rl.utils.logger:Logger.log", "logger log"),
+    Target("rsl_rl.utils.logger:Logger.process_env_step", "logger process_env_step"),
+]
+
+
+def _wrap_algorithm(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    section = recorder.timed_section("update", NO_SITE)
+    path = f"{_ALGORITHMS[module.__name__]}.update"
+    patches.section(
+        module, path, section, subclasses=True, redirection=ticks_after(recorder, section, ITERATION)
+    )
+
+
+def _wrap_runner(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    section = recorder.timed_section("learn", NO_SITE)
+    around = ticks_within(recorder, section, ITERATION, begins=True)
+    patches.section(module, "OnPolicyRunner.learn", section, Layer(), subclasses=True, redirection=around)
+
+
+INSTRUMENT = Instrument(
+    "rsl-rl-lib",
+    tested=">=5.5.0,<5.6",
+    targets=_TARGETS,
+    hooks={**dict.fromkeys(_ALGORITHMS, _wrap_algorithm), _RUNNER: _wrap_runner},
+)
