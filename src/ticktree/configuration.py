@@ -60,7 +60,7 @@ class ConfigurationTable(Mapping[str, Any]):
         return len(self._values)
 
     def fail(self, key: str, why: str) -> NoReturn:
-        """Refuse what is said of `key`.
+        """Refuse the value of `key`.
 
         Raises:
             ConfigurationError: always.
@@ -79,7 +79,7 @@ class ConfigurationTable(Mapping[str, Any]):
         return ConfigurationTable(values, f"{self.name}.{key}", self.path)
 
     def only(self, known: tuple[str, ...]) -> None:
-        """Refuse a key that is none of `known`, with the one that was probably meant.
+        """Refuse a key that is not among `known`, and suggest the one that was probably meant.
 
         Raises:
             ConfigurationError: there is such a key.
@@ -138,7 +138,7 @@ def budgets(table: Mapping[str, Any]) -> Plan:
     """Return the budgets in what `configuration` returned.
 
     Raises:
-        BudgetError: one of them is none; a line that names the file and the key.
+        BudgetError: one of them is invalid; a line that names the file and the key.
     """
     from ticktree.analysis.budgets import plan_of  # needs what only comparing needs
 

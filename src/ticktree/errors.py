@@ -1,4 +1,4 @@
-"""What ticktree says when it cannot go on."""
+"""The errors of ticktree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reason(error: BaseException) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the known word that is most like `word`, as the end of an error; "" where none is like it."""
-    from difflib import get_close_matches  # here, because only who has made a mistake needs it
+    from difflib import get_close_matches  # here, because only a mistaken word needs it
 
     likely = get_close_matches(word, list(known), n=1)
     return f"; did you mean {likely[0]!r}?" if likely else ""

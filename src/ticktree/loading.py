@@ -77,7 +77,7 @@ def load_timeline(path: Path, categories: Collection[str] = ()) -> Timeline | No
 
 
 def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
-    """The profile in a JSON file; what sort of file it is, is seen from what is in it.
+    """The profile in a JSON file; its content tells what sort of file it is.
 
     Args:
         path: The file.

@@ -1,4 +1,4 @@
-"""Experiment trackers: a profile's numbers beside the training's curves, in whatever the program logs those to.
+"""Experiment trackers: a profile's numbers next to the training's curves, where the program logs those.
 
 Of a tracker only the method that its users call is used; none is imported.
 """
@@ -69,7 +69,7 @@ def _log_row(tracker: Any, numbers: _Numbers, step: int | None, _: str | None) -
     tracker.log(numbers, step=step)
 
 
-# In this order: who can take all at once, or says more clearly what it takes, comes first.
+# In this order: a tracker that takes all at once, or has the more specific method, comes first.
 _METHODS: dict[str, Callable[[Any, _Numbers, int | None, str | None], None]] = {
     "log_metrics": _log_all,
     "add_scalar": _log_scalars,

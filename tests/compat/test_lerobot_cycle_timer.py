@@ -90,7 +90,7 @@ def test_after_a_restart_the_next_cycle_is_not_judged_and_the_gap_counts_for_no_
     (record,) = caplog.records
     assert record.levelno == logging.INFO
     said = record.getMessage()
-    assert "5 ticks, 100 Hz asked" in said
+    assert "5 ticks, target rate 100 Hz" in said
     assert "achieved: 42.86 ticks/s over 0.1 s" in said  # 10, 10 and 50 ms: the gap of 5 s is left out
     assert "0 of 3 ticks" in said
 
@@ -110,7 +110,7 @@ def test_the_run_summary_has_steps_by_time_starved_ticks_and_sleep(clock, caplog
     said = caplog.records[-1].getMessage()
     assert "achieved: 100.00 ticks/s" in said
     assert "starved: 4 ticks" in said
-    assert "asleep: 6.0 ms a tick" in said
+    assert "slack: 6.0 ms per tick" in said
     infer, observe = (line for line in said.splitlines() if "of work" in line)
     assert infer.split() == [
         "infer",

@@ -15,7 +15,7 @@ def test_this_process_is_alive() -> None:
 
 def test_a_process_that_has_ended_is_dead() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    owner = Owner.current().beside(process.pid, start_of(process.pid))
+    owner = Owner.current().with_process(process.pid, start_of(process.pid))
     assert owner.is_alive()
     process.communicate(b"\n")
     assert not owner.is_alive()
@@ -26,7 +26,7 @@ def test_a_zombie_is_dead() -> None:
     if pid == 0:
         signal.pause()
         os._exit(0)
-    owner = Owner.current().beside(pid, start_of(pid))
+    owner = Owner.current().with_process(pid, start_of(pid))
     assert owner.is_alive()
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

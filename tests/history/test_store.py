@@ -193,7 +193,7 @@ def test_who_waits_too_long_for_another_writer_says_so(store):
     store.add([invented("a")])
     with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="cannot be written: somebody else is writing to it"):
+        with pytest.raises(StoreError, match="cannot be written: another process is writing to it"):
             store.add([invented("b")])
         assert store.ids() == {"a"}  # who reads need not wait
 

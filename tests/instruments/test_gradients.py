@@ -125,7 +125,7 @@ class Training:
 def forgotten():
     """Those that are made here are let go of, as uninstalling does: there are 64 layers in a process."""
     yield
-    flops.tell_nobody()
+    flops.forget()
 
 
 @pytest.fixture

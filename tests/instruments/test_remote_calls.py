@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ticktree import Recorder
-from ticktree.instruments.remote_calls import said_in
+from ticktree.instruments.remote_calls import server_timings
 
 WRAPPED = [
     ("requests", "requests.sessions", "Session", "send"),
@@ -104,7 +104,7 @@ def test_what_is_no_text_in_a_header_says_nothing():
     answers = [
         SimpleNamespace(headers={"Server-Timing": said}) for said in (b"total;dur=1", None, "total;dur=1")
     ]
-    assert said_in(answers) == [None, None, "total;dur=1"]
+    assert server_timings(answers) == [None, None, "total;dur=1"]
 
 
 def test_a_url_that_is_none_is_the_librarys_own_affair(recorder):

@@ -167,8 +167,8 @@ def broken(path: str, value: object, fixture: Path = FIXTURE) -> str:
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        ("tree.total_ns", 1, "the accounts do not add up"),
-        ("tree.children.0.self_ns", 1, "the accounts do not add up"),
+        ("tree.total_ns", 1, "the times do not sum"),
+        ("tree.children.0.self_ns", 1, "the times do not sum"),
         ("tree.children.0.self_ns", True, "'self_ns' should be a whole number"),
         ("tree.children.0.count", 1200.0, "'count' should be a whole number"),
         ("tree.children.0.count", -1, "warm-up and its steady phase"),
@@ -192,7 +192,7 @@ def broken(path: str, value: object, fixture: Path = FIXTURE) -> str:
         ("tree.children.1.wait", 1, "'wait' should be true or false"),
         ("tree.children.1.children", [None], "should be an object"),
         ("tree.children.1.children", {}, "should be a list"),
-        ("tree.children.1.per_run", {"a": [1, 2, 3]}, "two whole numbers a run"),
+        ("tree.children.1.per_run", {"a": [1, 2, 3]}, "two whole numbers per run"),
         ("tree.children.1.call_sites", [{"file": "f", "line": 1, "function": 2, "count": 1}], "'function'"),
         ("tree.children.1.work", {"bytes": -5}, "negative"),
         ("tree.name", "trunk", "root is named"),
@@ -226,7 +226,7 @@ ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
         (f"{ACT}.by_writer", [[1, 2, 9_000_000, 9_000_000], [1, 0, 0, 0]], "same writer twice"),
         (f"{ACT}.by_writer", [[3, 2, 9_000_000, 9_000_000]], "a writer that there is not"),
         (f"{ACT}.by_writer", [[-1, 2, 9_000_000, 9_000_000]], "a writer that there is not"),
-        (f"{ACT}.by_writer", [[1, 2, 9_000_000]], "4 numbers a row"),
+        (f"{ACT}.by_writer", [[1, 2, 9_000_000]], "4 numbers per row"),
         (f"{ACT}.by_writer", [[1, 2, 9_000_000, 9e6]], "whole numbers"),
         (f"{ACT}.by_writer", [[True, 2, 9_000_000, 9_000_000]], "whole numbers"),
         (f"{ACT}.by_writer", [[1, 2, 2**96, 9_000_000]], "beyond anything"),

@@ -1,4 +1,4 @@
-"""The page that Prometheus reads: which format, and what it keeps of the looks before."""
+"""The page that Prometheus reads: which format, and what it keeps of the snapshots before."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 import ticktree
 from ticktree.profile import Node, Profile
-from ticktree.publishing.looks import Looks
 from ticktree.publishing.prometheus import Page
+from ticktree.publishing.snapshots import RunSnapshots
 
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
@@ -34,7 +34,7 @@ def recorded() -> Profile:
 
 
 def page_of(run: Runs) -> Page:
-    return Page(Looks(run, lambda: 0.0), "run-1", lambda: 0.0)
+    return Page(RunSnapshots(run, lambda: 0.0), "run-1", lambda: 0.0)
 
 
 @pytest.mark.parametrize(

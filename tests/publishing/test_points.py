@@ -1,4 +1,4 @@
-"""What a collector is sent of looks: sums that only grow, and since when they were counted."""
+"""What a collector is sent of snapshots: sums that only grow, and since when they were counted."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 import ticktree
 from ticktree.outputs.otlp_metrics import points
 from ticktree.profile import Node, Profile
-from ticktree.publishing.looks import Look
 from ticktree.publishing.otlp import Points, resource
+from ticktree.publishing.snapshots import RunSnapshot
 
 BEGAN_NS = 10**18
 SECOND_NS = 10**9
 
 
-def look(profile: Profile, after_s: int, era: int = 0, **more: object) -> Look:
+def snapshot(profile: Profile, after_s: int, generation: int = 0, **more: object) -> RunSnapshot:
     paths = {path for path, _, _ in profile.root.walk()}
-    made = Look(
+    made = RunSnapshot(
         profile=profile,
         at_ns=BEGAN_NS + after_s * SECOND_NS,
-        era=era,
+        generation=generation,
         paths=paths,
         left_out=0,
         left_out_self_ns=0,
@@ -36,7 +36,7 @@ class Sent:
         self.points = Points(BEGAN_NS, resource("run-1", {"team": "arms"}), "")
 
     def __call__(self, *looked: object, **more: object) -> dict[tuple[str, str], dict[str, str]]:
-        request = self.points.request(look(*looked, **more))
+        request = self.points.request(snapshot(*looked, **more))
         (self.resource,) = request["resourceMetrics"]
         return {
             (metric["name"].removeprefix("ticktree."), key(point)): point
@@ -89,7 +89,7 @@ def test_when_recording_begins_anew_so_do_the_sums() -> None:
     with recorder.section("a"):
         recorder.advance(1000)
     for after_s in (20, 30):
-        found = sent(recorder.snapshot(), after_s, era=1)
+        found = sent(recorder.snapshot(), after_s, generation=1)
         assert found["section.calls", "a"]["asInt"] == "1"
         assert found["section.own", "a"]["asInt"] == "1000"
         assert {
@@ -116,16 +116,16 @@ def test_a_loop_begins_anew_when_its_warm_up_ends_and_its_sections_do_not() -> N
     assert start_s(found["section.duration", "train"]) == 0
 
 
-@pytest.mark.parametrize(("era", "self_ns"), [(0, 9000), (1, 7000)])
-def test_a_time_that_was_not_spent_after_all_is_not_taken_back(era: int, self_ns: int) -> None:
+@pytest.mark.parametrize(("generation", "self_ns"), [(0, 9000), (1, 7000)])
+def test_a_time_that_was_not_spent_after_all_is_not_taken_back(generation: int, self_ns: int) -> None:
     def open_for(ns: int) -> Profile:
         return Profile(Node(name="root", children={"a": Node(name="a", self_ns=ns)}))
 
     sent = Sent()
     sent(open_for(9000), 10)
-    found = sent(open_for(7000), 20, era=era)
+    found = sent(open_for(7000), 20, generation=generation)
     assert found["section.own", "a"]["asInt"] == str(self_ns)
-    assert start_s(found["section.own", "a"]) == (10 if era else 0)
+    assert start_s(found["section.own", "a"]) == (10 if generation else 0)
 
 
 def test_the_resource_tells_runs_apart_and_stays_as_it_is() -> None:

@@ -8,10 +8,10 @@ import time
 import ticktree
 from support.otlp_collector import Answer, Collector
 from ticktree.publishing import otlp, otlp_destination
-from ticktree.publishing.looks import Looks
 from ticktree.publishing.otlp import Points, Sender
 from ticktree.publishing.otlp_destination import Destination
 from ticktree.publishing.publisher import Publisher
+from ticktree.publishing.snapshots import RunSnapshots
 
 
 class Run:
@@ -24,12 +24,12 @@ class Run:
         return self.recorder.snapshot()
 
 
-def begun(collector: Collector, said: list[str], every_s: float = 0.05) -> tuple[Sender, Looks]:
-    looks = Looks(Run(), lambda: 0.0)
+def begun(collector: Collector, said: list[str], every_s: float = 0.05) -> tuple[Sender, RunSnapshots]:
+    snapshots = RunSnapshots(Run(), lambda: 0.0)
     collectors = Destination.of(collector.url, {})
-    one = Sender(collectors, every_s, looks, Points(10**18, {}), said.append)
+    one = Sender(collectors, every_s, snapshots, Points(10**18, {}), said.append)
     one.begin()
-    return one, looks
+    return one, snapshots
 
 
 def test_a_collector_that_does_not_answer_puts_the_end_off_by_so_much_and_it_is_said(
@@ -40,10 +40,10 @@ def test_a_collector_that_does_not_answer_puts_the_end_off_by_so_much_and_it_is_
     never = threading.Event()
     collector.answers = [Answer(silent_until=never)] * 100
     said: list[str] = []
-    one, looks = begun(collector, said)
+    one, snapshots = begun(collector, said)
     collector.wait_for(1)
     began_s = time.monotonic()
-    one.end(looks.latest())
+    one.end(snapshots.latest())
     one.wait()
     assert time.monotonic() - began_s < 50  # it would be waited for until the collector gives up, after 60 s
     assert said == [f"--otlp {collector.url}/v1/metrics: no answer in time; it may not have the last totals"]
@@ -52,15 +52,15 @@ def test_a_collector_that_does_not_answer_puts_the_end_off_by_so_much_and_it_is_
 
 def test_the_last_look_is_sent_at_once_and_each_look_once(collector: Collector) -> None:
     said: list[str] = []
-    one, looks = begun(collector, said, every_s=3600.0)
-    last = looks.over(Run().profile())
+    one, snapshots = begun(collector, said, every_s=3600.0)
+    last = snapshots.over(Run().profile())
     one.end(last)
     one.wait()
     assert [len(collector.taken), said] == [1, []]
-    one, looks = begun(collector, said)
-    looks.over(Run().profile())
+    one, snapshots = begun(collector, said)
+    snapshots.over(Run().profile())
     collector.wait_for(2)
-    one.end(looks.latest())
+    one.end(snapshots.latest())
     one.wait()
     assert [len(collector.taken), said] == [2, []]
 

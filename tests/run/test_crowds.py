@@ -10,7 +10,7 @@ from support.process_families import FAMILY, family
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import KEPT_APART, add_up_crowds, read_images
+from ticktree.run.reading.reader import KEPT_APART, merge_crowds, read_images
 
 
 def crowd(number, role="worker"):
@@ -34,11 +34,11 @@ def crowd(number, role="worker"):
 
 def test_few_processes_are_told_apart():
     profile = crowd(KEPT_APART)
-    assert add_up_crowds(profile) is profile
+    assert merge_crowds(profile) is profile
 
 
 def test_of_many_those_that_lived_longest_are_told_apart_and_the_rest_is_one_writer():
-    added = add_up_crowds(crowd(KEPT_APART + 50))
+    added = merge_crowds(crowd(KEPT_APART + 50))
     assert len(added.writers) == KEPT_APART + 1
     (one,) = [writer for writer in added.writers.values() if writer.members > 1]
     assert (one.id, one.members, one.started_ns, one.last_ns) == ("1-1/16", 50, 1, 100)
@@ -55,8 +55,8 @@ def test_roles_are_counted_apart():
         root=workers.root,
         writers={**workers.writers, **{key: _as(writer, key) for key, writer in apart.items()}},
     )
-    assert add_up_crowds(both) is both
-    assert len(add_up_crowds(both, kept_apart=100).writers) == 202
+    assert merge_crowds(both) is both
+    assert len(merge_crowds(both, kept_apart=100).writers) == 202
 
 
 def _as(writer, key):
@@ -67,7 +67,7 @@ def _as(writer, key):
 def test_no_sum_changes_and_the_profile_holds_together(kept_apart):
     images = [Image(image) for image in family().values()]
     whole = read_images(images, "run", [])
-    added = add_up_crowds(whole, kept_apart)
+    added = merge_crowds(whole, kept_apart)
     added.check()
     assert len(added.writers) < len(whole.writers)
     assert sum(writer.members for writer in added.writers.values() if writer.is_main) == len(FAMILY)

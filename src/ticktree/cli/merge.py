@@ -26,7 +26,7 @@ from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging import Job, Part
-from ticktree.run.reading.reader import add_up_crowds
+from ticktree.run.reading.reader import merge_crowds
 
 _NAMED_AT_MOST = 3
 # The loss that counts what `--skip` has left out.
@@ -190,4 +190,4 @@ def _whole(part: Part, sources: Sequence[Path], damaged: int) -> Profile:
         _NOT_GATHERED: sum(map(missing, sources)),
         _IN_PART: sum(map(is_in_part, sources)),
     }
-    return add_up_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))
+    return merge_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))

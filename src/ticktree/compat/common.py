@@ -27,7 +27,7 @@ def timed_on(
     """Make `target` a section.
 
     Args:
-        recorder_now: Returns what is to record a call; None where nothing is.
+        recorder_now: Returns the recorder of a call; None where nothing records.
         target: The function.
         name: The section's; by default the function's qualified name.
         memory: Whether to sample the memory that a call needs.
@@ -43,7 +43,7 @@ def timed_on(
 
 
 class _Variants:
-    """A function as each recorder that was asked for times it."""
+    """A function as each requested recorder times it."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class _Variants:
 
 
 def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[..., Any]:
-    """Return a function of the same kind: who inspects it must find a coroutine function to be one."""
+    """Return a function of the same kind: inspection must find a coroutine function to be one."""
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -146,16 +146,16 @@ class Switch:
     """What a face's functions for enabling and disabling act on.
 
     Until the program uses one of them, the face records whenever the session does: under `ticktree run` the program
-    shows what its author marked without being told to.
+    shows what its author marked without a call to enable it.
     """
 
     def __init__(self) -> None:
-        self._said: bool | None = None
+        self._choice: bool | None = None
 
     @property
     def recorder(self) -> Recorder | None:
         """What records now; None where nothing does."""
-        on = current.recorder.recording if self._said is None else self._said
+        on = current.recorder.recording if self._choice is None else self._choice
         return current.recorder if on else None
 
     def turn_on(self) -> None:
@@ -163,11 +163,11 @@ class Switch:
         if OFF_FOR_GOOD:
             return
         current.resume()
-        self._said = True
+        self._choice = True
 
     def turn_off(self) -> None:
-        """Record nothing of this face from now on; what else the program records goes on."""
-        self._said = False
+        """Record nothing of this face from now on; all other recording continues."""
+        self._choice = False
 
 
 _NAME_AT_MOST = 60

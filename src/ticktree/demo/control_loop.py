@@ -4,7 +4,7 @@ Everything is simulated, but every number is worked for. Three things are plante
 
 - `resize` shrinks each picture pixel by pixel in Python, where `picture[::2, ::2]` would do;
 - once, half way, `send` waits for an answer that comes far too late, and ticks are missed;
-- the camera is a thread of its own: its time runs beside the loop's, and the two share one interpreter.
+- the camera is a thread: its time is concurrent to the loop's, and the two share one interpreter.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Camera(threading.Thread):
         self.latest = self.shoot(0.0), 0.0
 
     def run(self) -> None:
-        """Take pictures until somebody stops it."""
+        """Take pictures until it is stopped."""
         begun = time.monotonic()
         while not self.stopped.wait(1 / CAMERA_HZ):
             with ticktree.section("camera"):
@@ -63,7 +63,7 @@ class Camera(threading.Thread):
 
 
 class Arm:
-    """Two joints that turn as fast as they are told to."""
+    """Two joints that turn at the commanded speed."""
 
     def __init__(self) -> None:
         self.angles = np.array([0.4, 0.6])

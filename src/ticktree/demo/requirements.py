@@ -1,4 +1,4 @@
-"""What a program of `workloads` needs and may lack: told in one line, before its own imports end in a traceback."""
+"""What a program of `workloads` needs and may lack: one line, before its imports end in a traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ticktree.errors import TicktreeError
 
-# What an extra brings, and what several packages provide; of all others it is asked whether they are installed.
+# What an extra brings, and what several packages provide; all others are looked up among the installed ones.
 _MODULES = {
     "gymnasium[box2d]": ("gymnasium", "Box2D"),
     "gymnasium[mujoco]": ("gymnasium", "mujoco"),
@@ -77,7 +77,7 @@ def _is_there(name: str) -> bool:
 
 def _how_to_install(folder: Path) -> str:
     if (folder / "install.sh").is_file():
-        # In an environment of its own: it pins what other programs cannot live with.
+        # In its own environment: it pins versions that other programs cannot use.
         return f"make demo WORKLOAD={folder.resolve().name} at the top, or {_shown(folder / 'install.sh')} PYTHON"
     constraints = folder.parent.parent / "constraints.txt"
     pinned = f"-c {_shown(constraints)} " if constraints.is_file() else ""

@@ -11,7 +11,7 @@ from typing import BinaryIO
 def write_atomically(
     path: Path, data: bytes, *, durable: bool = False, follow: bool = True, dir_fd: int | None = None
 ) -> None:
-    """Write `data` to `path` by way of a temporary file beside it.
+    """Write `data` to `path` through a temporary file in the same directory.
 
     A path that exists and is no ordinary file (a pipe, /dev/stdout) is written to as it stands: replacing it
     would take it from everybody else.
@@ -45,7 +45,7 @@ def write_atomically(
 
 
 def _new_file(path: Path, dir_fd: int | None) -> BinaryIO:
-    """A file nobody else has made: what lies there was left by a process killed under our number, or is a trap."""
+    """A new file: one that exists already was left by a killed process with our pid, or is a trap."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.fdopen(os.open(path, flags, 0o666, dir_fd=dir_fd), "wb")

@@ -1,4 +1,4 @@
-"""The one way to read a file that somebody else may have made, or damaged.
+"""The only way to read a file that another user may have made, or that may be damaged.
 
 Reading never waits (a pipe, a device), takes a bounded amount of memory (`/dev/zero`, a file that unpacks to a
 thousand times its size), and fails with one error, which names the file and says why in one line.
@@ -65,7 +65,7 @@ def opened(
     Raises:
         FileError: it cannot be opened, is not a regular file, or is too large.
     """
-    # Nonblocking: to open a pipe that nobody writes to would wait for a writer.
+    # Nonblocking: opening a pipe without a writer would wait for one.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         fd = os.open(path, flags, dir_fd=dir_fd)
@@ -100,7 +100,7 @@ def read_bytes(path: Path, most_bytes: int, *, follow: bool = True, dir_fd: int 
 
 
 def content_of(file: BinaryIO) -> bytes:
-    """Return what an opened file holds, up to the size that it has now: who appends cannot keep us reading."""
+    """Return the content of an opened file, up to its size now: what is appended cannot keep us reading."""
     size = os.fstat(file.fileno()).st_size
     pieces = []
     while size > 0 and (piece := file.read(size)):
@@ -160,7 +160,7 @@ def json_in(text: str | bytes) -> Any:
 def understood(path: str | os.PathLike[str], error_type: type[FileError] = FileError) -> Iterator[None]:
     """Turn every failure to understand a file's content into the one error that names the file.
 
-    Content that nobody could have written fails anywhere in whatever decodes it, with any exception: OverflowError for
+    Content that no program of ours wrote fails anywhere in its decoder, with any exception: OverflowError for
     1e400, tokenize.TokenError for the header of a numpy file, a TypeError for a list where a number should be.
 
     Args:

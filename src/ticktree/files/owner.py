@@ -1,9 +1,9 @@
 """Who owns a run: one process, told apart from every other that ever had its number.
 
 A pid alone is reused, often within minutes; with its start time it is unique until the machine restarts, and
-with the boot id for good. The pid namespace is kept beside them because containers may share a tmpfs and not
-their pids: what cannot be seen from here must not be taken for dead, or one container would finish the
-running program of another.
+with the boot id for good. The pid namespace is kept with them because containers may share a tmpfs and not
+their pids: a process that is not visible from here must not be taken for dead, or one container would finish
+the running program of another.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Owner(NamedTuple):
         pid = os.getpid()
         return cls(pid, start_of(pid) or 0, boot_id(), pid_namespace())
 
-    def beside(self, pid: int, started: int) -> Owner:
+    def with_process(self, pid: int, started: int) -> Owner:
         """Another process of the same machine and boot."""
         return self._replace(pid=pid, started=started)
 
     def is_alive(self) -> bool:
-        """Whether the process still runs; true where that cannot be seen from here."""
+        """Whether the process still runs; true where it is not visible from here."""
         if self.boot_id != boot_id():
             return False
         if self.namespace != pid_namespace():
@@ -50,11 +50,11 @@ class Owner(NamedTuple):
 
 
 def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of some processes, each a pid and its start, that have ended; none that cannot be seen from here.
+    """Those of some processes, each a pid and its start, that have ended; none that is not visible from here.
 
     Args:
         owner: A process of the same boot and the same pid namespace.
-        processes: What is asked for, as `Owner.pid` and `Owner.started`.
+        processes: Pairs as `Owner.pid` and `Owner.started`.
     """
     if owner.boot_id != boot_id():
         return set(processes)
@@ -74,7 +74,8 @@ def start_of(pid: int) -> int | None:
     # The second field is the program's name in parentheses; it may hold spaces and parentheses itself.
     fields = stat[stat.rindex(b")") + 2 :].split()
     state, threads, started = fields[0], int(fields[17]), int(fields[19])
-    # A zombie is dead, whoever forgot to collect it; unless only its first thread has ended and others go on.
+    # A zombie is dead even if its parent does not collect it, unless its first thread has ended and others
+    # run on.
     if state in b"ZX" and threads <= 1:
         return None
     return started
@@ -102,7 +103,7 @@ def boot_id() -> str:
 
 
 def since_boot_s() -> float:
-    """For how many seconds the machine has been running: nobody can set that."""
+    """For how many seconds the machine has been running: no user can set that clock."""
     try:
         return float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
     except (OSError, ValueError, IndexError):

@@ -1,10 +1,12 @@
-"""What is believed of a path that somebody named: an environment variable, or a file.
+"""What is trusted about a path that an environment variable or a file names.
 
-A profiled program writes where it is told to. Who could tell it, or put a link in the way, would make it write or
-read for him; so nothing is written to a place before it was seen that only this user could have made it so.
+A profiled program writes where it is told to. An attacker who could set that, or put a link in the way, could
+make it write or read for him; so nothing is written to a place before a check that only this user could have
+made it.
 
-A name may lead elsewhere a moment after that was seen. So what is written to, or deleted from, a directory in which
-others may rename is reached by a descriptor of the directory that was seen (`own_directory`), and not by its name.
+A name may lead to another place a moment after the check. So what is written to, or deleted from, a directory
+in which others may rename is reached by a descriptor of the checked directory (`own_directory`), not by its
+name.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ def require_base(directory: Path) -> None:
     """Refuse a place for private directories in which others could put theirs in the place of ours.
 
     Raises:
-        TicktreeError: It is not the system's or this user's own, or a link of somebody else leads there.
+        TicktreeError: It is not the system's or this user's own, or another user's link leads there.
     """
     try:
         with _end_of(directory) as (at, name):
@@ -119,10 +121,10 @@ def require_base(directory: Path) -> None:
 
 
 def require_own(path: Path) -> None:
-    """Refuse a file or directory that somebody else made, or to which a link of somebody else leads.
+    """Refuse a file or directory that another user made, or to which another user's link leads.
 
     Raises:
-        TicktreeError: It says why. What does not exist is nobody's, and refused by who needs it.
+        TicktreeError: It says why. What does not exist has no owner; the caller that needs it refuses it.
     """
     try:
         with _end_of(path) as (at, name):

@@ -1,4 +1,4 @@
-"""A run on a cluster: each machine's part is recorded there, and gathered while it goes on."""
+"""A run on a cluster: each machine's part is recorded there, and gathered while the run continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def word_of(run: RunDirectory, parent: str, environment: Mapping[str, str]) -> d
 
     Args:
         run: The run.
-        parent: The place in it that workers on its own machine hang under.
+        parent: The node in it that is the parent of workers on its own machine.
         environment: What is recorded, and how.
     """
     return {
@@ -56,7 +56,7 @@ def reached(word: Mapping[str, Any]) -> RunDirectory | None:
     return run if mine and not run.is_finished() and run.memory_dir.parent.parent in memory_bases() else None
 
 
-# A node's part of a run: a run of its own on that machine, found by all who work for the run there.
+# A node's part of a run: an own run on that machine, found by all workers of the run there.
 #
 # TMP/ticktree-cluster-UID/lock             held while a part is looked for or made
 # TMP/ticktree-cluster-UID/RUN-ID.NODE      a link to the part's directory
@@ -65,14 +65,14 @@ _DIGITS = 16
 
 
 def find_part(word: Mapping[str, Any], node: str) -> RunDirectory | None:
-    """The part of a run that is recorded on a node; None where nobody has begun it.
+    """The part of a run that is recorded on a node; None where it has not begun.
 
     Args:
         word: The run's.
         node: The node's id.
 
     Raises:
-        TicktreeError: It is none of this user's.
+        TicktreeError: It is not this user's.
     """
     link = _link(word, node)
     return RunDirectory.join(link.resolve()) if link.is_symlink() else None
@@ -84,7 +84,7 @@ def join_part(word: Mapping[str, Any], node: str, elapsed_ns: Callable[[], int])
     Args:
         word: The run's.
         node: The node's id.
-        elapsed_ns: Tells how long the run has been going on, by its own machine's clock.
+        elapsed_ns: Returns for how long the run has lasted, by its own machine's clock.
 
     Raises:
         TicktreeError: There is no place for it.
@@ -94,7 +94,7 @@ def join_part(word: Mapping[str, Any], node: str, elapsed_ns: Callable[[], int])
 
 
 def end_part(word: Mapping[str, Any], node: str, part: RunDirectory) -> None:
-    """Gives back all that a part has on its machine: who still works there records no longer."""
+    """Gives back all that a part has on its machine: workers that still run there record no longer."""
     remove_memory(part.memory_dir)
     shutil.rmtree(part.path, ignore_errors=True)
     with suppress(OSError):
@@ -146,7 +146,7 @@ def _locked() -> Iterator[None]:
         os.close(fd)
 
 
-# A loss until it is none: who reads the run before a node's last word, or without it, is told so.
+# A loss until the node's last message: a report of the run before that, or without it, shows this loss.
 NOTHING_YET = Profile(losses={"ray_nodes_not_read_to_their_end": 1})
 
 
@@ -226,18 +226,18 @@ class _Node:
 
     Attributes:
         collector: Its collector's handle; None where it is to be made.
-        asked: What it was asked for and has not answered yet.
-        asked_s: When that was.
-        due_s: When it is to be asked again.
+        pending: The request that it has not answered yet.
+        requested_s: When that was.
+        due_s: When the next request is due.
         profile: The last that it handed over.
-        handed_over_s: When that was; until then, when it was first seen.
+        handed_over_s: When that was; until then, when the node was found.
         is_done: Whether nothing more is expected of it.
     """
 
     handed_over_s: float
     collector: Any = None
-    asked: Any = None
-    asked_s: float = 0.0
+    pending: Any = None
+    requested_s: float = 0.0
     due_s: float = 0.0
     profile: bytes | None = None
     is_done: bool = False
@@ -261,11 +261,11 @@ class Gatherer:
         threading.Thread(target=self._go_on, daemon=True).start()
 
     def elapsed_ns(self) -> int:
-        """How long the run has been going on."""
+        """For how long the run has lasted."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self._run.manifest.began_ns
 
     def finish(self, within_s: float) -> None:
-        """Gathers the last words of all nodes; who does not answer in time is left at the last that it handed over.
+        """Gathers the last parts of all nodes; of a node that does not answer in time the previous one stays.
 
         Args:
             within_s: In how many seconds.
@@ -274,7 +274,7 @@ class Gatherer:
         with self._lock:
             until = time.monotonic() + within_s
             for node in self._nodes.values():
-                node.asked = None  # its last word says as much, and more
+                node.pending = None  # the last part contains it
             while (left_s := until - time.monotonic()) > 0 and not all(
                 each.is_done for each in self._nodes.values()
             ):
@@ -310,26 +310,33 @@ class Gatherer:
     def _ask(self) -> None:
         for node in self._nodes.values():
             now_s = time.monotonic()
-            if node.collector is not None and node.asked is None and not node.is_done and node.due_s <= now_s:
-                node.asked, node.asked_s = node.collector.collect.remote(), now_s
+            if (
+                node.collector is not None
+                and node.pending is None
+                and not node.is_done
+                and node.due_s <= now_s
+            ):
+                node.pending, node.requested_s = node.collector.collect.remote(), now_s
 
     def _ask_for_last_words(self) -> None:
         for node in self._nodes.values():
-            if node.collector is not None and node.asked is None and not node.is_done:
-                node.asked, node.asked_s = node.collector.finish.remote(), time.monotonic()
+            if node.collector is not None and node.pending is None and not node.is_done:
+                node.pending, node.requested_s = node.collector.finish.remote(), time.monotonic()
 
     def _take_answers(self, within_s: float, *, last: bool = False) -> None:
         """Keeps what has come."""
         import ray
 
-        waiting = {node.asked: (name, node) for name, node in self._nodes.items() if node.asked is not None}
+        waiting = {
+            node.pending: (name, node) for name, node in self._nodes.items() if node.pending is not None
+        }
         if not waiting:
             return
         # A while at a time: a node that has died does not answer, and is found out by looking.
         ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(within_s, 1.0))
         for ref in ready:
             name, node = waiting[ref]
-            node.asked = None
+            node.pending = None
             try:
                 found = Collected(*ray.get(ref))
             except Exception:  # it died: its node may have, or it alone, and then the next one reads the same
@@ -339,20 +346,22 @@ class Gatherer:
 
     def _keep(self, name: str, node: _Node, found: Collected, *, last: bool) -> None:
         if last and found.profile is None and node.profile is not None:
-            self._give_up(name, node)  # its memory is gone: it is about to die, or somebody has removed it
+            self._give_up(name, node)  # its memory is gone: it is about to die, or was removed
             return
         now_s = time.monotonic()
-        node.due_s = now_s + max(EVERY_S, _REST * min(now_s - node.asked_s, 1.0)) if node.profile else now_s
-        # Up to when it was asked; what came between that and its answer may be in it or not.
-        node.handed_over_s = node.asked_s
+        node.due_s = (
+            now_s + max(EVERY_S, _REST * min(now_s - node.requested_s, 1.0)) if node.profile else now_s
+        )
+        # Up to the request; what was recorded between it and the answer may be in it or not.
+        node.handed_over_s = node.requested_s
         node.is_done = last or found.is_here
         if found.profile is not None:
             node.profile = found.profile
             keep_part(self._run, name[:_DIGITS], zlib.decompress(found.profile))
 
     def _give_up(self, name: str, node: _Node, why: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Nothing more will come from a node: what it had not handed over is lost, and that is said."""
-        node.is_done, node.asked = True, None
+        """Nothing more will come from a node: what it had not handed over is lost, and counted."""
+        node.is_done, node.pending = True, None
         kept = Profile.from_json(zlib.decompress(node.profile)) if node.profile else NOTHING_YET
         lost = {**why, _NOT_COLLECTED: round(1e3 * (time.monotonic() - node.handed_over_s))}
         keep_part(self._run, name[:_DIGITS], kept.merge(Profile(losses=lost)).to_json().encode())
@@ -370,10 +379,10 @@ def start_gatherer(ray: Any, word: Mapping[str, Any]) -> Any:
 
 
 def elapsed_by_gatherer(word: Mapping[str, Any]) -> int:
-    """How long the run has been going on, asked from any node of its cluster.
+    """For how long the run has lasted, requested from any node of its cluster.
 
     Raises:
-        Exception: There is nobody to ask.
+        Exception: No node answers.
     """
     import ray
 

@@ -1,4 +1,4 @@
-"""History: the runs of a directory, remembered in a database beside them."""
+"""History: the runs of a directory, remembered in a database next to them."""
 
 from ticktree.history.store import HISTORY_NAME, Store, StoreError
 from ticktree.history.taking import Taken, remember, take_in

@@ -81,7 +81,7 @@ def text(value: str) -> bytes:
 
 
 def from_text(value: bytes) -> str:
-    """Return the text whose bytes these are, whoever wrote them."""
+    """Return the text whose bytes these are; not every writer was ours."""
     try:
         return value.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -91,7 +91,7 @@ def from_text(value: bytes) -> str:
 def is_schema(rows: Iterable[tuple[Any, ...]]) -> bool:
     """Tell whether rows of `SELECT_SCHEMA` are the tables that `MAKE` makes, and hold nothing that runs by itself.
 
-    A view, a trigger or a computed column in their place is a program of whoever made the file.
+    A view, a trigger or a computed column in their place is a program of the file's author.
     """
     made = {statement.split()[2]: statement.split() for statement in MAKE if statement.split()[0] == "CREATE"}
     found = {}
@@ -122,7 +122,7 @@ def runs_of(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]
     """Return the runs that rows of `SELECT_RUNS` and `SELECT_MEASURES` tell of.
 
     Raises:
-        ValueError: They hold what nobody of ours has written; likewise TypeError and KeyError.
+        ValueError: They hold what no version of ours has written; likewise TypeError and KeyError.
     """
     found: dict[int, dict[str, Measure]] = {}
     runs = []

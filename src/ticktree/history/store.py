@@ -1,11 +1,11 @@
-"""The store: the database that remembers the runs of a directory, whoever writes to it and however that ends.
+"""The store: the database that remembers the runs of a directory; many may write to it, and be killed.
 
     ticktree-runs/history.sqlite
 
 Several programs may end at the same moment, and any of them may be killed while it writes: a run is written in one
-transaction, for which SQLite locks the file, and what a killed writer had begun is undone by the next who opens it.
-The journal is the old one, which is deleted at each commit: the newer needs memory that processes share, and a
-directory of runs may lie on a disk of another machine.
+transaction, for which SQLite locks the file, and the next process that opens it undoes what a killed writer
+had begun. The journal is the old one, which is deleted at each commit: the newer needs memory that processes
+share, and a directory of runs may lie on a disk of another machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Store:
 
     Args:
         path: of the file.
-        patience_s: how long to wait for somebody else who writes.
+        patience_s: how long to wait for another writer.
     """
 
     def __init__(self, path: Path, patience_s: float = 30.0) -> None:
@@ -137,7 +137,7 @@ class Store:
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
                 raise self._damaged("it holds more than its size allows") from None
-            reason = "somebody else is writing to it" if "locked" in str(error) else str(error)
+            reason = "another process is writing to it" if "locked" in str(error) else str(error)
             raise StoreError(f"{self.path} cannot be {_DOING[mode]}: {reason}") from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._damaged(error) from None
@@ -179,7 +179,7 @@ class Store:
 
     def _damaged(self, error: Exception | str) -> StoreError:
         return StoreError(
-            f"{self.path} is damaged: {error}; move it away, and `ticktree history` remembers anew the runs beside it"
+            f"{self.path} is damaged: {error}; move it away, and `ticktree history` reads the runs next to it again"
         )
 
 

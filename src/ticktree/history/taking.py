@@ -1,4 +1,4 @@
-"""Taking in: how runs come to be remembered, each at its end or when somebody asks for the history."""
+"""Taking in: how runs come to be remembered, each at its end or when the history is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ticktree.profile import Profile
 from ticktree.profile.remembered import Remembered, remembered
 from ticktree.run.finishing import RunDirectory
 
-# A program that has ended waits no longer than this for somebody else's; its run is taken in later.
+# A program that has ended waits no longer than this for another writer; its run is taken in later.
 _AT_ITS_END_S = 1.0
 # So many are written at once: each time waits for the disk.
 _AT_ONCE = 32

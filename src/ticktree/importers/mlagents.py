@@ -73,8 +73,8 @@ class _Timer:
     depth: int
     is_parallel: bool
     children: dict[str, Node] = field(default_factory=dict)
-    beside: set[str] = field(default_factory=set)  # children that ran beside it
-    unsaid_ns: int = 0  # what its other children took without saying so
+    concurrent: set[str] = field(default_factory=set)  # children that ran concurrently
+    untimed_ns: int = 0  # what its other children took without reporting it
 
 
 def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str, int]]:
@@ -91,9 +91,9 @@ def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str
         if timer.above is not None:
             timer.above.children[node.key] = node
             if timer.is_parallel and not timer.above.is_parallel:
-                timer.above.beside.add(node.key)
+                timer.above.concurrent.add(node.key)
             elif _is_uncounted(timer):
-                timer.above.unsaid_ns += node.total_ns
+                timer.above.untimed_ns += node.total_ns
     return node, losses
 
 
@@ -105,16 +105,17 @@ def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) 
     self_ns = _duration(fields, "self") if "self" in fields else None
     if not trusted:
         if _is_uncounted(timer):
-            # What it took nobody knows but its children, whose time is then in the self time of what is around it.
+            # What it took is known only by its children, whose time is then in the self time of what is
+            # around it.
             total_ns, self_ns = sum(child.total_ns for child in timer.children.values()), None
             losses[_UNCOUNTED] = losses.get(_UNCOUNTED, 0) + 1
         elif self_ns is not None:
-            self_ns -= min(self_ns, timer.unsaid_ns)
+            self_ns -= min(self_ns, timer.untimed_ns)
     settled: Settled = settle(
         total_ns,
         self_ns,
         {key: child.total_ns for key, child in timer.children.items()},
-        timer.beside,
+        timer.concurrent,
         trusted=trusted,
     )
     if settled.wrong:
@@ -147,12 +148,12 @@ def _named(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:
         for name, entry in value.items():
             yield name, Fields(entry, quoted(name))
     elif isinstance(value, list):
-        seen = set()
+        names = set()
         for entry in value:
             name = Fields(entry, f"{fields.where}: an entry of {key!r}").text("name")
-            if name in seen:
+            if name in names:
                 fields.fail(f"{key!r} has {quoted(name)} twice")
-            seen.add(name)
+            names.add(name)
             yield name, Fields(entry, quoted(name))
     elif value is not None:
         fields.fail(f"{key!r} should be an object, a list or null")
@@ -188,9 +189,9 @@ def _metadata(fields: Fields) -> Iterator[tuple[str, Value]]:
 
 
 def _losses(facts: Fields) -> dict[str, int]:
-    """What an export said of the losses of what it wrote."""
-    said = facts.raw(_LOST)
-    found = re.findall(r"(\d{1,18}) (\w+)", said) if isinstance(said, str) else []
+    """The losses that an export recorded."""
+    lost = facts.raw(_LOST)
+    found = re.findall(r"(\d{1,18}) (\w+)", lost) if isinstance(lost, str) else []
     return {what: int(count) for count, what in found}
 
 
@@ -213,7 +214,7 @@ def settle(
     total_ns: int,
     self_ns: int | None,
     children_ns: Mapping[str, int],
-    beside: Collection[str],
+    concurrent: Collection[str],
     *,
     trusted: bool = False,
 ) -> Settled:
@@ -223,9 +224,9 @@ def settle(
 
     Args:
         total_ns: the node's total.
-        self_ns: what it says its self time is; None where it says nothing.
+        self_ns: the self time that it reports; None where it reports none.
         children_ns: the children's totals.
-        beside: the children that are known to have run beside the node.
+        concurrent: the children known to have run concurrently with the node.
         trusted: whether the self time was measured, and is not what is left of the total or of a negative number.
     """
     together_ns = sum(children_ns.values())
@@ -243,19 +244,19 @@ def settle(
         return Settled(total_ns - together_ns, wrong=wrong or "self_times_that_do_not_add_up")
     if over_ns <= rounding_ns:
         return Settled(max(0, total_ns - together_ns), wrong=wrong)
-    covering_ns = sum(ns for name, ns in children_ns.items() if name not in beside)
-    if beside and self_ns <= rounding_ns and not trusted and covering_ns <= total_ns:
+    covering_ns = sum(ns for name, ns in children_ns.items() if name not in concurrent)
+    if concurrent and self_ns <= rounding_ns and not trusted and covering_ns <= total_ns:
         # Other processes and threads take nothing of the node's time; that they did is what made it 0.
-        return Settled(total_ns - covering_ns, {name: children_ns[name] for name in beside}, wrong)
-    if together_ns - covering_ns < over_ns and not trusted:  # more than what ran beside it explains
+        return Settled(total_ns - covering_ns, {name: children_ns[name] for name in concurrent}, wrong)
+    if together_ns - covering_ns < over_ns and not trusted:  # more than concurrent children explain
         wrong = wrong or ("self_times_that_do_not_add_up" if self_ns > rounding_ns else "negative_self_times")
-    return Settled(self_ns, _shared(over_ns, children_ns, beside), wrong)
+    return Settled(self_ns, _shared(over_ns, children_ns, concurrent), wrong)
 
 
-def _shared(over_ns: int, children_ns: Mapping[str, int], beside: Collection[str]) -> dict[str, int]:
-    """Return whose time `over_ns` is: that of children that ran beside the node first, then of the longest."""
+def _shared(over_ns: int, children_ns: Mapping[str, int], concurrent: Collection[str]) -> dict[str, int]:
+    """Return whose time `over_ns` is: that of concurrent children first, then of the longest."""
     concurrent_ns: dict[str, int] = {}
-    for name in sorted(children_ns, key=lambda name: (name not in beside, -children_ns[name], name)):
+    for name in sorted(children_ns, key=lambda name: (name not in concurrent, -children_ns[name], name)):
         concurrent_ns[name] = min(over_ns, children_ns[name])
         over_ns -= concurrent_ns[name]
     return {name: ns for name, ns in concurrent_ns.items() if ns}

@@ -85,10 +85,10 @@ def as_environment(libraries: Iterable[Library]) -> str:
 
 
 def install_from_environment() -> None:
-    """In a process that was started armed: install what its starter asked for, as far as it is known here."""
+    """In a process that was started armed: install what its parent requested, as far as it is known here."""
     built_in = {library.name: library for library in BUILT_IN}
-    asked = filter(None, os.environ.get(INSTRUMENT_VARIABLE, "").split(","))
-    found = (built_in.get(word) or third_parties.from_word(word) for word in asked)
+    names = filter(None, os.environ.get(INSTRUMENT_VARIABLE, "").split(","))
+    found = (built_in.get(word) or third_parties.from_word(word) for word in names)
     _install(library for library in found if library is not None)
 
 

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.remote_calls import said_in
+from ticktree.instruments.remote_calls import server_timings
 from ticktree.instruments.targets import Instrument
 from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
@@ -29,7 +29,7 @@ def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
                 call = RemoteCall(recorder)
                 _carry(self, kwargs)
                 response = await request(self, method, str_or_url, **kwargs)
-                call.answered(said_in((*response.history, response)))
+                call.answered(server_timings((*response.history, response)))
                 return response
 
         return wrapper

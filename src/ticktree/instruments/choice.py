@@ -17,7 +17,7 @@ def known() -> tuple[Library, ...]:
     names = {library.name for library in BUILT_IN}
     others = []
     for library in third_parties.found():
-        if library.name not in names and library.name != DEFAULT:  # else nobody could tell which is meant
+        if library.name not in names and library.name != DEFAULT:  # else the name would be ambiguous
             names.add(library.name)
             others.append(library)
     return (*BUILT_IN, *others)
@@ -33,8 +33,8 @@ def chosen(words: Iterable[str]) -> tuple[Library, ...]:
     """Return the libraries that are meant, in the order in which they are installed.
 
     Args:
-        words: Names; `default` stands for all that are not on demand, and `-NAME` leaves one out: of those, where it
-            comes first.
+        words: Names; `default` means all that are not on demand, and `-NAME` leaves one out: of those, where
+            it comes first.
 
     Raises:
         TicktreeError: One of them is not known.

@@ -37,7 +37,7 @@ def _wrap_waiting(patches: Patches, recorder: Recorder, kind: Any) -> None:
             with _section(calls, self._method):
                 call = RemoteCall(recorder)
                 response, made = with_call(self, *args, **_carrying(args, kwargs))
-                call.answered([_said(made.trailing_metadata())])
+                call.answered([_timing(made.trailing_metadata())])
                 return (response, made) if wants_call else response
 
         return wrapper
@@ -82,7 +82,7 @@ def _wrap_aio(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
             with _section(calls, method):
                 call = RemoteCall(recorder)
                 response = yield from wait(self)
-                call.answered([_said((yield from self.trailing_metadata().__await__()))])
+                call.answered([_timing((yield from self.trailing_metadata().__await__()))])
                 return response
 
         return wrapper
@@ -97,9 +97,9 @@ def _section(calls: LibraryCalls, method: Any) -> Section:
     return calls.named(text)
 
 
-def _said(metadata: Any) -> str | None:
-    said = [value for key, value in metadata or () if key == METADATA_KEY and isinstance(value, str)]
-    return ", ".join(said) or None
+def _timing(metadata: Any) -> str | None:
+    timings = [value for key, value in metadata or () if key == METADATA_KEY and isinstance(value, str)]
+    return ", ".join(timings) or None
 
 
 def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

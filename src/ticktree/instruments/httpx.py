@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.remote_calls import carry, said_in, sent
+from ticktree.instruments.remote_calls import carry, sent, server_timings
 from ticktree.instruments.targets import Instrument
 from ticktree.remote.requests import LibraryCalls, RemoteCall
 
@@ -28,7 +28,7 @@ def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
                 call = RemoteCall(recorder)
                 carry(request.headers)
                 response = await send(self, request, **kwargs)
-                call.answered(said_in(_answers(response)))
+                call.answered(server_timings(_answers(response)))
                 return response
 
         return wrapper

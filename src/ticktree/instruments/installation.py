@@ -1,4 +1,4 @@
-"""A library that was asked for: until the program imports it, not even what wraps it is imported."""
+"""A requested library: until the program imports it, its instrument is not imported either."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _numbers = count(1)
 
 
 class Installation:
-    """One library, from when it is asked for until it is taken back.
+    """One library, from its request until it is taken back.
 
     Args:
         library: Which.
@@ -33,7 +33,7 @@ class Installation:
         self.order = 0
         self._failed = failed
         self._waiting: list[Callable[[], None]] = []
-        self._turn = threading.Lock()  # who takes it wraps the library, or sees to it that nobody will
+        self._turn = threading.Lock()  # its holder wraps the library, or makes sure that it stays as it is
 
     def begin(self) -> None:
         """Wrap the library as soon as the program imports it, or now where it has done so."""
@@ -64,7 +64,7 @@ class Installation:
             self._waiting.pop()()
 
     def _does(self, act: str, *args: Recorder) -> bool:
-        """Whether it went well; if not, that is a loss: the program did nothing wrong and goes on."""
+        """Whether it succeeded; if not, that is a loss: the program did nothing wrong and continues."""
         by = f" of {self.library.distribution}" if self.library.distribution else ""
         with losses.installing(f"{self.library.name}{by}", ""):
             try:

@@ -1,8 +1,8 @@
 """JAX: calls of jitted functions, their compilations and why there was another, executions, waits, callbacks.
 
 A call of a jitted function hands work over and returns: its row says how long that took. The execution is a row below
-it on the device's clock, from readiness that is asked for when the program calls JAX anyway. Nothing here waits for a
-device, and no large result lives longer than the program keeps it.
+it on the device's clock, from readiness that is checked when the program calls JAX anyway. Nothing here waits
+for a device, and no large result lives longer than the program keeps it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Thread(threading.local):
         self._recorder = recorder
         self._queue: deque[_Execution] = deque()
         self._batch: list[_Execution] = []
-        self._began_ns = self._ended_ns = self._seen_ns = self._untimed = 0
+        self._began_ns = self._ended_ns = self._checked_ns = self._untimed = 0
 
     def add(self, execution: _Execution) -> None:
         """Take in what was handed over and is not done."""
@@ -90,17 +90,17 @@ class _Thread(threading.local):
         now_ns = time.perf_counter_ns() if self._queue else 0
         while self._queue and (state := _is_ready(self._queue[0].result())) is not False:
             done.append(self._queue.popleft())
-            if state is None:  # when it was there nobody knows
+            if state is None:  # when it was ready is not known
                 self._give_up(done)
                 done = []
         if done:
             self._finish(done, now_ns)
-        self._seen_ns = now_ns
+        self._checked_ns = now_ns
 
     def waited_for(self, results: set[int]) -> None:
         """The wait for these has ended: when the execution that they are of ended is known."""
         if any(not execution.results.isdisjoint(results) for execution in self._queue):
-            self._seen_ns = time.perf_counter_ns()
+            self._checked_ns = time.perf_counter_ns()
         self.look()
 
     def _finish(self, done: list[_Execution], now_ns: int) -> None:
@@ -113,7 +113,7 @@ class _Thread(threading.local):
             self._give_up(done)
             return
         self._batch += done
-        if now_ns - max(self._seen_ns, done[-1].began_ns) <= took_ns * LARGEST_ERROR:
+        if now_ns - max(self._checked_ns, done[-1].began_ns) <= took_ns * LARGEST_ERROR:
             mean_ns = took_ns // len(self._batch)
             for execution in self._batch:
                 self._recorder.book(execution.place, ("execution",), mean_ns, "device")
@@ -291,7 +291,7 @@ class _Jax:
         return self._compilations.setdefault(where, _Compilations(where[0]))
 
     def make_jit(self, jit: Callable[..., Any]) -> Callable[..., Any]:
-        """Make `jax.jit`, which also is asked for what to decorate a function with."""
+        """Make `jax.jit`, which without a function returns a decorator."""
 
         def made(*functions: Any, **options: Any) -> Any:
             if not functions:

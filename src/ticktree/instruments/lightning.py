@@ -61,7 +61,7 @@ def begin(recorder: Recorder, action: str) -> None:
 
 
 def end(recorder: Recorder, action: str) -> None:
-    """Closes it; what the last batch was followed by is no tick of its own."""
+    """Closes it; what followed the last batch is not a tick."""
     if action == _EPOCH:
         recorder.tick(BATCH)
     recorder.section(_name(action)).__exit__(None, None, None)
@@ -93,7 +93,7 @@ def _profiler_of(package: str) -> type:
 
 
 def __getattr__(name: str) -> Any:
-    """`TicktreeProfiler` is made when it is asked for: of the package that the program has imported."""
+    """`TicktreeProfiler` is made on first access: from the package that the program has imported."""
     if name != "TicktreeProfiler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     there = [package for package in PACKAGES if package in sys.modules]

@@ -27,7 +27,7 @@ class InstrumentLoss(NamedTuple):
     """One module of a library that is left as it is.
 
     Attributes:
-        library: Its name, as after `--instrument`; a third party's with who brings it.
+        library: Its name, as after `--instrument`; a third party's with its distribution.
         version: Of the distribution; "" where it is not known.
         target: The module, or "" for all of the library.
         reason: Why, in one line.
@@ -39,7 +39,7 @@ class InstrumentLoss(NamedTuple):
     reason: str
 
     def sentence(self) -> str:
-        """Return what the user is told, in one line."""
+        """Return the message for the user, in one line."""
         version = f" {self.version}" if self.version else ""
         what = f"{self.target} of {self.library}{version}" if self.target else f"{self.library}{version}"
         return f"cannot instrument {what}: {self.reason}"
@@ -79,7 +79,7 @@ def note(whose: tuple[str, str], target: str, error: BaseException) -> None:
     """Report a loss; never raises.
 
     Args:
-        whose: What `current` said when it began.
+        whose: What `current` returned when it began.
         target: The module that is left as it is; "" for the whole library.
         error: What went wrong.
     """

@@ -24,7 +24,7 @@ WRITES = (
     *("array", "ascontiguousarray", "asarray", "concatenate", "copy", "full", "hstack", "pad", "repeat"),
     *("stack", "take", "tile", "vstack"),
 )
-# What they do cannot be told from the size of what they give.
+# The size of their result does not tell how much they compute.
 COMPUTES = (
     *("argsort", "dot", "einsum", "interp", "load", "mean", "median", "percentile", "save", "sort", "std"),
     "tensordot",

@@ -1,4 +1,4 @@
-"""NVTX: each section as a range that NVIDIA's Nsight Systems shows beside what the GPU does. On demand.
+"""NVTX: each section as a range that NVIDIA's Nsight Systems shows next to the GPU's work. On demand.
 
 The ranges are those of the `nvtx` package, or else of `torch.cuda.nvtx`. They are begun and ended by their number, not
 pushed and popped: sections of tasks that take turns end in any order.
@@ -46,7 +46,7 @@ class Range(Attendant):
         mark[0](mark[1])
 
     def forget(self, mark: tuple[Callable[[Any], None], Any]) -> None:
-        """End it all the same: its call has ended before."""
+        """End it too: its call has ended before."""
         mark[0](mark[1])
 
     def failed(self) -> None:

@@ -21,7 +21,7 @@ IMAGES = (
     *("GaussianBlur", "bilateralFilter", "blur", "cvtColor", "flip", "imdecode", "imread", "medianBlur"),
     *("remap", "resize", "rotate", "undistort", "warpAffine", "warpPerspective"),
 )
-# What they do cannot be told from the size of what they give.
+# The size of their result does not tell how much they compute.
 OTHERS = (
     *("Canny", "calcOpticalFlowFarneback", "findContours", "imencode", "imshow", "imwrite"),
     *("matchTemplate", "waitKey"),

@@ -26,7 +26,7 @@ _ABSENT = object()
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 # As in inspect, whose import costs more than all of ticktree's: generators, coroutines, and both.
 _CO_SUSPENDED = 0x20 | 0x80 | 0x200
-# On a wrapper: its own identity, for who wraps it again copies what is on it, and the method as the class had it.
+# On a wrapper: its own identity, because wrapping it again copies its attributes, and the original method.
 _ORIGINAL = "_ticktree_original"
 
 
@@ -39,7 +39,8 @@ class Patches:
     def watch(self, module: str, apply: Callable[[Patches, ModuleType], None]) -> None:
         """Call `apply` with patches and a module as soon as the module is imported, until all is undone.
 
-        All that is wrapped there stays, or, where anything fails, nothing: that is a loss, and the program goes on.
+        All that is wrapped there stays, or, where anything fails, nothing: that is a loss, and the program
+        continues.
         """
         whose = losses.current()
 
@@ -101,8 +102,8 @@ class Patches:
             owner: The class or module that has it.
             path: Its name there; of a module also `Class.method`.
             section: The section.
-            layer: Which calls wrap each other: only the outermost is recorded. By default, with subclasses, one of its
-                own.
+            layer: Which calls wrap each other: only the outermost is recorded. By default, with subclasses,
+                an own one.
             before: Called with the first argument, right before an outermost call.
             subclasses: Whether the methods of subclasses are it too, those included that are defined later.
             rank: Of several that wrap the methods of a class and its subclasses, a higher one is around a lower one.
@@ -169,8 +170,8 @@ class Patches:
 class _Hierarchy:
     """A class and its subclasses, some of whose methods are wrapped where they are defined.
 
-    Several may wrap them. Whoever comes or goes, all is put back and wrapped again: so each finds its place, and
-    nothing of who has gone stays under what others put around it.
+    Several may wrap them. When one is added or taken back, all are put back and wrapped again: so each finds
+    its place, and nothing of a removed one stays under what others put around it.
     """
 
     def __init__(self, base: Any) -> None:

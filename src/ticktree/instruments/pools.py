@@ -1,9 +1,9 @@
 """Tasks of pools: each is a section in the worker that does it, named after the program's function.
 
-A worker process of `multiprocessing.Pool` or of a `ProcessPoolExecutor` takes its tasks from a queue: what
-stands for that queue puts the function of each into a section. A chunk of `map` is one task and one section: a pool
-of functions that take a microsecond costs what it did. What a `ThreadPoolExecutor` is given is put into one where
-it is submitted. What is sent to another process is as it was.
+A worker process of `multiprocessing.Pool` or of a `ProcessPoolExecutor` takes its tasks from a queue: a
+wrapper of that queue puts the function of each into a section. A chunk of `map` is one task and one section:
+a pool of functions that take a microsecond costs what it did. What a `ThreadPoolExecutor` is given is put
+into one where it is submitted. What is sent to another process is as it was.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
     "joblib._parallel_backends.PoolManagerMixin._wrap_func_call": lambda _, args: args[0],
     "joblib._utils._TracebackCapturingWrapper": lambda function, _: function.func,
 }
-# No tasks: with the first a pool says that an iterable of tasks failed; what gRPC's workers do has rows of its own, as
-# has each callback that a ROS executor gives to workers: in one row, workers would be compared by unlike callbacks.
+# No tasks: with the first a pool reports that an iterable of tasks failed; gRPC's workers have own rows, as has each
+# callback that a ROS executor gives to workers: in one row, workers would be compared by unlike callbacks.
 _NO_TASKS = ("multiprocessing.pool._helper_reraises_exception", "grpc.", "rclpy.task.Task", "ticktree.")
 _MOST_KNOWN = 1024
 
@@ -79,7 +79,7 @@ class Tasks:
             return function
 
     def _in_context(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The section must be in the context that the function runs in: a context has a stack of its own."""
+        """The section must be in the context that the function runs in: each context has its own stack."""
 
         @leaving_no_frames
         def run_timed(function: Any, /, *args: Any, **kwargs: Any) -> Any:

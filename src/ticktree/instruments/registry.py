@@ -30,8 +30,8 @@ class Library(NamedTuple):
         module: what has its `install` and `uninstall`; `MODULE:ATTRIBUTE` where a third party keeps them elsewhere.
         adds: the rows that it adds, in one sentence.
         packages: what programs import of it, one of these or another; none where that is always there.
-        on_demand: whether it is recorded only where it is asked for by name.
-        distribution: who brings it; "" for ticktree itself.
+        on_demand: whether it is recorded only when requested by name.
+        distribution: the package that has it; "" for ticktree itself.
     """
 
     name: str
@@ -64,7 +64,7 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "waits",
         "ticktree.instruments.waits:INSTRUMENT",
-        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and who ended it.",
+        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and what woke it.",
     ),
     Library(
         "pools",
@@ -98,7 +98,7 @@ BUILT_IN: tuple[Library, ...] = (
         "A row for each time.sleep, asyncio.sleep and select.select in a tick, outside its sections, as a wait: loops "
         "hold their rate by them.",
     ),
-    # On demand, because in many a program a sleep in a section stands for work, as of a slow sensor.
+    # On demand, because in many programs a sleep in a section simulates work, as of a slow sensor.
     Library(
         "sleep",
         "ticktree.instruments.sleep:EVERYWHERE",
@@ -108,7 +108,7 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "gymnasium-wrappers",
         "ticktree.instruments.gymnasium:WRAPPERS",
-        "A row for each wrapper of an env, called after its class, so that each one's own share is seen.",
+        "A row for each wrapper of an env, called after its class, with its own share.",
         packages=("gymnasium",),
         on_demand=True,
     ),
@@ -141,7 +141,7 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "torch-distributed",
         "ticktree.instruments.torch.distributed:INSTRUMENT",
-        "A row for each wait for other ranks, at a collective or for gradients, and for whom; ranks as a role.",
+        "A row for each wait for other ranks, at a collective or for gradients, and the straggler; ranks as a role.",
         packages=("torch",),
     ),
     Library(
@@ -219,25 +219,25 @@ BUILT_IN: tuple[Library, ...] = (
     Library(
         "requests",
         "ticktree.instruments.requests:INSTRUMENT",
-        "Each exchange with a server, and what the server says of its own time.",
+        "Each exchange with a server, and the time that the server reports.",
         packages=("requests",),
     ),
     Library(
         "httpx",
         "ticktree.instruments.httpx:INSTRUMENT",
-        "Each request, redirects included, and what the servers say of their own time.",
+        "Each request, redirects included, and the time that the servers report.",
         packages=("httpx",),
     ),
     Library(
         "aiohttp",
         "ticktree.instruments.aiohttp:INSTRUMENT",
-        "The client's requests, and what the servers say of their own time; the reading of bodies apart.",
+        "The client's requests, and the time that the servers report; reading of bodies has its own row.",
         packages=("aiohttp",),
     ),
     Library(
         "grpc",
         "ticktree.instruments.grpc:INSTRUMENT",
-        "Each call that waits for a response, and what the server says of its own time.",
+        "Each call that waits for a response, and the time that the server reports.",
         packages=("grpc",),
     ),
     Library(

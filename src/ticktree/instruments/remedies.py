@@ -241,8 +241,8 @@ def _give_workers(data: ModuleType) -> None:
     data.DataLoader.__init__ = init
 
 
-def _said(name: str, change: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    """Return `change` with a line on standard error where it fails: the trial then says nothing of the remedy."""
+def _reporting(name: str, change: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
+    """Return `change` with a line on standard error where it fails: the trial then tells nothing about the remedy."""
 
     def changed(module: ModuleType) -> None:
         try:
@@ -254,7 +254,7 @@ def _said(name: str, change: Callable[[ModuleType], None]) -> Callable[[ModuleTy
 
 
 def _when_imported(name: str, module: str, change: Callable[[ModuleType], None]) -> Callable[[], object]:
-    return lambda: when_imported(module, _said(name, change))
+    return lambda: when_imported(module, _reporting(name, change))
 
 
 PATCHES: Mapping[str, Callable[[], object]] = {

@@ -36,7 +36,7 @@ def sent(
             call = RemoteCall(recorder)
             carry(request.headers)
             response = send(self, request, **kwargs)
-            call.answered(said_in(answers_in(response)))
+            call.answered(server_timings(answers_in(response)))
             return response
 
     return wrapper
@@ -50,13 +50,13 @@ def carry(headers: Any) -> None:
             headers[name] = value
 
 
-def said_in(answers: Iterable[Any]) -> list[str | None]:
+def server_timings(answers: Iterable[Any]) -> list[str | None]:
     """Return the `Server-Timing` of each answer; None where it has none. `headers` may hold several of the name."""
-    said: list[str | None] = []
+    timings: list[str | None] = []
     for answer in answers:
         headers = answer.headers
         every = getattr(headers, "getall", None)
         values = every(HEADER, ()) if every is not None else filter(None, (headers.get(HEADER),))
-        # A library's stand-in, as tests of programs have them, may give anything.
-        said.append(", ".join(value for value in values if isinstance(value, str)) or None)
-    return said
+        # A library's mock, as tests of programs have them, may give anything.
+        timings.append(", ".join(value for value in values if isinstance(value, str)) or None)
+    return timings

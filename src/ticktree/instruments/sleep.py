@@ -19,7 +19,7 @@ def _wrap_function(
     name: str, recorder: Recorder, patches: Patches, module: ModuleType, *, everywhere: bool
 ) -> None:
     """Modules that have taken it as their own before, as those of the standard library do, keep theirs."""
-    sleeping = Wait(Channel(recorder, "sleep", own=True), f"{module.__name__}.{name}")  # nobody ends it
+    sleeping = Wait(Channel(recorder, "sleep", own=True), f"{module.__name__}.{name}")  # no thread ends it
 
     def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if kwargs or not (everywhere or in_tick(recorder)):
@@ -59,8 +59,8 @@ def _wrap_coroutine(patches: Patches, module: ModuleType, recorder: Recorder) ->
     patches.wrap(module, "sleep", make)
 
 
-# In a section a sleep may stand for its work, as of a slow sensor or of a worker that lags behind: as a wait it would
-# excuse them.
+# In a section a sleep may simulate its work, as of a slow sensor or of a worker that lags behind: as a wait
+# it would excuse them.
 INSTRUMENT = Instrument(
     "", hooks={"time": _wrap_in_ticks, "asyncio": _wrap_coroutine, "select": _wrap_select}
 )

@@ -3,8 +3,8 @@
     [project.entry-points."ticktree.instruments"]
     mylib = "mylib.profiling"
 
-`mylib.profiling` has `install(recorder)` and `uninstall()`, as the modules beside this file do. In the second group it
-is recorded only where it is asked for by name.
+`mylib.profiling` has `install(recorder)` and `uninstall()`, as the modules next to this file do. In the
+second group it is recorded only when requested by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ON_DEMAND_GROUP = "ticktree.instruments.on_demand"
 
 # It stands in a list with commas, and in the environment of children with what it is kept in.
 _NAME = r"[A-Za-z0-9][\w.-]*"
-# As children are told of it: name=module@distribution.
+# As it is passed to children: name=module@distribution.
 _WORD = r"(?P<name>[^=]+)=(?P<module>[^@]+)@(?P<distribution>.+)"
 _UNNAMED = "an unnamed package"
 
@@ -34,13 +34,13 @@ _UNNAMED = "an unnamed package"
 def found() -> tuple[Library, ...]:
     """Return what this environment brings, in an order that does not depend on how it was found; nothing is imported.
 
-    Reading what is installed takes milliseconds: it is done where somebody asks what there is, not in each process.
+    Reading what is installed takes milliseconds: it is done where the list is requested, not in each process.
     """
     return tuple(sorted(_entries(), key=lambda library: (library.distribution, library.name)))
 
 
 def to_word(library: Library) -> str:
-    """Return how children are told of a library: without looking for it again, they know where it is."""
+    """Return the text that names a library to children, so that they need not look for it again."""
     return f"{library.name}={library.module}@{library.distribution}"
 
 
@@ -71,7 +71,7 @@ def _entries() -> Iterator[Library]:
 def _may_be_any() -> bool:
     """Whether the full search may find one: with a hundred distributions it takes ten times as long as this look.
 
-    Where distributions may be kept in another way than as files in folders, the full search is asked.
+    Where distributions may be kept in another way than as files in folders, the full search is used.
     """
     if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
         return True

@@ -66,7 +66,7 @@ def _wrap_collectors(patches: Patches, module: ModuleType, recorder: Recorder) -
     waiting = recorder.timed_section("collector wait", NO_SITE, wait=True)
 
     def make(method: Callable[..., Any], owner: type) -> Callable[..., Any]:
-        # These have processes of their own that collect; the others collect here and now.
+        # These have own processes that collect; the others collect here and now.
         waits = "Multi" in owner.__name__ or "Async" in owner.__name__
         return timed_generator(method, waiting if waits else collecting)
 

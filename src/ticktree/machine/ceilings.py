@@ -23,7 +23,7 @@ _MEMORY_STEP = 1 << 28
 
 
 def fingerprint() -> Fingerprint:
-    """Return what decides how fast this machine is, as far as it can be told without measuring.
+    """Return what decides how fast this machine is, as far as it is known without measuring.
 
     The host's name is no part of it: containers and cloud machines get a new one each time, and machines of one name
     are replaced by faster ones.
@@ -55,7 +55,7 @@ def _digest(text: str) -> str:
 
 # Reckoned: how many float32 operations a second no processor of this kind can exceed, by arithmetic alone.
 #
-# A bound for calling impossible numbers impossible on a machine that nobody has measured, and no promise: real
+# A bound for calling impossible numbers impossible on a machine that was not measured, and no promise: real
 # programs stay far below it. It errs upwards wherever processors differ.
 
 # Flags that are needed, and what they are worth; the most first.
@@ -274,7 +274,7 @@ def ceiling_facts() -> Iterator[tuple[str, int | float | str]]:
     """
     try:
         found = load(fingerprint())
-    except NotUsableError:  # `ticktree doctor` says so; a run goes on without
+    except NotUsableError:  # `ticktree doctor` reports it; a run continues without
         found = None
     measured = dict(found.ceilings) if found else {}
     bound = flops_per_s()

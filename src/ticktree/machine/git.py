@@ -10,7 +10,7 @@ _TIMEOUT_S = 3.0
 
 
 def ask(folder: Path, *arguments: str) -> str | None:
-    """Return what git prints when it is asked in `folder`; None where there is no git, no repository or no answer.
+    """Return what git prints when run in `folder`; None where there is no git, no repository or no answer.
 
     Args:
         folder: any in the repository.

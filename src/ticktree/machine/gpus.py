@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as their driver sees them, read by who watches the run: through `nvidia-ml-py`, where it is installed.
+"""NVIDIA GPUs as their driver reports them, read by the supervisor: through `nvidia-ml-py`, if installed.
 
 It wakes no device and makes no context on one: the driver counts all the time, for all programs together.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 from ticktree.profile.machine import gpu_gauge
 
-# Of a machine with more, some stand for all.
+# Of a machine with more, only the first are read.
 MOST = 16
 
-# Why a GPU runs slower than it could, that is worth a word: not that it idles, or does as it was told.
+# Reasons to report why a GPU runs slower than it could: not that it idles, or keeps a set limit.
 _SLOWED = (
     "nvmlClocksThrottleReasonSwPowerCap",
     "nvmlClocksThrottleReasonHwSlowdown",
@@ -55,7 +55,7 @@ class Gpus:
 
     def _readings(self) -> Iterator[tuple[str, float]]:
         for at, handle in (self._handles or {}).items():
-            for what, ask in _ASKED.items():
+            for what, ask in _QUERIES.items():
                 with suppress(Exception):  # not every GPU tells everything, and it may be gone
                     yield gpu_gauge(at, what), ask(self._library, handle)
             with suppress(Exception):
@@ -63,7 +63,7 @@ class Gpus:
                 yield gpu_gauge(at, "slowed"), float(bool(reasons & self._slowed))
 
 
-_ASKED: dict[str, Callable[[Any, Any], float]] = {
+_QUERIES: dict[str, Callable[[Any, Any], float]] = {
     "used": lambda nvml, handle: nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100,
     "memory": lambda nvml, handle: float(nvml.nvmlDeviceGetMemoryInfo(handle).used),
     "memory_free": lambda nvml, handle: float(nvml.nvmlDeviceGetMemoryInfo(handle).free),

@@ -45,7 +45,7 @@ def largest_cache_bytes(caches: Path = _CACHES) -> int | None:
 
 
 def gpus(listed: Path = _NVIDIA) -> int:
-    """Return how many GPUs the NVIDIA driver lists. Others are not looked for: 0 does not mean that there is none."""
+    """Return how many GPUs the NVIDIA driver lists. Others are not counted: 0 does not mean no GPU."""
     with suppress(OSError):
         return sum(1 for _ in listed.iterdir())
     return 0

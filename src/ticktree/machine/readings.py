@@ -21,7 +21,7 @@ class Core:
     Attributes:
         total: all of it.
         idle: in which it had nothing to do, or waited for a disk.
-        steal: in which the hypervisor had given it to somebody else; None where that is not told.
+        steal: in which the hypervisor had given it to other guests; None where that is not reported.
     """
 
     total: int
@@ -48,13 +48,14 @@ class Reading:
 
     Attributes:
         at_ns: when, on a clock that never goes back.
-        used_ns: CPU time of the run's processes so far, also of those that have ended; None where not told.
-        self_ns: CPU time of whoever reads, which is neither the run's nor others'.
+        used_ns: CPU time of the run's processes so far, also of those that have ended; None where not
+            reported.
+        self_ns: CPU time of the reading process, which is neither the run's nor others'.
         cores: those that the run may use, by number.
         threads: those of the run, by process and thread.
         mhz: how fast each core runs.
         resident: bytes of memory that each of the run's processes has, by its number and when it was started.
-        throttles: how often cores were slowed down for their heat; None where that is not told.
+        throttles: how often cores were slowed down for their heat; None where that is not reported.
     """
 
     at_ns: int
@@ -67,9 +68,9 @@ class Reading:
     throttles: int | None = None
 
 
-# The system books the cores' time in steps of 10 ms: of less time its share cannot be told.
+# The system books the cores' time in steps of 10 ms: over less time its share is not known.
 LEAST_S = 0.2
-# A core that idles runs slowly because nobody needs it, which says nothing about the machine.
+# A core that idles runs slowly because it is not needed, which says nothing about the machine.
 BUSY_SHARE = 0.5
 # Of less the share that was waited is chance.
 LEAST_RUNNABLE_NS = 1_000_000
@@ -102,7 +103,7 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
 
 def _used(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
     if before.used_ns is None or after.used_ns is None or after.used_ns < before.used_ns:
-        return None  # less than before: a process ended for which nobody waited, and took its account along
+        return None  # less than before: a process ended that no parent waited for, and its times are gone
     return (after.used_ns - before.used_ns) / elapsed_ns
 
 

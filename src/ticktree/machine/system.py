@@ -1,7 +1,7 @@
 """The system's counters, read from /proc and /sys, as little of them as will do.
 
-Who reads shares the cores with what is measured. So a process is looked at closely only once, to see whether it is the
-run's; and of a machine with many cores or a run with many threads, some stand for all.
+The reader shares the cores with what is measured. So a process is read closely only once, to find out whether
+it is the run's; and of a machine with many cores or a run with many threads, only some are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ticktree.machine.readings import NS, Core, Reading, Thread
 
 # A share and a mean need no more.
 MOST_THREADS = 512
-MOST_CORES_ASKED = 16
+MOST_CORES_READ = 16
 _MOST_BYTES = 1 << 20
 
 
@@ -92,7 +92,7 @@ class System:
         )
 
     def _processes(self) -> dict[int, _Process]:
-        """The run's processes: children of its supervisor, their children, and whoever joined the program's group."""
+        """The run's processes: its supervisor's descendants and members of the program's group."""
         try:
             every = {int(name) for name in os.listdir(self._proc) if name.isdigit()}  # noqa: PTH208 - faster
         except OSError:
@@ -117,7 +117,7 @@ class System:
 
     def _is_ours(self, pid: int, process: _Process) -> bool:
         if process.parent == self._supervisor:
-            self._groups.add(pid)  # the program leads a group of its own
+            self._groups.add(pid)  # the program leads its own group
             return True
         return process.parent in self._ours or process.group in self._groups
 
@@ -160,7 +160,7 @@ class System:
 
     def _mhz(self) -> dict[int, float]:
         speeds = {}
-        for core in self._cores[:MOST_CORES_ASKED]:
+        for core in self._cores[:MOST_CORES_READ]:
             khz = _read(f"{self._sys}/cpu{core}/cpufreq/scaling_cur_freq").strip()
             if khz.isdigit():
                 speeds[core] = int(khz) / 1000
@@ -175,7 +175,7 @@ class System:
     def _throttle_counts(self, kind: str) -> list[int]:
         paths = (
             f"{self._sys}/cpu{core}/thermal_throttle/{kind}_throttle_count"
-            for core in self._cores[:MOST_CORES_ASKED]
+            for core in self._cores[:MOST_CORES_READ]
         )
         return [int(text) for text in map(bytes.strip, map(_read, paths)) if text.isdigit()]
 

@@ -113,7 +113,7 @@ class Fields:
         return values
 
     def sub(self, key: str, where: str | None = None) -> Fields:
-        """Return an object of its own, empty where the field is absent."""
+        """Return a nested object, empty where the field is absent."""
         return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}", self.writers)
 
     def each(self, key: str, where: str | None = None) -> Iterator[Fields]:
@@ -139,7 +139,7 @@ class Fields:
         if rows and set(map(type, rows)) != {builtins.list}:
             self.fail(f"{key!r} should be a list of lists")
         if any(len(row) != width for row in rows):
-            self.fail(f"{key!r} should hold {width} numbers a row")
+            self.fail(f"{key!r} should hold {width} numbers per row")
         numbers = [number for row in rows for number in row]
         if rows and set(map(type, numbers)) != {int}:
             self.fail(f"{key!r} should hold whole numbers")

@@ -80,7 +80,7 @@ class Histogram(Mergeable):
     buckets: Mapping[int, int] = stored(counts, factory=dict)
 
     def __post_init__(self) -> None:
-        if 0 in self.buckets.values():  # equal histograms compare equal, whoever built them
+        if 0 in self.buckets.values():  # equal histograms compare equal, however they were built
             object.__setattr__(self, "buckets", {b: n for b, n in self.buckets.items() if n})
 
     @classmethod

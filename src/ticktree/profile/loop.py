@@ -195,13 +195,13 @@ def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Causes(Mergeable):
-    """What else happened in ticks, added up over those of which it is known.
+    """What else happened in ticks, summed over those of which it is known.
 
     Attributes:
         ticks: ticks of which all of this is known: the others may have been disturbed as well.
         gc_ns: the garbage collector's pauses, in the whole process.
         voluntary_switches: how often the loop's thread gave its core away: it waited, or slept.
-        involuntary_switches: how often its core was taken from it: somebody else was to run.
+        involuntary_switches: how often its core was taken from it for another thread.
         minor_faults: pages of memory that it touched for the first time.
         major_faults: pages that had to be read from a disk.
     """
@@ -311,7 +311,7 @@ class Loop(Mergeable):
 
     @property
     def budget_ns(self) -> int | None:
-        """The time a tick may take; None where no rate was asked for, or several."""
+        """The time a tick may take; None without a target rate, or with several."""
         return round(NS_PER_SECOND / next(iter(self.hz))) if len(self.hz) == 1 else None
 
     @property

@@ -1,7 +1,7 @@
-"""What is known of the machine while a run went on: gauges that ticktree itself reads, not the program.
+"""What is known of the machine during a run: gauges that ticktree itself reads, not the program.
 
-Every reading is of the stretch since the one before, about a second. Where the system does not tell, there is no
-gauge.
+Every reading covers the time since the one before, about a second. Where the system does not tell, there is
+no gauge.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Cores that the run's processes used, and those that all else used of the cores that the run may use.
 USED = "machine/used"
 OTHERS = "machine/others"
-# What part of these cores' time the hypervisor gave to somebody else.
+# The share of these cores' time that the hypervisor gave to other guests.
 STEAL = "machine/steal"
 # What part of the time in which the run's threads could have run they waited for a core.
 WAITING = "machine/waiting"
@@ -41,7 +41,7 @@ MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED, RESIDENT, 
 
 # Of each NVIDIA GPU, by the driver's number for it: the share of time in which it had anything to do, bytes of its
 # memory in use and free, the clock of its processors in MHz, its power in W, its temperature in degrees Celsius, and 1
-# where it was slowed down for heat or power, else 0. It is the machine's, whatever program asked for it.
+# where it was slowed down for heat or power, else 0. It is the machine's, not one program's.
 GPU_READINGS = ("used", "memory", "memory_free", "frequency", "power", "temperature", "slowed")
 
 _GPU = re.compile(rf"machine/gpu(\d{{1,3}})/({'|'.join(GPU_READINGS)})")
@@ -77,7 +77,7 @@ def programs_own(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
 
 
 def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
-    """Return how many threads each library that said so had for one operation, by its name."""
+    """Return how many threads each library that reported it uses for one operation, by its name."""
     return {
         name[len(THREADS_PREFIX) :]: int(gauge.last)
         for name, gauge in gauges.items()

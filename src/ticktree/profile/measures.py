@@ -1,4 +1,4 @@
-"""What a node may know besides its times: call sites, work, CPU time, memory, open calls, and who made them."""
+"""What a node may know in addition to its times: call sites, work, CPU time, memory, open calls, workers."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ class Open(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Share(Mergeable):
-    """One writer's part of a node. Every field merges by adding, and adds up to the node's over its writers.
+    """One writer's part of a node. Every field merges by adding, and sums to the node's over its writers.
 
     Attributes:
         count: completed calls.
         total_ns: self time and the children's, so far as it is this writer's. Like a node's total it counts time that
-            ran beside something else once.
+            was concurrent once.
         self_ns: time in which none of the children ran.
     """
 
@@ -105,7 +105,7 @@ class Share(Mergeable):
 
 
 class Waker(NamedTuple):
-    """Who let whom go on.
+    """A wake edge: what woke whom.
 
     Attributes:
         channel: what was waited for: the name of a queue, a pipe, a lock, a thread to join.
@@ -147,7 +147,7 @@ class Rates:
     """Work against time, of all calls together. None where there was no such work, or no time.
 
     Attributes:
-        bytes_per_s: bytes a second.
+        bytes_per_s: bytes per second.
         flops_per_s: floating-point operations a second.
         items_per_s: items a second.
         ns_per_item: what one item cost, in nanoseconds.

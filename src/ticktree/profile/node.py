@@ -63,7 +63,7 @@ class Node(Mergeable):
     """Where time went under one path. A node with only a name and a clock is the identity of `+` for its like.
 
     For every node `total_ns == self_ns + sum(child.total_ns - child.concurrent_ns)`: totals are not stored but
-    derived, so the accounts add up whatever was recorded.
+    derived, so the times sum exactly whatever was recorded.
 
     Trees are as deep as the program recursed, which may be deeper than Python lets a function call itself:
     nothing here is recursive, equality included.
@@ -80,11 +80,11 @@ class Node(Mergeable):
             soon as one part that has calls has no windows.
         wait: whether the section waits rather than works.
         call_sites: how often each line entered it.
-        work: what work it said it did, None if it never said.
+        work: the work that it declared, None if it declared none.
         cpu: CPU time, None if never sampled.
         memory: resident memory, None if never sampled.
         device_memory: memory of devices, None if never sampled or there was none.
-        device: None, or why the device time that was asked for is unsupported here. Where it is not, it is in children
+        device: None, or why the requested device time is unsupported here. Where it is not, it is in children
             of the device's clock.
         open: calls not yet ended, None if there are none.
         recorder_ns: what of `self_ns` ticktree itself is estimated to have cost.
@@ -93,7 +93,7 @@ class Node(Mergeable):
         per_run: calls and nanoseconds of each run, by run id.
         by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
             part that has calls or time does not know whose they are.
-        wakers: who let its calls go on, where it waits.
+        wakers: the wake edges that ended its calls, where it waits.
         children: the nodes below it, by `key`: the name and, where it is not the host's, the clock.
         stats: all completed calls, `steady + warmup`. Derived.
         total_ns: self time and the children's. Derived.
@@ -192,7 +192,7 @@ class Node(Mergeable):
 
     @property
     def attributed(self) -> bool:
-        """Whether it is known who made its calls and spent its time."""
+        """Whether it is known which workers made its calls and spent its time."""
         shares = self.by_writer.values()
         if not shares:
             return not (self.total_ns or self.self_ns or self.count)

@@ -50,7 +50,7 @@ def _per_run(fields: Fields, key: str) -> dict[str, tuple[int, int]]:
     for run in entries:
         entry = entries.list(run)
         if list(map(type, entry)) != [int, int]:
-            entries.fail("should hold two whole numbers a run")
+            entries.fail("should hold two whole numbers per run")
         runs[run] = (entry[0], entry[1])
     return runs
 

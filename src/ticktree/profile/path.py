@@ -29,7 +29,7 @@ def join(names: Iterable[str]) -> str:
 
 
 def plain(path: str) -> str:
-    """Return `path` with its names as somebody wrote them, to be read: it may stand for several paths, and is none.
+    """Return `path` with its names as they were written, for people: several paths may read the same.
 
     A name that follows itself three times or more, as in a recursion, is there once: "98 × search/expand".
     """

@@ -53,7 +53,7 @@ class Profile(Mergeable):
             length. Merges by adding; empty where nothing was signalled between writers.
         timeline_calls: how many calls were recorded one by one in a timeline, whether or not they are still kept
             there.
-        samples: which code ran while the nodes' self time passed; None where nobody looked.
+        samples: which code ran while the nodes' self time passed; None where none were taken.
     """
 
     root: Node = stored(whole, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
@@ -97,7 +97,7 @@ class Profile(Mergeable):
     def to_dict(self, findings: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
         """Return the profile as `report --format json` gives it, with `findings` added.
 
-        The profile has none of its own: advice is about a profile, not part of it.
+        The profile holds none: findings are about a profile, not part of it.
         """
         fields = self._as_json()
         tree = fields.pop("tree")  # stays last: it is written piece by piece
@@ -168,7 +168,7 @@ class Profile(Mergeable):
             yield from (f"gauge {quoted(name)}: {rule}" for rule in gauge.problems())
 
     def _problems_of_writers(self, known: set[str]) -> Iterator[str]:
-        """Yield what is wrong with who did what; `known` are the paths of the tree."""
+        """Yield what is wrong with the writers; `known` are the paths of the tree."""
         for key, writer in self.writers.items():
             if key != writer.id or writer.parent not in known:
                 yield f"writer {quoted(key)}: filed under another id, or its parent is no node"

@@ -67,7 +67,7 @@ def _node(fields: Fields, children: dict[str, Node]) -> Node:
     if ("steady" in fields or node.warmup is not None) and node.stats != part_from(Stats, fields):
         fields.fail("its calls are not those of its warm-up and its steady phase together")
     if node.total_ns != fields.whole("total_ns"):
-        fields.fail(f"the accounts do not add up: 'total_ns' should be {node.total_ns}")
+        fields.fail(f"the times do not sum: 'total_ns' should be {node.total_ns}")
     return node
 
 

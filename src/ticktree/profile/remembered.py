@@ -59,7 +59,7 @@ class Remembered:
         folder: the name of the directory it was kept in, which may be gone.
         started_ns: wall-clock nanoseconds since 1970.
         facts: what is known of machine and program, one value each.
-        measures: by path; perhaps of a few sections only, where no more were asked for.
+        measures: by path; perhaps of a few sections only, where no more were requested.
     """
 
     id: str
@@ -106,7 +106,7 @@ def _measure(stats: Stats, share: float, is_loop: bool) -> Measure:
 
 
 def _one_each(metadata: Metadata) -> dict[str, Value]:
-    """One run has one value of each fact; where processes of a run do not agree, all are said in a text."""
+    """One run has one value of each fact; where processes of a run do not agree, a text names all."""
     facts: dict[str, Value] = {}
     for key, values in metadata.items():
         every = ordered(values)

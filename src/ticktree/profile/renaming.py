@@ -25,9 +25,9 @@ def renamed(
 
     Args:
         profile: what is renamed.
-        name: gives the new id for an old one; None where nothing is to be known by writer.
-        writers: all that the new ids stand for.
-        run: the run that it is of from now on, its parts of several added up; None where that stays.
+        name: gives the new id for an old one; None drops everything known by writer.
+        writers: all that the new ids name.
+        run: the run that it is of from now on, its parts of several merged; None keeps the runs.
     """
     if name is None:
         bare = _tree(profile.root, lambda node: {**_NOBODYS, "per_run": _of(run, node)})

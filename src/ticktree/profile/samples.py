@@ -1,7 +1,7 @@
 """Samples: which Python code was running while a node's self time passed, as a sampler saw it from outside.
 
-A sample is taken at random moments and never changes an account. It stands for the time from one sample to the next,
-on average; that time grows where sampling would cost too much, so that samples are weighed by it.
+A sample is taken at random moments and never changes an account. It represents the time from one sample to
+the next, on average; that time grows where sampling would cost too much, so that samples are weighed by it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CodeLine(NamedTuple):
 
 
 class SampledStack(NamedTuple):
-    """What was seen of one thread.
+    """What one sample found of one thread.
 
     Attributes:
         path: the node whose self time passed.
@@ -64,11 +64,11 @@ class SampledStack(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Weight(Mergeable):
-    """How often something was seen.
+    """How often a stack was sampled.
 
     Attributes:
         count: samples.
-        ns: of the time they stand for.
+        ns: of the time that they represent.
     """
 
     count: int = stored(add, WHOLE, least=1, default=1)
@@ -132,7 +132,7 @@ class Samples(Mergeable):
     """All samples of a run.
 
     Attributes:
-        stacks: how often each was seen.
+        stacks: how often each was sampled.
         dropped: samples that were taken and are not in it, by cause: one of `DROPS`.
         late: how many times the sampler looked late, because all cores were busy: it sees too many waits then.
         looks: how many times it looked.

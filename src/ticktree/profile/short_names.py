@@ -1,7 +1,7 @@
 """Short names: what nodes are called where their full names would not fit, or would say too much for a sentence.
 
 The name of a call under focus is an expression, a function, a file and a line. In a sentence it is the function. Where
-a run has calls of one function in several places, their lines are said too; of those on one line, in what they differ.
+a run has calls of one function in several places, their lines are added; of those on one line, what differs.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ShortNames:
             if len(calls) == 1 and function not in plain:
                 self._short.update(dict.fromkeys(calls, function))
             else:
-                self._short.update(_told_apart(function, calls, lines))
+                self._short.update(_distinguished(function, calls, lines))
 
     def of(self, name: str) -> str:
         """Return the short name of a node called `name`."""
@@ -93,7 +93,7 @@ class ShortNames:
         return self.of(paths.name_of(path))
 
     def joined(self, names: Iterable[str]) -> str:
-        """Return the short names that stand for full ones, as people read a path: it is none."""
+        """Return the short names of full ones, as people read a path; the result is not a path."""
         return paths.plain(paths.join(map(self.of, names)))
 
     def within(self, text: str) -> str:
@@ -106,7 +106,7 @@ class ShortNames:
         return text
 
 
-def _told_apart(
+def _distinguished(
     function: str, calls: dict[str, Called], lines: dict[str, set[int]]
 ) -> Iterator[tuple[str, str]]:
     """Yield the names of the calls of one function with what each is called for short."""

@@ -141,7 +141,7 @@ def _coarse(name: str) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Windows(Mergeable):
-    """Count and total per stretch of the run. Merges by coarsening the finer one, exactly, and adding.
+    """Count and total per window of the run. Merges by coarsening the finer one, exactly, and adding.
 
     Every width is 10 ms times a power of two, so a window of the finer always lies within one of the coarser.
 
@@ -157,7 +157,7 @@ class Windows(Mergeable):
 
     def __post_init__(self) -> None:
         for name, table in (("counts", self.counts), ("totals", self.totals)):
-            if 0 in table.values():  # equal series compare equal, whoever built them
+            if 0 in table.values():  # equal series compare equal, however they were built
                 object.__setattr__(self, name, {index: n for index, n in table.items() if n})
 
     @property

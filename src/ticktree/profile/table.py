@@ -81,12 +81,12 @@ def columns(kind: type[Any]) -> tuple[FieldColumn, ...]:
 
 def _columns(kind: type[Any]) -> Iterator[FieldColumn]:
     for each in fields(kind):
-        said = each.metadata.get(_COLUMN)
-        if said is not None:
+        column = each.metadata.get(_COLUMN)
+        if column is not None:
             make: Any = each.default_factory
             if each.default is not MISSING:
                 make = partial(_itself, each.default)
-            yield FieldColumn(name=each.name, default=make, **{**said, "key": said["key"] or each.name})
+            yield FieldColumn(name=each.name, default=make, **{**column, "key": column["key"] or each.name})
 
 
 def _itself(value: Any) -> Any:
@@ -277,7 +277,7 @@ def part_from(kind: type[Kind], fields: Fields, **others: Any) -> Kind:
 
 
 def nested(kind: type[Stored]) -> Codec:
-    """Return how JSON has a part in another: as an object of its own."""
+    """Return how JSON has a part in another: as a nested object."""
     return Codec(object_of, lambda fields, key: part_from(kind, fields.sub(key)))
 
 

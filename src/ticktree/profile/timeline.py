@@ -47,7 +47,7 @@ class Lane(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it beside the lanes of its process."""
+        """What to call it among the lanes of its process."""
         thread = self.thread_name or (f"thread {self.thread_id}" if self.thread_id else "more threads")
         return f"{thread}, task {self.number}" if self.number else thread
 

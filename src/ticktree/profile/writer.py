@@ -13,13 +13,13 @@ from ticktree.profile.table import Mergeable, any_of, largest, same, smallest, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer(Mergeable):
-    """Who wrote part of a profile: a thread, or several short-lived ones after another that were added up as one.
+    """Who wrote part of a profile: a thread, or several short-lived ones that were merged into one.
 
     What is known of one writer differs where it was read before it had a name: a name comes after "".
 
     Attributes:
-        id: `PROCESS/TREE`: the process, as "PID-START", and which of its threads. A process that went on as another
-            program is "PID-START-2" then.
+        id: `PROCESS/TREE`: the process, as "PID-START", and which of its threads. A process that continued as
+            another program is "PID-START-2" then.
         run: id of the run it belongs to.
         process_name: the process's name, else the script or module it runs.
         thread_name: the thread's name, cut to 47 bytes.
@@ -52,7 +52,7 @@ class Writer(Mergeable):
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
         if self.members < 1:
-            yield "it stands for no process"
+            yield "it has no members"
         if self.started_ns is None or self.last_ns is None:
             if self.started_ns != self.last_ns:
                 yield "of the first and the last sign of its life only one is known"

@@ -1,5 +1,5 @@
-"""Publishing: a run's numbers while it goes on, pushed to OpenTelemetry's collectors and pulled by Prometheus.
+"""Publishing: a run's numbers while it continues, pushed to OpenTelemetry collectors, pulled by Prometheus.
 
-Nothing here runs in the profiled program: its memory files are read from outside, as often as somebody wants to know,
-by threads of the process that supervises it.
+Nothing here runs in the profiled program: its memory files are read from outside, as often as a collector
+wants, by threads of the process that supervises it.
 """

@@ -19,8 +19,8 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 from ticktree import __version__
 from ticktree.outputs.otlp_metrics import Fields, attribute, binary, metrics, points, request_of, total, value
 from ticktree.outputs.view.headline import title
-from ticktree.publishing.looks import Look, Looks, Ratchet, numbers, started
 from ticktree.publishing.otlp_destination import Destination
+from ticktree.publishing.snapshots import Ratchet, RunSnapshot, RunSnapshots, numbers, started
 
 # What a collector says when it might take the same request later.
 _MAY_WORK_LATER = frozenset({429, 502, 503, 504})
@@ -34,7 +34,7 @@ class Outcome:
     Attributes:
         trouble: why it was not taken; "" where it was.
         is_passing: whether trying again soon may help.
-        retry_after_s: when the collector wants to be asked again; 0 where it did not say.
+        retry_after_s: when the collector wants the next request; 0 where it did not say.
     """
 
     trouble: str = ""
@@ -79,7 +79,7 @@ class Client:
             with error:
                 return self._refused(error)
         except (OSError, HTTPException, ValueError) as error:
-            return Outcome(_said(error), is_passing=True)
+            return Outcome(_reason(error), is_passing=True)
 
     def _refused(self, error: HTTPError) -> Outcome:
         if 300 <= error.code < 400:
@@ -98,7 +98,7 @@ class Client:
 
 
 class _StayHere(HTTPRedirectHandler):
-    """Follows nobody: the headers may be a secret between us and the door, and urllib would make it a GET."""
+    """Follows no redirect: the headers may be a secret for this address, and urllib would make it a GET."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -153,7 +153,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
             return number, at
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, TimeoutError):
         return "no answer in time"
@@ -162,7 +162,7 @@ def _said(error: Exception) -> str:
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
-_LONGEST_ASKED_S = 3600.0
+_LONGEST_RETRY_AFTER_S = 3600.0
 
 
 class Pace:
@@ -191,20 +191,20 @@ class Pace:
             return
         pause_s = min(_FIRST_PAUSE_S * 2**self._failures, _LONGEST_PAUSE_S) * (1 + self._lot()) / 2
         self._failures = min(self._failures + 1, 10)
-        again_s = now_s + max(pause_s, min(outcome.retry_after_s, _LONGEST_ASKED_S))
+        again_s = now_s + max(pause_s, min(outcome.retry_after_s, _LONGEST_RETRY_AFTER_S))
         # What the collector will not take now, it will not take a second later.
         self.due_s = again_s if outcome.is_passing else max(again_s, next_s)
 
 
 class Points:
-    """Turns looks into requests, each with what it needs to know of those before.
+    """Turns snapshots into requests, each with what it needs to know of those before.
 
-    All is cumulative since the run began. A sum that begins anew, as a loop's do when its warm-up ends, has from then
-    on the time of the look before for its start.
+    All is cumulative since the run began. A sum that restarts, as a loop's do when its warm-up ends, has from
+    then on the time of the snapshot before for its start.
 
     Args:
         began_ns: when the run began, in wall-clock nanoseconds since 1970.
-        resource: whose metrics they are, beside the name of the run.
+        resource: whose metrics they are, in addition to the name of the run.
         name: what to call the service; "" for the run's name.
     """
 
@@ -215,23 +215,23 @@ class Points:
         self._ratchet = Ratchet()
         self._starts = _Starts(began_ns)
 
-    def request(self, look: Look) -> Fields:
+    def request(self, snapshot: RunSnapshot) -> Fields:
         """Return an ExportMetricsServiceRequest."""
-        self._ratchet.begin(look.era)
-        self._starts.begin(look.at_ns)
-        whose = {"service.name": self._name or title(look.profile), **self._resource}
+        self._ratchet.begin(snapshot.generation)
+        self._starts.begin(snapshot.at_ns)
+        whose = {"service.name": self._name or title(snapshot.profile), **self._resource}
         attributes = [attribute(key, text) for key, text in whose.items()]
-        return request_of(attributes, self._stamped(look))
+        return request_of(attributes, self._stamped(snapshot))
 
-    def _stamped(self, look: Look) -> Iterator[Fields]:
-        for metric in (*metrics(look.profile, look.paths), *_beside(look)):
+    def _stamped(self, snapshot: RunSnapshot) -> Iterator[Fields]:
+        for metric in (*metrics(snapshot.profile, snapshot.paths), *_of_snapshot(snapshot)):
             is_sum = metric.get("sum", {}).get("isMonotonic", False)
             for point in points(metric):
                 key = (metric["name"], *(each["value"]["stringValue"] for each in point["attributes"]))
-                # That a loop's sums begin anew when its warm-up ends is true of them.
+                # A loop's sums do restart when its warm-up ends.
                 if is_sum and not metric["name"].startswith("ticktree.loop."):
                     point["asInt"] = str(int(self._ratchet.held(key, int(point["asInt"]))))
-                point.setdefault("timeUnixNano", str(look.at_ns))
+                point.setdefault("timeUnixNano", str(snapshot.at_ns))
                 if "gauge" not in metric:
                     point["startTimeUnixNano"] = str(self._starts.of(key, point))
             yield metric
@@ -264,8 +264,8 @@ def _buckets(found: Fields) -> dict[int, int]:
     return {first + at: int(count) for at, count in enumerate(found.get("bucketCounts", ())) if count != "0"}
 
 
-def _beside(look: Look) -> Iterator[Fields]:
-    for number in numbers(look):
+def _of_snapshot(snapshot: RunSnapshot) -> Iterator[Fields]:
+    for number in numbers(snapshot):
         make = total if number.kind == "sum" else value
         yield make(number.name, number.unit, number.label, number.values.items(), _itself)
 
@@ -274,12 +274,12 @@ def _itself(number: Any) -> int:
     return int(number)
 
 
-def resource(run_id: str, said: Mapping[str, str]) -> dict[str, str]:
-    """Return what tells a run from others; it stays as it is as long as the run goes on.
+def resource(run_id: str, attributes: Mapping[str, str]) -> dict[str, str]:
+    """Return what tells a run from others; it stays as it is as long as the run continues.
 
     Args:
         run_id: the run's.
-        said: what its user says of it, which goes first.
+        attributes: what its user sets, which goes first.
     """
     return {
         "service.instance.id": run_id,
@@ -287,7 +287,7 @@ def resource(run_id: str, said: Mapping[str, str]) -> dict[str, str]:
         "telemetry.sdk.name": "ticktree",
         "telemetry.sdk.language": "python",
         "telemetry.sdk.version": __version__,
-        **said,
+        **attributes,
     }
 
 
@@ -301,7 +301,7 @@ class Sender:
     Args:
         destination: where to.
         every_s: how often.
-        looks: where looks come from.
+        snapshots: where snapshots come from.
         points: what turns them into requests.
         say: tells the user a sentence.
     """
@@ -310,33 +310,33 @@ class Sender:
         self,
         destination: Destination,
         every_s: float,
-        looks: Looks,
+        snapshots: RunSnapshots,
         points: Points,
         say: Callable[[str], None],
     ) -> None:
         self._url = destination.url
         self._client = Client(destination)
         self._every_s = every_s
-        self._looks = looks
+        self._snapshots = snapshots
         self._points = points
         self._say = say
-        self._said: set[str] = set()
+        self._messages: set[str] = set()
         self._ended = threading.Event()
-        self._last: Look | None = None
-        self._taken: Look | None = None
+        self._last: RunSnapshot | None = None
+        self._taken: RunSnapshot | None = None
 
     def begin(self) -> None:
         """Begin to send."""
         self._thread = started(self._send_until_the_end, "otlp")
 
-    def end(self, last: Look | None) -> None:
-        """Send the last look now, or the newest where there is no last one; `wait` waits for it."""
+    def end(self, last: RunSnapshot | None) -> None:
+        """Send the last snapshot now, or the newest where there is no last one; `wait` waits for it."""
         self._last = last
         self._give_up_s = time.monotonic() + LAST_PATIENCE_S
         self._ended.set()
 
     def wait(self) -> None:
-        """Wait for the last look to be sent, not for ever."""
+        """Wait for the last snapshot to be sent, not for ever."""
         self._thread.join(max(0.0, self._give_up_s - time.monotonic()))
         if self._thread.is_alive():
             self._say(f"--otlp {self._url}: no answer in time; it may not have the last totals")
@@ -344,29 +344,29 @@ class Sender:
     def _send_until_the_end(self) -> None:
         pace = Pace(self._every_s, time.monotonic())
         while not self._ended.wait(max(0.0, pace.due_s - time.monotonic())):
-            outcome = self._send(self._looks.latest())
+            outcome = self._send(self._snapshots.latest())
             self._tell(outcome, "it is tried again")
             pace.sent(time.monotonic(), outcome)
         left_s = self._give_up_s - time.monotonic()
-        outcome = self._send(self._last or self._looks.latest(), left_s)
+        outcome = self._send(self._last or self._snapshots.latest(), left_s)
         if outcome.trouble:
-            self._said.clear()
+            self._messages.clear()
         self._tell(outcome, "it does not have the last totals")
 
-    def _send(self, look: Look | None, patience_s: float = 3600.0) -> Outcome:
+    def _send(self, snapshot: RunSnapshot | None, patience_s: float = 3600.0) -> Outcome:
         # While reading rests there may be nothing new.
-        if look is None or look is self._taken or patience_s <= 0:
+        if snapshot is None or snapshot is self._taken or patience_s <= 0:
             return Outcome()
         before_s = time.thread_time()
-        request = binary(self._points.request(look))
-        self._looks.charge(time.thread_time() - before_s)
+        request = binary(self._points.request(snapshot))
+        self._snapshots.charge(time.thread_time() - before_s)
         outcome = self._client.send(request, patience_s)
         if not outcome.trouble:
-            self._taken = look
+            self._taken = snapshot
         return outcome
 
     def _tell(self, outcome: Outcome, so: str) -> None:
-        """Say what is wrong, once: a sink that is down all night fills no log."""
-        if outcome.trouble and outcome.trouble not in self._said:
-            self._said.add(outcome.trouble)
+        """Print what is wrong, once: a sink that is down all night fills no log."""
+        if outcome.trouble and outcome.trouble not in self._messages:
+            self._messages.add(outcome.trouble)
             self._say(f"--otlp {self._url}: {outcome.trouble}; {so}")

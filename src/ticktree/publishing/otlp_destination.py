@@ -26,7 +26,7 @@ class Destination:
         headers: what is sent with every request.
         timeout_s: how long an answer is waited for.
         compressed: whether to send gzip.
-        context: whom to trust, and as whom to be known; None for http.
+        context: the certificates to trust and to present; None for http.
     """
 
     url: str
@@ -42,21 +42,21 @@ class Destination:
         Raises:
             TicktreeError: There is no such URL, or a variable says what cannot be meant.
         """
-        said = _Variables(environment)
-        split = _split(*(_from(said) if url == FROM_ENVIRONMENT else (url, url, False)))
+        variables = _Variables(environment)
+        split = _split(*(_from(variables) if url == FROM_ENVIRONMENT else (url, url, False)))
         user = {"Authorization": f"Basic {_basic(split)}"} if split.username is not None else {}
         address = split._replace(netloc=split.netloc.rpartition("@")[2])
         return cls(
             url=urlunsplit(address),
-            headers={**user, **_headers(said)},
-            timeout_s=_timeout_s(said),
-            compressed=_compressed(said),
-            context=_context(said) if split.scheme == "https" else None,
+            headers={**user, **_headers(variables)},
+            timeout_s=_timeout_s(variables),
+            compressed=_compressed(variables),
+            context=_context(variables) if split.scheme == "https" else None,
         )
 
 
 class _Variables:
-    """Variables of OpenTelemetry's exporters: those of metrics alone go before those of everything."""
+    """Variables of OpenTelemetry's exporters: those for metrics override the general ones."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -69,23 +69,23 @@ class _Variables:
         return f"OTEL_EXPORTER_OTLP_{name}", ""
 
 
-def _from(said: _Variables) -> tuple[str, str, bool]:
+def _from(variables: _Variables) -> tuple[str, str, bool]:
     """Return a URL, where it stands, and whether it is a door's already."""
-    protocol = said.named("PROTOCOL")
+    protocol = variables.named("PROTOCOL")
     if protocol[1] == "grpc":
         raise TicktreeError(f"--otlp env: {protocol[0]}=grpc, and ticktree speaks http/protobuf alone")
-    variable, url = said.named("ENDPOINT")
+    variable, url = variables.named("ENDPOINT")
     return url or _DEFAULT, f"{variable}={url}", variable == "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 
 
-def _split(url: str, said: str, is_door: bool) -> SplitResult:
+def _split(url: str, source: str, is_door: bool) -> SplitResult:
     try:
         split = urlsplit(url)
         is_good = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
     except ValueError:
         is_good = False
     if not is_good or not url.isprintable() or " " in url:
-        raise TicktreeError(f"--otlp {said!r}: say http://HOST:PORT or https://HOST:PORT, or env")
+        raise TicktreeError(f"--otlp {source!r}: use http://HOST:PORT or https://HOST:PORT, or env")
     path = split.path if is_door or split.path.endswith(_PATH) else split.path.rstrip("/") + _PATH
     return split._replace(path=path or "/", fragment="")
 
@@ -96,8 +96,8 @@ def _basic(split: SplitResult) -> str:
     ).decode()
 
 
-def _headers(said: _Variables) -> dict[str, str]:
-    variable, text = said.named("HEADERS")
+def _headers(variables: _Variables) -> dict[str, str]:
+    variable, text = variables.named("HEADERS")
     return {key.lower(): value for key, value in pairs(text, variable).items()}
 
 
@@ -117,8 +117,8 @@ def pairs(text: str, variable: str) -> dict[str, str]:
     return found
 
 
-def _timeout_s(said: _Variables) -> float:
-    variable, text = said.named("TIMEOUT")
+def _timeout_s(variables: _Variables) -> float:
+    variable, text = variables.named("TIMEOUT")
     if not text:
         return _PATIENCE_S
     if not (text.isascii() and text.isdigit() and int(text)):
@@ -126,17 +126,17 @@ def _timeout_s(said: _Variables) -> float:
     return int(text) / 1000
 
 
-def _compressed(said: _Variables) -> bool:
-    variable, text = said.named("COMPRESSION")
+def _compressed(variables: _Variables) -> bool:
+    variable, text = variables.named("COMPRESSION")
     if text not in ("", "none", "gzip"):
         raise TicktreeError(f"{variable}={text!r}: only gzip and none are known")
     return text == "gzip"
 
 
-def _context(said: _Variables) -> ssl.SSLContext:
-    variable, trusted = said.named("CERTIFICATE")
-    _, certificate = said.named("CLIENT_CERTIFICATE")
-    _, key = said.named("CLIENT_KEY")
+def _context(variables: _Variables) -> ssl.SSLContext:
+    variable, trusted = variables.named("CERTIFICATE")
+    _, certificate = variables.named("CLIENT_CERTIFICATE")
+    _, key = variables.named("CLIENT_KEY")
     try:
         context = ssl.create_default_context(cafile=trusted or None)
         if certificate:

@@ -17,29 +17,31 @@ from ticktree.outputs.prometheus import CONTENT_TYPE as PROTOBUF_TYPE
 from ticktree.outputs.prometheus import Durations, Family, Samples, families, protobuf, seconds, text
 from ticktree.outputs.view.headline import title
 from ticktree.outputs.writing.visible import literal
-from ticktree.publishing.looks import Look, Looks, Ratchet, numbers, started
+from ticktree.publishing.snapshots import Ratchet, RunSnapshot, RunSnapshots, numbers, started
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# That a loop's sums begin anew when its warm-up ends is true of them.
+# A loop's sums do restart when its warm-up ends.
 _FALL = ("loop_",)
 
 
 class Page:
-    """What is served: the newest look, written once for all who ask before there is a newer one.
+    """What is served: the newest snapshot, written once for all requests before there is a newer one.
 
     Args:
-        looks: where looks come from.
+        snapshots: where snapshots come from.
         run_id: what tells the run from every other.
         cost: seconds of processor time that the calling thread has used.
     """
 
-    def __init__(self, looks: Looks, run_id: str, cost: Callable[[], float] = time.thread_time) -> None:
-        self._looks = looks
+    def __init__(
+        self, snapshots: RunSnapshots, run_id: str, cost: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._snapshots = snapshots
         self._run_id = run_id
         self._cost = cost
         self._lock = threading.Lock()
         self._ratchet = Ratchet()
-        self._written_of: Look | None = None
+        self._written_of: RunSnapshot | None = None
         self._written: dict[str, bytes] = {}
 
     def written(self, accepted: str) -> tuple[str, bytes]:
@@ -49,23 +51,23 @@ class Page:
             accepted: the types that the reader can read, as HTTP's Accept has them.
         """
         kind = PROTOBUF_TYPE if _takes_protobuf(accepted) else TEXT_TYPE
-        look = self._looks.latest()
-        if look is None:
+        snapshot = self._snapshots.latest()
+        if snapshot is None:
             return kind, b""
         with self._lock:
             before_s = self._cost()
-            if look is not self._written_of:
-                self._written_of, self._written = look, {}
+            if snapshot is not self._written_of:
+                self._written_of, self._written = snapshot, {}
             if kind not in self._written:
                 write = protobuf if kind == PROTOBUF_TYPE else text
-                self._written[kind] = write([*self._families(look)])
-            self._looks.charge(self._cost() - before_s)
+                self._written[kind] = write([*self._families(snapshot)])
+            self._snapshots.charge(self._cost() - before_s)
             return kind, self._written[kind]
 
-    def _families(self, look: Look) -> Iterator[Family | Durations]:
-        self._ratchet.begin(look.era)
-        yield self._info(look)
-        for family in (*families(look.profile, look.paths), *_beside(look)):
+    def _families(self, snapshot: RunSnapshot) -> Iterator[Family | Durations]:
+        self._ratchet.begin(snapshot.generation)
+        yield self._info(snapshot)
+        for family in (*families(snapshot.profile, snapshot.paths), *_of_snapshot(snapshot)):
             falls = family.kind != "counter" or family.name.startswith(_FALL)
             yield family if isinstance(family, Durations) or falls else self._held(family)
 
@@ -76,17 +78,17 @@ class Page:
         ]
         return Family(family.name, family.kind, family.about, held)
 
-    def _info(self, look: Look) -> Family:
+    def _info(self, snapshot: RunSnapshot) -> Family:
         labels = {
             "run": literal(self._run_id),
-            "name": literal(title(look.profile)),
+            "name": literal(title(snapshot.profile)),
             "host": literal(platform.node()),
         }
         return Family("run_info", "gauge", "Which run this is; always 1.", [(labels, 1)])
 
 
-def _beside(look: Look) -> Iterator[Family]:
-    for number in numbers(look):
+def _of_snapshot(snapshot: RunSnapshot) -> Iterator[Family]:
+    for number in numbers(snapshot):
         is_time, is_sum = number.unit == "ns", number.kind == "sum"
         name = number.name.replace(".", "_") + "_seconds" * is_time + "_total" * is_sum
         samples: Samples = [
@@ -101,13 +103,13 @@ def _takes_protobuf(accepted: str) -> bool:
     best, quality = "", 0.0
     for one in accepted.lower().split(","):
         name, *parameters = (part.strip() for part in one.split(";"))
-        asked = dict(parameter.partition("=")[::2] for parameter in parameters)
+        fields = dict(parameter.partition("=")[::2] for parameter in parameters)
         is_known = name == "application/vnd.google.protobuf" and (
-            asked.get("proto"),
-            asked.get("encoding"),
+            fields.get("proto"),
+            fields.get("encoding"),
         ) == ("io.prometheus.client.metricfamily", "delimited")
         try:
-            wanted = float(asked.get("q") or 1)
+            wanted = float(fields.get("q") or 1)
         except ValueError:
             continue
         if wanted > quality and (is_known or name in ("text/plain", "text/*", "*/*")):
@@ -117,8 +119,9 @@ def _takes_protobuf(accepted: str) -> bool:
 
 PATH = "/metrics"
 _HOME = f'<!DOCTYPE html><title>ticktree</title><a href="{PATH}">{PATH}</a>\n'.encode()
-# For a whole request, from being let in to the last byte of the answer. Whoever says nothing, says it one byte at a
-# time, or does not read, is not waited for; where there is no room, the one who came first leaves.
+# For a whole request, from its acceptance to the last byte of the answer. A client that sends nothing, sends
+# one byte at a time, or does not read, is not waited for; where there is no room, the oldest connection is
+# closed.
 _PATIENCE_S = 10.0
 _READERS_AT_ONCE = 8
 _LOOK_UP_EVERY_S = 0.2
@@ -149,7 +152,7 @@ class Server(ThreadingHTTPServer):
         started(partial(self.serve_forever, _LOOK_UP_EVERY_S), "prometheus")
 
     def process_request(self, request: object, client_address: object) -> None:
-        """Let somebody in; where there is no room, in place of who has been asking longest."""
+        """Accept a connection; where there is no room, in place of the oldest."""
         assert isinstance(request, socket.socket)
         with self._lock:
             if len(self._readers) >= _READERS_AT_ONCE:
@@ -176,7 +179,7 @@ class Server(ThreadingHTTPServer):
                 self._hang_up(request)
 
     def answer(self, request: socket.socket) -> None:
-        """Note that somebody's request is whole: others leave first."""
+        """Note that a request is complete: incomplete ones are closed first."""
         with self._lock:
             self._answered.add(request)
 

@@ -13,9 +13,9 @@ from ticktree.publishing.otlp_destination import Destination, pairs
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.publishing.looks import Looks
     from ticktree.publishing.otlp import Sender
     from ticktree.publishing.prometheus import Page, Server
+    from ticktree.publishing.snapshots import RunSnapshots
     from ticktree.run.finishing import RunDirectory
 
 
@@ -50,7 +50,7 @@ class Publisher:
         named = self._attributes.pop("service.name", "")
         self._name = environment.get("OTEL_SERVICE_NAME", "") or named
         self._sender: Sender | None = None
-        self._looks: Looks | None = None
+        self._snapshots: RunSnapshots | None = None
         self._is_over = False
 
     @property
@@ -67,29 +67,29 @@ class Publisher:
 
     def _begin(self, run: RunDirectory) -> None:
         # Slow to import, and now the program runs.
-        from ticktree.publishing.looks import Looks
+        from ticktree.publishing.snapshots import RunSnapshots
 
-        self._looks = Looks(run)
+        self._snapshots = RunSnapshots(run)
         if self._door is not None:
             from ticktree.publishing.prometheus import Page
 
-            self._door.open(Page(self._looks, run.id))
+            self._door.open(Page(self._snapshots, run.id))
         if self._destination is not None:
-            sender = self._sender_to(self._destination, run, self._looks)
+            sender = self._sender_to(self._destination, run, self._snapshots)
             sender.begin()
             self._sender = sender
 
-    def _sender_to(self, destination: Destination, run: RunDirectory, looks: Looks) -> Sender:
+    def _sender_to(self, destination: Destination, run: RunDirectory, snapshots: RunSnapshots) -> Sender:
         from ticktree.publishing.otlp import Points, Sender, resource
 
         points = Points(run.manifest.started_ns, resource(run.id, self._attributes), self._name)
-        return Sender(destination, self._every_s, looks, points, self._say)
+        return Sender(destination, self._every_s, snapshots, points, self._say)
 
     def over(self, profile: Profile | None) -> None:
-        """Publish what was recorded in all; None where that cannot be read, and the newest look has to do."""
+        """Publish what was recorded in all; None where that cannot be read, and the newest snapshot has to do."""
         self._is_over = True
-        if self._looks is not None:
-            last = None if profile is None else self._looks.over(profile)
+        if self._snapshots is not None:
+            last = None if profile is None else self._snapshots.over(profile)
             if self._sender is not None:
                 self._sender.end(last)
 
@@ -135,7 +135,7 @@ class Address(NamedTuple):
 
 
 class Door:
-    """A port that is taken; who knocks waits until there is a page.
+    """A port that is taken; a client waits until there is a page.
 
     Args:
         address: where.

@@ -9,7 +9,7 @@ _BATCHES = 9
 
 
 def calibrate() -> tuple[float, float]:
-    """Times empty sections in a recorder of their own; takes about a millisecond.
+    """Times empty sections in an own recorder; takes about a millisecond.
 
     Returns:
         Ticks of the recorder's clock, inner and outer: an empty section's own recorded time, and the rest of

@@ -1,9 +1,9 @@
 """Telling the processes started here where they belong: into this run, under the node that is open now.
 
-A forked child knows by itself. To any other the word goes in its environment, whoever starts it, and through
-multiprocessing's own preparation data to the children of a fork server, which somebody else forked. Installed while
-the program's own recorder writes to a run. Each wrapper adds its word and passes all else through: arguments,
-results and exceptions are the program's own.
+A forked child knows its parent. Any other child learns it from its environment, however it is started, and
+through multiprocessing's own preparation data to the children of a fork server, which another process forked.
+Installed while the program's own recorder writes to a run. Each wrapper adds its variables and passes all
+else through: arguments, results and exceptions are the program's own.
 
 subprocess, asyncio, multiprocessing and loky all end in one function, `_posixsubprocess.fork_exec`. It takes the
 environment as it will be, so that a child gets exactly the one it would have got, and our two entries.
@@ -34,11 +34,11 @@ TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a p
 GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job say where its store is: session/ reads it
 EXPERIMENTS_VARIABLE = "TICKTREE_EXPERIMENTS"  # set: sections are made faster and slower
 TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
-SAMPLE_VARIABLE = "TICKTREE_SAMPLE"  # how many times a second each process samples itself
+SAMPLE_VARIABLE = "TICKTREE_SAMPLE"  # how many times per second each process samples itself
 # Functions whose calls are recorded: recorder/focus reads them.
 FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
 # What is recorded, and how, in every process of a run.
-_ASKED_FOR = (
+_OPTIONS = (
     INSTRUMENT_VARIABLE,
     MEMORY_VARIABLE,
     SYNC_VARIABLE,
@@ -73,7 +73,7 @@ _undo: list[Callable[[], None]] = []
 
 
 def lead_children(recorder: Recorder, run: str) -> None:
-    """From now on processes started here record into `run`, and hang under the node open where they are started."""
+    """From now on processes started here record into `run`, as children of the node that is open then."""
     if _Here.recorder is not None:
         return
     _Here.recorder, _Here.run = recorder, os.fsencode(run)
@@ -128,7 +128,7 @@ _IN_MODULES: dict[str, Callable[[ModuleType], None]] = {
 
 
 def _place() -> bytes | None:
-    """What a child started here hangs under; None where it is none of ours, or cannot be told."""
+    """The parent node of a child started here; None where it is not known, or not ours."""
     try:
         place = _Here.recorder.address() if _Here.recorder is not None else None
     except Exception:  # whatever it is, the program's child is to be started
@@ -137,27 +137,27 @@ def _place() -> bytes | None:
 
 
 def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
-    """An environment that leads a child to its place; None where it leads into a run of somebody else's choice."""
+    """An environment that leads a child to its place; None where it leads into another run already."""
     runs = [entry[len(_RUN) :] for entry in entries if entry.startswith(_RUN)]
     if any(run != _Here.run for run in runs):
         return None
     led = [entry for entry in entries if not entry.startswith(_PARENT)]
-    added = [] if runs else [_RUN + _Here.run, *_asked_for(entries)]
+    added = [] if runs else [_RUN + _Here.run, *_options(entries)]
     return [*led, *added, _PARENT + place]
 
 
-def asked_for_here() -> dict[str, str]:
-    """What is recorded here, and how, as it is said in the environment."""
-    return {name: asked for name in _ASKED_FOR if (asked := os.environ.get(name))}
+def recording_options() -> dict[str, str]:
+    """What is recorded here, and how, as environment variables."""
+    return {name: value for name in _OPTIONS if (value := os.environ.get(name))}
 
 
-def _asked_for(entries: Sequence[bytes]) -> list[bytes]:
-    """What is recorded by itself here is in a child with an environment of its own, too."""
+def _options(entries: Sequence[bytes]) -> list[bytes]:
+    """The options of this process that a child's own environment lacks."""
     found = []
-    for variable, asked in asked_for_here().items():
+    for variable, value in recording_options().items():
         name = os.fsencode(f"{variable}=")
         if not any(entry.startswith(name) for entry in entries):
-            found.append(name + os.fsencode(asked))
+            found.append(name + os.fsencode(value))
     return found
 
 
@@ -171,8 +171,8 @@ def _led_mapping(mapping: Any, place: bytes) -> Any:
             return mapping
     except Exception:  # it is the program's mistake, and the system's to point out
         return mapping
-    asked = [] if run in known else _asked_for([name + b"=" for name in known])
-    added |= dict(entry.split(b"=", 1) for entry in asked)
+    options = [] if run in known else _options([name + b"=" for name in known])
+    added |= dict(entry.split(b"=", 1) for entry in options)
     added[known.get(run, run)] = _Here.run
     added[known.get(parent, parent)] = place
     return added
@@ -307,8 +307,8 @@ def _after_fork() -> None:
 
 # What a process of multiprocessing's is called.
 #
-# The names that it gives by default ("SpawnProcess-1:2") say how a process was started. What it was started for is
-# said by its function; the number is kept.
+# The names that it gives by default ("SpawnProcess-1:2") tell how a process was started. Its function tells
+# what it was started for; the number is kept.
 
 # Process-3, ForkProcess-3, SpawnProcess-1:2, ForkServerProcess-1, LokyProcess-4, ForkPoolWorker-3, ...
 _DEFAULT = r"(?:Fork|Spawn|ForkServer|Loky|LokyInitMain)?(?:Process|PoolWorker)-(\d+(?::\d+)*)"

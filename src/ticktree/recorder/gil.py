@@ -15,7 +15,7 @@ if FREE_THREADED:
 
 
 def is_kept_off() -> bool:
-    """Tell whether the interpreter was told to run without the GIL whatever it loads, as by PYTHON_GIL=0."""
+    """Tell whether the interpreter is forced to run without the GIL whatever it loads, as by PYTHON_GIL=0."""
     return FREE_THREADED and not sys._is_gil_enabled()  # type: ignore[attr-defined, unused-ignore]
 
 

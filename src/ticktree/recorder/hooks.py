@@ -1,4 +1,4 @@
-"""Carrying the open node to where work goes on: started threads, executors' workers, new tasks.
+"""Carrying the open node to where work continues: started threads, executors' workers, new tasks.
 
 Installed while anything records, and taken back when nothing does. Each wrapper does one thing and passes all
 else through: arguments, results and exceptions are the program's own.
@@ -21,7 +21,7 @@ from ticktree.recorder.imports import when_imported
 from ticktree.recorder.memory_sampling import devices
 from ticktree.recorder.wrapping import wrap
 
-# Weak: a recorder that nobody else holds is gone, and with the last of them the hooks are.
+# Weak: a recorder without other references is freed, and with the last of them the hooks are.
 _users: list[ref[Recorder]] = []
 _undo: list[Callable[[], None]] = []
 
@@ -65,7 +65,7 @@ def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
 
 
 def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -> None:
-    with suppress(Exception):  # of a subclass, anything may be: its own `__setattr__` is not asked
+    with suppress(Exception):  # a subclass may do anything: its own `__setattr__` is not called
         object.__setattr__(thread, "_ticktree_origins", origins(path=True))
     start(thread, *args, **kwargs)
 
@@ -78,7 +78,7 @@ def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: 
 
 
 def works_here(executor: Any) -> bool:
-    """Whether an executor's threads run what they are given, and do not send it to an interpreter of their own."""
+    """Whether an executor's threads run what they are given, and do not send it to an own interpreter."""
     module = sys.modules.get("concurrent.futures.interpreter")
     return module is None or not isinstance(executor, module.InterpreterPoolExecutor)
 
@@ -88,7 +88,7 @@ def _create_task(create: Callable[..., Any], loop: Any, *args: Any, **kwargs: An
     given = origins()
     context = kwargs.get("context")
     if context is not None:
-        # It is running, and tasks that share a context cannot be told apart; or it is no context.
+        # It is running, and tasks that share a context cannot be distinguished; or it is no context.
         with suppress(Exception):
             context.run(_mark, given)
         return create(loop, *args, **kwargs)

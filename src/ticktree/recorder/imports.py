@@ -16,7 +16,7 @@ from ticktree.recorder._native import drop_own_frames
 
 
 class _Awaited:
-    """Who is to be called of one module: before it is made, and when it is there."""
+    """The callbacks of one module: before it is made, and when it is loaded."""
 
     __slots__ = ("after", "before")
 
@@ -40,10 +40,10 @@ class _Finder:
         if spec is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = _Loader(spec.loader, self, fullname)  # type: ignore[assignment]
         elif spec is not None:
-            self.begins(fullname)  # a package without code of its own: nothing more is seen of it than this
+            self.begins(fullname)  # a package without own code: this is its only event
         return spec
 
-    def _found(self, *asked: Any) -> ModuleSpec | None:
+    def _found(self, *query: Any) -> ModuleSpec | None:
         for finder in sys.meta_path:
             if finder is self:
                 continue
@@ -51,13 +51,13 @@ class _Finder:
                 if sys.version_info < (3, 12):
                     return None  # the interpreter knows how to ask it, and those that follow
                 continue
-            spec: ModuleSpec | None = finder.find_spec(*asked)
+            spec: ModuleSpec | None = finder.find_spec(*query)
             if spec is not None:
                 return spec
         return None
 
     def begins(self, name: str) -> None:
-        """It is not in `sys.modules` yet: who is called may still ask for a call when it is there."""
+        """It is not in `sys.modules` yet: the callback may still request a call when it is loaded."""
         awaited = self.awaited.get(name)
         while awaited is not None and awaited.before:
             _tell(awaited.before.pop(0))
@@ -78,7 +78,7 @@ class _Loader:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)  # whatever else is asked of a loader
+        return getattr(self._loader, name)  # all other attributes of a loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         self._finder.begins(self._name)
@@ -170,5 +170,5 @@ def _awaited(name: str) -> _Awaited:
 def _tell(done: Callable[..., None], *module: ModuleType) -> None:
     try:
         done(*module)
-    except Exception:  # the program's import goes on
+    except Exception:  # the program's import continues
         return

@@ -1,4 +1,4 @@
-"""What is still to be known of devices, for who need not know whether any was ever asked about."""
+"""Pending device times, for callers that need not know whether any device is measured."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def unwatch() -> None:
 
 
 def _loaded() -> ModuleType | None:
-    """Most programs measure no device: then nothing of it is imported."""
+    """Most programs measure no device: then the module is not imported."""
     return sys.modules.get("ticktree.recorder.device_time.cuda")

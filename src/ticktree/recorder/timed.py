@@ -46,8 +46,8 @@ def timed(
     cpu: bool = False,
     device: str | None = None,
 ) -> Callable[[Function], Function]: ...
-def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None, **asked: Any) -> Any:
-    """Makes a function a section of its own: `@timed`, or `@timed("name", memory=True)`.
+def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
+    """Makes a function a section: `@timed`, or `@timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
     await, generators only while they run: each resumption is one call. Name, signature and docstring are kept.
@@ -56,7 +56,7 @@ def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None,
         recorder: What records.
         target: The function, or a name for it instead of its qualified name.
         name: The same name, where it is not the first argument.
-        asked: What `timed_section` takes: wait, memory, cpu, device.
+        options: What `timed_section` takes: wait, memory, cpu, device.
 
     Raises:
         TypeError: If what is decorated is not a function, or the name is not a str.
@@ -69,14 +69,14 @@ def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None,
     if not (name is None or isinstance(name, str)):
         raise TypeError(f"timed(name=...) must be a str, not {name!r}")
     if target is None:
-        return lambda function: decorated(recorder, function, name, **asked)
-    return decorated(recorder, target, name, **asked)
+        return lambda function: decorated(recorder, function, name, **options)
+    return decorated(recorder, target, name, **options)
 
 
-def decorated(recorder: Recorder, function: Any, name: str | None, **asked: Any) -> Any:
+def decorated(recorder: Recorder, function: Any, name: str | None, **options: Any) -> Any:
     """Return a function, static method or class method as a section; see `timed`."""
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(decorated(recorder, function.__func__, name, **asked))
+        return type(function)(decorated(recorder, function.__func__, name, **options))
     if isinstance(function, type):
         # What would be called in its place is not a type: isinstance and subclassing would end.
         raise TypeError(
@@ -85,8 +85,8 @@ def decorated(recorder: Recorder, function: Any, name: str | None, **asked: Any)
     if not callable(function):
         raise TypeError(f"a function can be decorated, not {function!r}")
     name = name or str(getattr(function, "__qualname__", None) or repr(function))
-    section = recorder.timed_section(name, site_of(function), **asked)
-    if OFF_FOR_GOOD:  # asked here, not at each call: off costs nothing at all
+    section = recorder.timed_section(name, site_of(function), **options)
+    if OFF_FOR_GOOD:  # checked here, not at each call: off costs nothing at all
         return function
     mark_by_hand(recorder)
     return in_section(function, section)

@@ -49,9 +49,9 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
                 served.over()
         answer = response if error is None else error
         if isinstance(answer, web.StreamResponse) and not answer.prepared:
-            said = served.said()
-            if said is not None:
-                answer.headers.add(HEADER, said)
+            timing = served.server_timing()
+            if timing is not None:
+                answer.headers.add(HEADER, timing)
         if error is not None:
             try:
                 raise error

@@ -20,8 +20,8 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 class AsgiServerTiming:
     """An ASGI application that says in each response's `Server-Timing` what took how long.
 
-    Each request is a section `POST /step`. What is said is what was known when the response began: a body that is
-    streamed is made after that. Nothing is done while nothing is recorded.
+    Each request is a section `POST /step`. The header has what was known when the response began: a body that
+    is streamed is made after that. Nothing is done while nothing is recorded.
 
     Args:
         app: The application.
@@ -53,9 +53,9 @@ class AsgiServerTiming:
             @leaving_no_frames
             async def sending(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    said = served.said()
-                    if said is not None:
-                        field = (b"server-timing", said.encode("ascii"))
+                    timing = served.server_timing()
+                    if timing is not None:
+                        field = (b"server-timing", timing.encode("ascii"))
                         message = {**message, "headers": [*message.get("headers", ()), field]}
                 await send(message)
 

@@ -77,11 +77,11 @@ def _context(details: Any) -> TraceContext | None:
 
 
 def _say(context: Any, served: Served) -> None:
-    """Adds to what the handler says itself."""
-    said = served.said()
+    """Adds to the handler's own metadata."""
+    timing = served.server_timing()
     own = getattr(context, "trailing_metadata", None)  # one that does not tell may hold some: not replaced
-    if said is not None and own is not None:
-        context.set_trailing_metadata((*(own() or ()), (METADATA_KEY, said)))
+    if timing is not None and own is not None:
+        context.set_trailing_metadata((*(own() or ()), (METADATA_KEY, timing)))
 
 
 def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:

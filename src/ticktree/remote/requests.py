@@ -45,15 +45,15 @@ class Names:
 
         Args:
             method: As it is sent.
-            host: With its port, where that is said; "" on the server's side.
+            host: With its port, where there is one; "" on the server's side.
             path: As it is sent.
         """
-        asked = (method, host, path)
-        name = self._named.get(asked)
+        key = (method, host, path)
+        name = self._named.get(key)
         if name is None:
             name = self._new(method, host, path)
             if len(self._named) < _KEPT_AT_MOST:
-                self._named[asked] = name
+                self._named[key] = name
         return name
 
     def _new(self, method: str, host: str, path: str) -> str:
@@ -124,7 +124,7 @@ class Served:
         self._context = context
         self._watch: Watch | None = Watch(recorder)
         if not self._watch.begin() or self._watch.in_call:
-            self._watch = None  # who asked is right above, and sees it all
+            self._watch = None  # the client is right above, and records it all
         self._let_know(recorder.watch_var)
 
     def _let_know(self, watch_var: ContextVar[Watch | None]) -> None:
@@ -137,8 +137,8 @@ class Served:
             self._watch.begin()
         self._let_know(self._var.var)
 
-    def said(self) -> str | None:
-        """Return what is said of it: up to now, or up to its end. None: nothing is known."""
+    def server_timing(self) -> str | None:
+        """Return its `Server-Timing`: up to now, or up to its end. None: nothing is known."""
         if self._watch is None:
             return None
         return written(report_of(self._name, self._watch, self._queued_ns))
@@ -167,7 +167,7 @@ def _definition(application: object) -> Site:
 
 SERVER = "server"
 NETWORK = "network"
-# A server that is none of ours may say how long it took in all under this name, as many do.
+# A server without ticktree may report its total under this name, as many do.
 _TOTAL = "total"
 
 
@@ -201,24 +201,24 @@ class LibraryCalls:
 class RemoteCall:
     """A call that is being made: of the innermost open section."""
 
-    __slots__ = ("_calling", "_fits", "_recorder", "_told")
+    __slots__ = ("_calling", "_fits", "_has_server", "_recorder")
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._calling = Calling(recorder)
-        self._told = False
+        self._has_server = False
         self._fits = True
 
-    def answered(self, said: Iterable[str | None]) -> None:
-        """Puts what servers said of the call under it, and what is left as the network's.
+    def answered(self, timings: Iterable[str | None]) -> None:
+        """Puts what servers report of the call under it, and the rest as the network's.
 
         Args:
-            said: The `Server-Timing` of each answer: of a call that was redirected there are several.
+            timings: The `Server-Timing` of each answer: of a call that was redirected there are several.
         """
-        for value in said:
+        for value in timings:
             if value is None or not self._hear(value):
-                self._fits = False  # some of the time is of a server that does not say how much
-        if self._told and self._fits:
+                self._fits = False  # some of the time is of a server that does not report it
+        if self._has_server and self._fits:
             self._calling.rest(NETWORK)
 
     def _hear(self, value: str) -> bool:
@@ -229,19 +229,19 @@ class RemoteCall:
         fits = False
         report = says.report
         total_ns = next((ns for name, ns in says.foreign if name == _TOTAL), None)
-        beside = [(1, name, ns, ns) for name, ns in says.foreign if name != _TOTAL]
+        others = [(1, name, ns, ns) for name, ns in says.foreign if name != _TOTAL]
         if report is not None and report.total_ns is not None:
-            fits = self._put(report.total_ns, [*report.rows, *beside])
+            fits = self._put(report.total_ns, [*report.rows, *others])
         elif total_ns is not None:
-            fits = self._put(total_ns, beside)
+            fits = self._put(total_ns, others)
         else:
-            for _, name, ns, _ in beside:
+            for _, name, ns, _ in others:
                 self._calling.graft(name, ns, beside=True)
         return fits
 
     def _put(self, total_ns: int, rows: Iterable[tuple[int, str, int, int]]) -> bool:
         fits = self._calling.graft(SERVER, total_ns, rows)
-        self._told = self._told or fits
+        self._has_server = self._has_server or fits
         if not fits and self._recorder.recording:
             _count(self._recorder, "Server-Timing/longer than the call", 1)
         return fits

@@ -1,13 +1,13 @@
 """The `Server-Timing` header, as the W3C's Server Timing describes it: written for reports, read from anybody.
 
 A metric is a name (a token) with parameters, of which `dur` is in milliseconds and `desc` is for people; others are to
-be ignored by who does not know them. A report is one metric `total` with the parameter `ticktree=1`, then one metric a
-row, in order, with its depth:
+be ignored by readers that do not know them. A report is one metric `total` with the parameter `ticktree=1`,
+then one metric per row, in order, with its depth:
 
     total;dur=12.4;desc="POST /step";ticktree=1, queue;dur=0.3;d=1, simulate;dur=8.1;d=1, collide;dur=2.5;d=2
 
 so that the developer tools of a browser show it as they show any. A row's `c` is its concurrent time, `n` how many
-places a row of the rest stands for.
+places the row of the rest combines.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ OTHERS = "others"
 
 
 def _arranged(found: Iterable[tuple[int, int, str, int, int]]) -> tuple[Row, ...]:
-    """Put rows in order, parents first; those of one name in one place are one: each thread has nodes of its own."""
+    """Put rows in order, parents first, those of one name in one place merged: each thread has own nodes."""
     below: dict[int, list[tuple[int, str, int, int]]] = {}
     nodes = set()
     for node, around, name, total_ns, concurrent_ns in found:
@@ -90,13 +90,13 @@ def _arranged(found: Iterable[tuple[int, int, str, int, int]]) -> tuple[Row, ...
 def _together(
     depth: int, around: Iterable[int], below: dict[int, list[tuple[int, str, int, int]]]
 ) -> list[tuple[Row, list[int]]]:
-    """Return the rows below several nodes, one a name, each with the nodes that it is of; the last name first."""
+    """Return the rows below several nodes, one per name, each with its nodes; the last name first."""
     sums: dict[str, tuple[list[int], int, int]] = {}
     for above in around:
         for node, name, total_ns, concurrent_ns in below.get(above, ()):
-            members, so_far_ns, beside_ns = sums.get(name, ([], 0, 0))
-            sums[name] = ([*members, node], so_far_ns + total_ns, beside_ns + concurrent_ns)
-    rows = [(Row(depth, name, ns, beside_ns), members) for name, (members, ns, beside_ns) in sums.items()]
+            members, so_far_ns, overlap_ns = sums.get(name, ([], 0, 0))
+            sums[name] = ([*members, node], so_far_ns + total_ns, overlap_ns + concurrent_ns)
+    rows = [(Row(depth, name, ns, overlap_ns), members) for name, (members, ns, overlap_ns) in sums.items()]
     return rows[::-1]
 
 
@@ -142,7 +142,7 @@ class Metric(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What a header said.
+    """What a header reports.
 
     Attributes:
         report: Of a server under ticktree; None where there was none.
@@ -317,12 +317,12 @@ def _as_written(value: str) -> Report | None:
         found = _ROW.match(value, at)
         if found is None:
             return None
-        token, ms, part, deep, desc, beside_ms, beside_part = found.groups()
+        token, ms, part, deep, desc, overlap_ms, overlap_part = found.groups()
         if int(deep) > depth + 1 or len(rows) >= METRICS_AT_MOST:
             return None
         depth, ns = int(deep), _joined(ms, part)
-        beside_ns = min(_joined(beside_ms, beside_part), ns) if beside_ms else 0
-        rows.append(Row(depth, token if desc is None else _unquoted(desc), ns, beside_ns))
+        concurrent_ns = min(_joined(overlap_ms, overlap_part), ns) if overlap_ms else 0
+        rows.append(Row(depth, token if desc is None else _unquoted(desc), ns, concurrent_ns))
         at = found.end()
     ms, part, desc = head.groups()
     return Report("total" if desc is None else _unquoted(desc), _joined(ms, part), tuple(rows))
@@ -332,8 +332,8 @@ def _joined(ms: str, part: str | None) -> int:
     return int(ms) * _MS + (int(part.ljust(6, "0")) if part else 0)
 
 
-def _unquoted(said: str) -> str:
-    return unquote(said, errors="replace") if "%" in said else said
+def _unquoted(text: str) -> str:
+    return unquote(text, errors="replace") if "%" in text else text
 
 
 def _as_found(value: str) -> Heard:
@@ -352,20 +352,20 @@ def _as_found(value: str) -> Heard:
             else:
                 foreign.append((metric.name, metric.ns))
         total_ns = metrics[at].ns
-        report = Report(_said(metrics[at]), total_ns, tuple(rows))
+        report = Report(_title(metrics[at]), total_ns, tuple(rows))
         if total_ns is None:
             report, unreadable = None, unreadable + 1
     return Heard(report, tuple((name, ns) for name, ns in foreign if ns is not None), unreadable)
 
 
 def _row(metric: Metric, depth_before: int) -> Row | None:
-    """Return the row that a metric is, after one of `depth_before`; None where it is none."""
+    """Return the row of a metric, after one of `depth_before`; None where it has none."""
     ns, depth = metric.ns, metric.parameters.get("d", "")
     if ns is None or not re.fullmatch(r"[1-9][0-9]{0,2}", depth) or int(depth) > depth_before + 1:
         return None
-    return Row(int(depth), _said(metric), ns, min(_ns(metric.parameters.get("c")) or 0, ns))
+    return Row(int(depth), _title(metric), ns, min(_ns(metric.parameters.get("c")) or 0, ns))
 
 
-def _said(metric: Metric) -> str:
-    said = metric.parameters.get("desc")
-    return metric.name if said is None else _unquoted(said)
+def _title(metric: Metric) -> str:
+    description = metric.parameters.get("desc")
+    return metric.name if description is None else _unquoted(description)

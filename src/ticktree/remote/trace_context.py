@@ -1,8 +1,8 @@
-"""W3C trace context: passed on as it came, begun only where that was asked for.
+"""W3C trace context: passed on unchanged, begun only on request.
 
 A request that ticktree's server side serves may carry a `traceparent`. What is called while it is served belongs to
-the same trace, and is given it unchanged: ticktree's sections are no spans that anybody could look up. Who sets one
-themselves, OpenTelemetry above all, keeps theirs.
+the same trace, and is given it unchanged: ticktree's sections are not spans that a backend could look up.
+Libraries that set one themselves, above all OpenTelemetry, keep theirs.
 """
 
 from __future__ import annotations
@@ -84,5 +84,5 @@ def outgoing() -> TraceContext | None:
     context = incoming.get()
     if context is not None or not _begun:
         return context
-    # Not sampled: nobody here keeps a span of it.
+    # Not sampled: no span of it is kept here.
     return TraceContext(f"00-{_begun}-{os.urandom(8).hex()}-00")

@@ -17,8 +17,8 @@ Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
 class WsgiServerTiming:
     """A WSGI application that says in each response's `Server-Timing` what took how long.
 
-    Each request is a section `POST /step`. What is said is what was known when the application began its response.
-    Nothing is done while nothing is recorded.
+    Each request is a section `POST /step`. The header has what was known when the application began its
+    response. Nothing is done while nothing is recorded.
 
     Args:
         app: The application.
@@ -45,8 +45,10 @@ class WsgiServerTiming:
             def starting(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
                 nonlocal started
                 started = True
-                said = served.said()
-                return start_response(status, headers if said is None else [*headers, (HEADER, said)], *error)
+                timing = served.server_timing()
+                return start_response(
+                    status, headers if timing is None else [*headers, (HEADER, timing)], *error
+                )
 
             try:
                 body = self.app(environ, starting)

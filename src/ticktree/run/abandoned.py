@@ -1,8 +1,8 @@
 """Finishing what others left: runs whose processes all died before one of them could finish it.
 
-They are found by their memory, not by their directories: wherever a run is kept, what it recorded occupies
-this machine's memory until somebody saves it. What some living process may still own is left alone, and so is
-what belongs to another user, or to processes that cannot be seen from here (containers that share a tmpfs).
+They are found by their memory, not by their directories: wherever a run is kept, its records occupy
+this machine's memory until they are saved. Memory that a living process may still own is left alone, and so
+is memory of another user, or of processes that are not visible from here (containers that share a tmpfs).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MADE_WITHIN_S = 3600.0
 
 
 def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
-    """Finish every run of this user on this machine that nobody writes to any more, and sweep what is left.
+    """Finish every run of this user on this machine that no process writes to any more, and sweep the rest.
 
     Args:
         within_s: Begin with no further run after so many seconds: a program that ends has its own affairs.
@@ -48,7 +48,7 @@ def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
             break
         try:
             run = _finish(memory)
-        except Exception:  # Whatever is wrong with it, it is not what our caller was asked about.
+        except Exception:  # a damaged run must not fail the command that our caller carries out
             continue
         if run is not None:
             finished.append(run)
@@ -77,7 +77,7 @@ def _finish(memory: Path) -> RunDirectory | None:
 
 
 def _remove_the_rest(memory: Path) -> None:
-    """Remove what is left of a run that was finished by somebody who was then killed."""
+    """Remove what is left of a run whose finishing process was killed."""
     try:
         manifest = read_manifest(memory)
         run = RunDirectory.open(Path(manifest.directory))
@@ -88,7 +88,7 @@ def _remove_the_rest(memory: Path) -> None:
 
 
 def _sweep_nameless(memory: Path) -> None:
-    """Remove memory that does not say what run it is of: who made it was killed at once, or found no room."""
+    """Remove memory that does not name its run: its maker was killed at once, or found no room."""
     owner = owner_of(memory)
     if owner is None:
         # Empty but for what we know nothing of; rmdir removes it only if it is empty.

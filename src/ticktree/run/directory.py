@@ -3,7 +3,7 @@
     ticktree-runs/YYYYMMDD-HHMMSS-NAME/
         run.json        what run this is (manifest.py)
         profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
-        timeline/       the calls one by one, where that was asked for (timeline.py)
+        timeline/       the calls one by one, if requested (timeline.py)
         folded.json     until then: what was recorded by processes that have ended (folding.py)
         parts/      until then: what other machines have handed over (parts.py)
 
@@ -111,7 +111,7 @@ class RunFiles:
         )
         run = cls(path, manifest)
         try:
-            # The memory first: whoever finds a run finds that its memory belongs to it.
+            # The memory first: a process that finds a run must find that its memory belongs to it.
             run._copy_manifest()
             with own_directory(path) as at:
                 if names_in(at):
@@ -139,7 +139,7 @@ class RunFiles:
 
     @classmethod
     def join(cls, path: Path) -> Self:
-        """The run kept in `path`, to record into it: somebody's word that it is a run of ours is not enough.
+        """The run kept in `path`, to record into it, after checks that it is a run of this user.
 
         Raises:
             TicktreeError: There is none, or not surely one of this user's.
@@ -219,10 +219,10 @@ class RunFiles:
         return not os.access(self.memory_dir, os.R_OK | os.X_OK)
 
     def is_live(self) -> bool:
-        """Whether anybody still runs who may write to it: its owner or one of the recorded processes."""
+        """Whether a process that may write to it still runs: its owner or one of the recorded processes."""
         if self.is_finished():
             return False
-        writers = (self.manifest.owner.beside(*writer_of(file)) for file in self.memory_files())
+        writers = (self.manifest.owner.with_process(*writer_of(file)) for file in self.memory_files())
         return self.manifest.owner.is_alive() or any(writer.is_alive() for writer in writers)
 
     def is_supervised(self) -> bool:
@@ -294,7 +294,7 @@ class RunFiles:
 
     @contextmanager
     def opened(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
-        """Its directory, or a folder there, for what takes a `dir_fd`; whoever may rename it, it stays this one.
+        """Its directory, or a folder in it, for calls that take a `dir_fd`; it stays this one when renamed.
 
         Raises:
             OSError: There is none.
@@ -323,7 +323,7 @@ class RunFiles:
         self._copy_manifest()
 
     def _copy_manifest(self) -> None:
-        """For whoever finds the memory without the run."""
+        """For a process that finds the memory without the run."""
         with suppress(OSError):  # a full tmpfs must not cost the run
             write_atomically(self.memory_dir / MANIFEST_NAME, self.manifest.to_json().encode(), follow=False)
 
@@ -345,7 +345,7 @@ def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
 
 
 def no_run_in(out: Path, name: str | None = None) -> str:
-    """What to tell who looks for runs where there are none.
+    """The message for a user who looks for runs where there are none.
 
     Args:
         out: Where.
@@ -372,7 +372,7 @@ def remove_unmade(path: Path) -> bool:
 
 
 def unlink_at(name: str, at: int) -> None:
-    """Delete a file of an opened directory, unless somebody else did."""
+    """Delete a file of an opened directory; one that is already gone is no error."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=at)
 

@@ -43,7 +43,7 @@ def describe_program(argv: Sequence[str] | None = None, folder: Path | None = No
 
     Args:
         argv: The program's command line; by default this process's own.
-        folder: Where its source is; asked for the commit it is at.
+        folder: Where its source is; its commit is recorded.
     """
     argv = sys.argv if argv is None else argv
     folder = Path(argv[0] if argv else "").absolute().parent if folder is None else folder

@@ -57,7 +57,7 @@ class RunDirectory(RunFiles):
         A run that has been finished already stays as it is.
 
         Args:
-            left: a process that goes on, and no longer records.
+            left: a process that continues, and no longer records.
 
         Raises:
             TicktreeError: What was recorded cannot be read.
@@ -126,7 +126,7 @@ class RunDirectory(RunFiles):
         return keep_timeline(self)
 
     def _outliving(self, left: int | None) -> int:
-        """How many recorded processes go on and will be recorded in vain."""
+        """How many recorded processes continue, whose further records will be lost."""
         writers = {writer_of(file) for file in self.memory_files()}
         return sum(pid not in (os.getpid(), left) and start_of(pid) == started for pid, started in writers)
 

@@ -2,9 +2,9 @@
 
     ticktree-runs/RUN/folded.json
 
-It is there while the run goes on, from the first fold until the run is finished. A file that it names counts as
-gone, whether it has been deleted already or not. Of each process it keeps where its nodes are: children that it
-started may still begin to record, and hang under them.
+It exists while the run continues, from the first fold until the run is finished. A file that it names counts
+as gone, whether it has been deleted already or not. Of each process it keeps where its nodes are: children
+that it started may still begin to record, as children of these nodes.
 
 History of the format
     ticktree-folded/1  the first.
@@ -44,10 +44,10 @@ class Folded:
     """The folded part of a run.
 
     Attributes:
-        profile: Of all its processes together, but for who let whom go on: that is known of the whole run only.
+        profile: Of all its processes together, without wake edges: they are known of the whole run only.
         files: Whose file each was, by the file's name.
         places: Where each node is, by process and reference.
-        loose: Who let whom go on.
+        loose: Wake edges.
         longest: The critical path that was found so far.
         version: Of the file it was read from; None where there is none.
     """

@@ -1,8 +1,8 @@
 """Folding: memory files whose processes have ended become part of the run on disk, and their memory is given back.
 
-Anybody may fold, and be killed while at it: `folded.json` is replaced in one step, only then are the files that it
-names deleted, and who comes next deletes those that are left. A lock keeps folders from each other; readers need
-none (gathering.py).
+Any process may fold, and be killed while it does: `folded.json` is replaced in one step, only then are the
+files that it names deleted, and the next folder deletes those that are left. A lock keeps folders from each
+other; readers need none (gathering.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fold_if_many(run: RunFiles) -> int:
 
 
 def fold_finished(run: RunFiles) -> int:
-    """Folds the files of all processes of a run that have ended, unless somebody else is at it.
+    """Folds the files of all processes of a run that have ended, unless another process does so now.
 
     Returns:
         How many files were folded.
@@ -79,7 +79,7 @@ def _fold(run: RunFiles) -> int:
     ready, places = _placed(run, found, ended)
     profile, joining = _joined(run, ready.values(), places)
     if joining.errors:
-        # Damaged files stay as they are, and are said to be so when the run is read.
+        # Damaged files stay as they are; reading the run reports them.
         for path, image in ready.items():
             if _joined(run, [image], places)[1].errors:
                 del found.images[path]
@@ -144,18 +144,18 @@ def _are_many(files: list[Path]) -> bool:
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size
-    except OSError:  # somebody else folds
+    except OSError:  # another process folds
         return 0
 
 
 def _finished(run: RunFiles, files: Sequence[Path]) -> list[Path]:
-    """Those of `files` whose processes have ended, seen from here."""
+    """Those of `files` whose processes have ended, as far as is visible from here."""
     dead = dead_among(run.manifest.owner, {writer_of(file) for file in files})
     return [file for file in files if writer_of(file) in dead]
 
 
 def _delete(run: RunFiles, files: Collection[Path]) -> None:
-    """Deletes memory files: most lie in memory, where nobody else may rename, and some in the run's directory."""
+    """Deletes memory files: most lie on tmpfs, where no other user may rename, some in the run's folder."""
     on_disk = [file.name for file in files if file.parent == run.path]
     if on_disk:
         run.remove(on_disk)
@@ -166,7 +166,7 @@ def _delete(run: RunFiles, files: Collection[Path]) -> None:
 
 @contextmanager
 def _lock(memory: Path) -> Iterator[bool]:
-    """Whether nobody else folds this run; who does is not waited for."""
+    """Whether no other process folds this run; does not wait for one that does."""
     try:
         fd = open_lock(memory)
     except OSError:  # no memory left to fold, or no room for one more name

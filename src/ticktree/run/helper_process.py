@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # How far what is ours stands back behind the program, where both want the same core: `os.nice`. The supervisor ends
 # the run as soon as the program is over.
 SUPERVISOR = 5
-# What only looks at a run, whoever asks for it: nobody waits for one look.
+# What only reads a run: no user waits for a single read.
 ONLOOKER = 10
 # As often as a supervisor looks.
 _EVERY_S = 2.0
@@ -37,7 +37,7 @@ _ORPHAN = '"$@" &'
 def environment() -> dict[str, str]:
     """The environment of a process of ours: the program's, so that the same libraries are found.
 
-    It uses no device, needs no threads, and nothing of it is recorded.
+    It uses no device, needs no threads, and is not recorded.
     """
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     whole = {"PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in paths if path)}

@@ -118,7 +118,7 @@ def is_in_part(path: Path) -> bool:
 
 
 def how_far(run: Path) -> Iterator[str]:
-    """Say of the ranks of each other run until when they were gathered, if that was asked for during the job."""
+    """Tell until when the ranks of each other run were gathered, if gathering during the job was enabled."""
     whole = {copied_run(path) for path in gathered(run) if not is_in_part(path)}
     for run_id, each in sorted(_read(run).items(), key=lambda item: item[1].ranks):
         yield _words(each, is_whole=run_id in whole)

@@ -1,8 +1,8 @@
 """Who started this process, as far as that can be found out.
 
-Whoever starts a process says so where it can (recorder/children.py): text of the form `PID-START-INCARNATION:NODE`.
-Where nothing was said, as through a shell that ticktree did not see started, the nearest ancestor that records is the
-parent, and the node is not known: 0.
+A parent names itself to its child where it can (recorder/children.py): text of the form
+`PID-START-INCARNATION:NODE`. Where it did not, as through a shell whose start ticktree did not see, the
+nearest ancestor that records is the parent, and the node is not known: 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST_ANCESTORS = 64
 
 
 def parent_of_process(run: RunFiles) -> str | None:
-    """The place that this process hangs under, if whoever started it did not say; None for the run's first process."""
+    """The parent node of this process, if its parent did not name it; None for the run's first process."""
     owner = run.manifest.owner
     before = _latest_program(run, os.getpid())
     if before:  # this process was another program before (exec)

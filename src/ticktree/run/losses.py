@@ -83,7 +83,7 @@ def instrument_losses(profile: Profile) -> Sequence[str]:
 
 
 def summarize_instrument_losses(profile: Profile) -> Sequence[str]:
-    """Return what a program's author is told at its end: one line per library."""
+    """Return the lines that are printed when the program ends: one per library."""
     lines = []
     for key, sentences in sorted(profile.metadata.items()):
         if key.startswith(_FACT):
@@ -138,7 +138,7 @@ def count_without_room(run: RunFiles, known: Container[str]) -> int:
 
 
 def say_without_room(run: RunFiles, profile: Profile) -> str | None:
-    """What to tell, once a run, of processes that found no room; None where all did."""
+    """The message, once per run, about processes that found no room; None where all did."""
     count = profile.losses.get(LOSS, 0)
     if not count:
         return None

@@ -32,7 +32,8 @@ class Manifest(NamedTuple):
         supervised: Whether the owner is a supervisor.
         memory: The directory of its memory files, while it has them.
         metadata: What was found out about machine and program.
-        program_ended_ns: CLOCK_MONOTONIC when the supervised program had ended; 0 before, or if nobody watched it.
+        program_ended_ns: CLOCK_MONOTONIC when the supervised program had ended; 0 before, or if it had no
+            supervisor.
     """
 
     id: str

@@ -1,14 +1,14 @@
-"""Where a run's memory files live: a directory of its own on tmpfs, private to one user.
+"""Where a run's memory files live: an own directory on tmpfs, private to one user.
 
     /dev/shm/ticktree-UID/RUN-ID/
-        run.json                 what run this is (manifest.py), for whoever finds the directory without the
-        owner-...                run: who made it, should there be no room for run.json (owner.py)
+        run.json                 what run this is (manifest.py), if the directory is found without the run
+        owner-...                which process made it, should there be no room for run.json (owner.py)
         homeless-...             since when the run's own directory is missing (abandoned.py)
-        folding.lock             held by who folds finished files (folding.py)
+        folding.lock             held by the process that folds finished files (folding.py)
         rank-NUMBER.json         of which job a process is (courier/ranks.py)
         machine.json             what the machine did, as its supervisor reads it (readings.py)
         samples.json             which code ran, as its supervisor saw it from outside (sampled.py)
-        PID-STARTED.tt           one file a process, written by the recorder
+        PID-STARTED.tt           one file per process, written by the recorder
         experiments.ttx          what `ticktree whatif` makes faster now (experiments/ledger.h)
         channels.ttc             signals between processes, left where all of them find them (critical_path/channel.h)
 
@@ -42,7 +42,7 @@ _OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
 # Since when: so long after the machine's boot, and which boot.
 _HOMELESS_NAME = r"homeless-(\d+)-([0-9a-f-]*)"
 _CHANNELS = r"channels\.ttc(\.\d+)?|experiments\.ttx"
-# What a process that samples itself has seen.
+# Stacks from a process that samples itself.
 _RING = r"\d+-\d+-\d+\.ring"
 _OURS = (
     rf"{_HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{re.escape(SAMPLES)}|{RANK}"
@@ -112,7 +112,7 @@ def other_root(directory: Path) -> str | None:
 
 
 def require_memory(directory: Path) -> None:
-    """Refuse a directory of memory files, named by somebody, that is not one of ours.
+    """Refuse a named directory of memory files that is not one of ours.
 
     Raises:
         TicktreeError: It says why.
@@ -129,7 +129,7 @@ def _is_root_name(name: str) -> bool:
 
 
 def _roots(base: Path) -> Iterator[Path]:
-    """The directories of this user's in a base, and of nobody else's."""
+    """The directories of this user, and of no other, in a base."""
     try:
         names = sorted(filter(_is_root_name, os.listdir(base)))  # noqa: PTH208 - /tmp may hold a hundred thousand
     except OSError:
@@ -138,7 +138,7 @@ def _roots(base: Path) -> Iterator[Path]:
 
 
 def is_private(root: Path) -> bool:
-    """Whether a directory is this user's, and nobody else may enter it."""
+    """Whether a directory is this user's, and no other user may enter it."""
     try:
         require_private(root)
     except (OSError, TicktreeError):
@@ -155,7 +155,7 @@ def memory_files(directory: Path) -> list[Path]:
 
 
 def open_lock(directory: Path) -> int:
-    """Open the file that whoever folds locks, and make it if need be; the caller closes the descriptor.
+    """Open the file that a folding process locks, and make it if needed; the caller closes the descriptor.
 
     Raises:
         OSError: There is no memory to fold any more, or no room for one more name.
@@ -208,14 +208,14 @@ def owner_of(directory: Path) -> Owner | None:
 def remove_memory(directory: Path) -> None:
     """Give a run's memory back.
 
-    It is moved aside first, in one step: who was reading its files can see afterwards that some may have been
+    It is moved aside first, in one step: a reader of its files can see afterwards that some may have been
     missing. Only what belongs there is deleted: a damaged `run.json` must not make us delete other things.
     """
     aside = directory
     if not is_aside(directory):
         try:
             aside = directory.rename(directory.with_name(directory.name + _FINISHED))
-        except FileNotFoundError:  # somebody else finished the run at the same time
+        except FileNotFoundError:  # another process finished the run at the same time
             return
     with suppress(FileNotFoundError):
         # run.json last: while it is there, it can be found out what this was.
@@ -273,7 +273,7 @@ def _temporary() -> Path:
 
 
 def _mark(directory: Path, owner: Owner) -> None:
-    """Says in a name, for which there is room even on a full tmpfs, who makes a directory."""
+    """Records the maker of a directory in a file name, for which there is room even on a full tmpfs."""
     name = f"owner-{owner.pid}-{owner.started}-{owner.namespace}-{owner.boot_id}"
     os.close(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 

@@ -106,7 +106,7 @@ def joined(parts: Iterable[Part]) -> Part:
         for tag in part.runs.keys() & runs.keys():
             first, second = sorted((part.runs[tag], runs[tag]))
             again.add((second, first))
-        # The alphabetically first: it does not matter then who comes first.
+        # The alphabetically first, so that the order of the parts does not matter.
         runs.update((tag, min(source, runs.get(tag, source))) for tag, source in part.runs.items())
     return Part(
         profile=Profile().merge(*(part.profile for part in every)),

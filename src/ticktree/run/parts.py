@@ -1,4 +1,4 @@
-"""Parts of a run that other machines recorded, handed over while it goes on.
+"""Parts of a run that other machines recorded, handed over while it continues.
 
     ticktree-runs/RUN/parts/NAME.json     a profile, of all that NAME has handed over so far
 

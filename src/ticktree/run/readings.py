@@ -1,9 +1,9 @@
-"""Where readings of the machine are kept while a run goes on.
+"""Where readings of the machine are kept while a run continues.
 
     MEMORY DIRECTORY/machine.json    the gauges so far; replaced in one step every few readings
 
-It lies beside the memory files, on tmpfs, and goes with them: whoever reads the run finds it, be its supervisor alive
-or killed, and writing it stalls nobody.
+It lies next to the memory files, on tmpfs, and is deleted with them: every reader of the run finds it,
+whether its supervisor is alive or killed, and writing it stalls no process.
 
 History of the format
     ticktree-machine/1  the first.
@@ -43,7 +43,7 @@ def keep(folder: Path, gauges: Mapping[str, Gauge]) -> None:
 
 
 def kept(folder: Path) -> dict[str, Gauge]:
-    """The readings kept in `folder`, by name; none where nobody took any.
+    """The readings kept in `folder`, by name; none where none were taken.
 
     Raises:
         FileError: What is there is nothing that could have been written.

@@ -1,4 +1,4 @@
-"""Where stack samples are kept while a run goes on.
+"""Where stack samples are kept while a run continues.
 
     MEMORY DIRECTORY/samples.json    all so far; replaced in one step every few seconds
 
@@ -29,8 +29,8 @@ _MOST_BYTES = 1 << 28
 _COUNTS = ("late", "looks", "cpu_ns")
 
 
-class Seen(NamedTuple):
-    """What was seen of a thread.
+class ThreadSample(NamedTuple):
+    """The state of a thread at the moment of a sample.
 
     Attributes:
         process: whose it is.
@@ -52,20 +52,20 @@ class Sampled:
     """All samples of a run.
 
     Attributes:
-        stacks: how often each was seen.
+        stacks: how often each occurred.
         dropped: by cause.
         late: how many looks came late.
         looks: how many there were.
         cpu_ns: what they took.
-        is_asked: whether somebody asked for them: else they count only where there is no other answer.
+        is_requested: whether the user requested them: else they count only where there is no other answer.
     """
 
-    stacks: Mapping[Seen, Weight] = field(default_factory=dict)
+    stacks: Mapping[ThreadSample, Weight] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     looks: int = 0
     cpu_ns: int = 0
-    is_asked: bool = False
+    is_requested: bool = False
 
 
 def keep_samples(folder: Path, sampled: Sampled) -> None:
@@ -82,19 +82,19 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
     processes: dict[ProcessKey, int] = {}
     rows = [
         [
-            processes.setdefault(seen.process, len(processes)),
-            seen.node,
-            seen.thread,
-            STATES.index(seen.state),
+            processes.setdefault(sample.process, len(processes)),
+            sample.node,
+            sample.thread,
+            STATES.index(sample.state),
             weight.count,
             weight.ns,
-            [lines.setdefault(line, len(lines)) for line in seen.lines],
+            [lines.setdefault(line, len(lines)) for line in sample.lines],
         ]
-        for seen, weight in sampled.stacks.items()
+        for sample, weight in sampled.stacks.items()
     ]
     fields = {
         "format": FORMAT,
-        "asked": sampled.is_asked,
+        "asked": sampled.is_requested,
         "dropped": dict(sampled.dropped),
         **{name: getattr(sampled, name) for name in _COUNTS},
         "processes": list(processes),
@@ -105,7 +105,7 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
 
 
 def kept_samples(folder: Path) -> Sampled:
-    """The samples kept in `folder`; none where nobody took any.
+    """The samples kept in `folder`; none where none were taken.
 
     Raises:
         FileError: What is there is nothing that could have been written.
@@ -123,14 +123,15 @@ def _sampled(fields: Fields) -> Sampled:
         fields.fail(f"its format is not {FORMAT}")
     processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
-    stacks = dict(_seen(row, processes, lines) for row in fields.list("rows"))
+    stacks = dict(_sample(row, processes, lines) for row in fields.list("rows"))
     numbers = {name: fields.whole(name) for name in _COUNTS}
-    return Sampled(stacks, fields.counts("dropped"), is_asked=fields.flag("asked"), **numbers)
+    return Sampled(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
 
 
-def _seen(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[Seen, Weight]:
+def _sample(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:
     process, node, thread, state, count, ns, numbers = row
     if not all(type(number) is int and number >= 0 for number in (process, node, state, count, ns, *numbers)):
         raise ValueError("a number that cannot be")
     stack = tuple(lines[number] for number in numbers)
-    return Seen(processes[process], node, str(thread), STATES[state], stack), Weight(count, ns)
+    sample = ThreadSample(processes[process], node, str(thread), STATES[state], stack)
+    return sample, Weight(count, ns)

@@ -3,8 +3,8 @@
     ticktree-runs/RUN/timeline/PID-STARTED.npz
 
 One file of columns per process. It is written before the memory file is deleted, and counts only once that is gone:
-who is killed in between leaves both, and nothing is there twice. A file is a compressed numpy archive that any program
-with numpy opens:
+a process killed in between leaves both, and no call is read twice. A file is a compressed numpy archive that
+any program with numpy opens:
 
     start_ns     nanoseconds from one call's start to the next's; the first since the run began
     duration_ns  of each call
@@ -167,7 +167,7 @@ def read_timeline(run: RunFiles) -> Timeline | None:
 
 
 def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
-    """The same process by process, each read when it is asked for: together they may be larger than memory.
+    """The same process by process, each read on demand: together they may be larger than memory.
 
     Raises:
         DamagedError: A file of it says what cannot be.

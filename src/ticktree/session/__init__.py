@@ -1,14 +1,14 @@
 """The profiled program's own session: from `enable()` to its run on disk.
 
-Everything here runs inside somebody else's program, so nothing here may stop it: what goes wrong is said once,
-and recording goes on in private memory or not at all. What is slow to import is imported when it is needed.
+Everything here runs inside a user's program, so nothing here may stop it: an error is printed once,
+and recording continues in private memory or not at all. What is slow to import is imported when it is needed.
 """
 
 from __future__ import annotations
 
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
-from ticktree.session.compiling import be_seen_through
+from ticktree.session.compiling import hide_from_compiler
 from ticktree.session.functions import (
     disable,
     enable,
@@ -40,4 +40,4 @@ __all__ = [
     "uninstrument",
 ]
 
-be_seen_through()
+hide_from_compiler()

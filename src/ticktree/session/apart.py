@@ -43,7 +43,7 @@ class Recorder(native.Recorder):
         return native.timed(self, target, name=name, wait=wait, memory=memory, cpu=cpu, device=device)
 
     def enable(self) -> None:
-        """Starts recording, or goes on with it."""
+        """Starts or continues recording."""
         super().enable()
         native.install(self)
 
@@ -58,7 +58,7 @@ class Recorder(native.Recorder):
         return profile_of(self, self._id)
 
     def timeline(self) -> Timeline | None:
-        """The completed calls one by one, as far as they are kept; None where none were asked for."""
+        """The completed calls one by one, as far as they are kept; None where none were requested."""
         return timeline_of(self)
 
     def summary(self) -> None:

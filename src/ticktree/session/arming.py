@@ -39,13 +39,13 @@ def arm() -> None:
     try:
         from ticktree.run.finishing import RunDirectory
 
-        # The word is for this process: those that it starts are told by it.
+        # The variable is for this process: it passes its own to those that it starts.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
         if run.is_finished():
             del os.environ[
                 RUN_VARIABLE
-            ]  # outlived by this process or who started it: its own run is a new one
+            ]  # finished before this process or its parent: its own run is a new one
         else:
             if os.environ.get(MEMORY_VARIABLE):
                 current.recorder.measure_all()

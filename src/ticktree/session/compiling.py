@@ -1,6 +1,6 @@
 """What of ticktree is in code that torch.compile compiles: the compiler looks through it, recorded or not.
 
-A program keeps its sections when nobody records it. They must not cost it its graphs then.
+A program keeps its sections when it is not recorded. They must not break its graphs then.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import ModuleType
 from ticktree.recorder.imports import when_imported
 
 
-def be_seen_through() -> None:
+def hide_from_compiler() -> None:
     """As soon as the compiler is imported, which a program that compiles nothing never does."""
     when_imported("torch._dynamo", _see_through)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def enable(*, timeline: bool | int = False, quiet: bool = False) -> None:
-    """Starts recording, or goes on with it. The run is kept in ./ticktree-runs/ when the program ends.
+    """Starts or continues recording. The run is kept in ./ticktree-runs/ when the program ends.
 
     The program's last line on standard error then says where, and how to see it.
 

@@ -1,9 +1,10 @@
 """Gathering: the profiles of a job's other machines, over its own store, as its ranks leave it.
 
 Of each run one rank, the one with the lowest number, puts what was recorded of it into the store; rank 0 waits a while
-and keeps what has come beside its own run, for `ticktree merge`. Why a store and no collective: a collective needs
-every rank, in the same order; one that has died, or has gone another way, would hold up the end of all others for half
-an hour. Here nobody waits but rank 0, for some seconds, and what does not come in time is on its own machine's disk.
+and keeps what has come next to its own run, for `ticktree merge`. Why a store and no collective: a collective
+needs every rank, in the same order; one that has died, or has gone another way, would hold up the end of all
+others for half an hour. Here only rank 0 waits, for some seconds, and what does not come in time is on its
+own machine's disk.
 """
 
 from __future__ import annotations

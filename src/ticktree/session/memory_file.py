@@ -48,7 +48,7 @@ def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
     """The same for a process forked from this one; no file where the run is over."""
     try:
         return file_in(run)
-    except FileNotFoundError:  # the run is over: the child outlived it, and records for nobody
+    except FileNotFoundError:  # the run is over: the child outlived it, and its records are lost
         return no_file()
     except (OSError, MemoryError):
         be_without_room(run)
@@ -66,12 +66,12 @@ def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
 
     try:
         note_without_room(run, f"{os.getpid()}-0.tt" if file is None else file.name)
-    except Exception as error:  # the program goes on
+    except Exception as error:  # the program continues
         say(f"process {os.getpid()} is not recorded: {reason(error)}")
 
 
 def no_file() -> tuple[None, int, Identity]:
-    """For a process that records in private memory, for nobody but itself."""
+    """For a process that records in private memory, only for itself."""
     return None, 0, (os.getpid(), 0, "", 1)
 
 
@@ -82,21 +82,21 @@ def _size(file: Path) -> int:
         return 0
 
 
-# 24 bytes each: 12 MB a process, of memory that others need as well.
+# 24 bytes each: 12 MB per process, of memory that others need as well.
 DEFAULT_EVENTS = 500_000
 
 
-def events_of(asked: bool | int) -> int:
-    """How many events `timeline=` asks for; True for as many as are kept by default.
+def events_of(timeline: bool | int) -> int:
+    """The number of events that `timeline=` requests; True requests the default.
 
     Raises:
         TicktreeError: It is less than none.
     """
-    if asked is True:
+    if timeline is True:
         return DEFAULT_EVENTS
-    if asked < 0:
-        raise TicktreeError(f"a timeline of {asked} calls: give how many to keep, or True")
-    return int(asked)
+    if timeline < 0:
+        raise TicktreeError(f"a timeline of {timeline} calls: give how many to keep, or True")
+    return int(timeline)
 
 
 def events_of_environment() -> int:

@@ -2,7 +2,7 @@
 
 The line is taken out of the cell before IPython compiles it, and recording begins and ends where IPython says that the
 cell does. So the cell is run by IPython as every other, with its result, its output, its exceptions and `await`: a
-magic that ran it would have to imitate all that. IPython itself is never imported: it is who calls.
+magic that ran it would have to imitate all that. IPython itself is never imported: it is the caller.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Extension:
 
     def _begin(self) -> None:
         self._was_recording = current.recorder.recording
-        # A run that is being recorded goes on, and the cell is what it has more afterwards.
+        # A run that is being recorded continues, and the cell is the difference afterwards.
         self._before = current.snapshot() if current.run else None
         self._is_recording = True
         if current.run:

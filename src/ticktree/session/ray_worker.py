@@ -1,4 +1,4 @@
-"""A worker of Ray's, told by the job that it works for to record into the job's run."""
+"""A worker of Ray's, which its job tells to record into the job's run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Worker:
             self._has_begun = True
             try:
                 self._begin(kind)
-            except Exception:  # there is no place for it here: the call goes on, and is not recorded
+            except Exception:  # there is no place for it here: the call continues, and is not recorded
                 self._run = None
         if self._run is not None and self._run.is_finished():
             # The job is over, and this is an actor that outlives it.
@@ -79,15 +79,15 @@ class _Worker:
             current.recorder.measure_all()
         os.environ.pop(RUN_VARIABLE, None)  # empty, where Ray was started by a program that is recorded
         current.enable(run, parent)
-        said = ray.get_runtime_context().get_actor_name() if kind else None
-        current.recorder.name_process(said or kind or TASKS)
+        name = ray.get_runtime_context().get_actor_name() if kind else None
+        current.recorder.name_process(name or kind or TASKS)
         current.recorder.role(kind or TASKS)
         install_from_environment()
         self._take_to_calls()
         self._run = run
 
     def _part(self) -> tuple[RunDirectory, str]:
-        """This node's part of the run, and what its processes hang under: nothing of it."""
+        """This node's part of the run, and the parent of its processes: none."""
         import ray
 
         from ticktree.fleet.cluster import elapsed_by_gatherer, join_part

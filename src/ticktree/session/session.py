@@ -66,23 +66,23 @@ class Session:
         timeline: bool | int = False,
         quiet: bool = False,
     ) -> None:
-        """Starts recording, or goes on with it.
+        """Starts or continues recording.
 
         Args:
             run: The run to record into; by default a new one, which this process finishes when it ends.
-            parent: The place that this process hangs under, as whoever started it said.
+            parent: The parent node of this process, as its parent process named it.
             timeline: How many completed calls to keep one by one; True for as many as are kept by default.
             quiet: Say nothing when the run is saved.
 
         Raises:
             TicktreeError: `timeline` is below 0.
         """
-        asked = events_of(timeline)
+        events = events_of(timeline)
         with self._lock:
             self._quiet = self._quiet or quiet
             try:
-                self._start(run, parent, asked)
-            except Exception as error:  # without memory or descriptors for it: the program goes on
+                self._start(run, parent, events)
+            except Exception as error:  # without memory or descriptors for it: the program continues
                 if not self._is_unable:
                     say(f"cannot record: {reason(error)}")
                 self._is_unable = True
@@ -145,12 +145,12 @@ class Session:
         with self._lock:
             if not (OFF_FOR_GOOD or self._pid or self._unsaved):
                 self._unsaved = True
-                self.recorder.child_file = no_file  # a forked child begins anew, as it does in a run
+                self.recorder.child_file = no_file  # a forked child begins with an empty record, as in a run
                 self.recorder.enable()
                 native.install(self.recorder)
 
     def resume(self) -> None:
-        """Starts recording, or goes on with it, in private memory, unless there is a run."""
+        """Starts or continues recording, in private memory unless there is a run."""
         self.enable_unsaved()
         with self._lock:
             if not (OFF_FOR_GOOD or self.recorder.recording):
@@ -204,7 +204,7 @@ class Session:
         ]
         try:
             self.recorder.name_process(_program_name())
-            self._quiet = self._quiet or run is not None  # who began the run says where it is
+            self._quiet = self._quiet or run is not None  # the process that began the run prints where it is
             self.run = run or _new_run()
             # Its owner may be a program that this process ran before (exec): then it is up to us.
             self._finishes = not self.run.manifest.supervised and _owns(self.run)
@@ -245,7 +245,7 @@ class Session:
             except (OSError, TicktreeError, MemoryError) as error:
                 if not isinstance(error, (FileNotFoundError, TicktreeError)):
                     be_without_room(run)
-                self.run = None  # it is over, and was outlived: what is recorded now is for nobody
+                self.run = None  # it is over, and was outlived: what is recorded from now on is lost
                 self.recorder.open(timeline=self._timeline)
                 self._is_open = True
             self.recorder.set_costs(*costs)
@@ -354,7 +354,7 @@ class Session:
         """Gives back the memory of siblings that have ended, where there are many and no supervisor does it."""
         if self.run is None:
             return
-        with suppress(Exception):  # whoever ends next may do better, and the run is whole with or without
+        with suppress(Exception):  # a later process may succeed, and the run is complete either way
             if not self.run.is_supervised():
                 from ticktree.run.folding import fold_if_many
 

@@ -1,4 +1,4 @@
-"""What a program is told of its own recording."""
+"""What ticktree prints in the recorded program about its recording."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DRAWN_BY.update({"html": _html, "text": _text})
 
 
 def say(text: str) -> None:
-    """Says in one line what the program's author must know; where nobody can hear it, the program goes on."""
+    """Prints one line that the program's author must know; without a standard error it prints nothing."""
     if sys.stderr is not None:  # else it would go to standard output
         with suppress(OSError, ValueError):
             print(f"ticktree: {one_line(text)}", file=sys.stderr)

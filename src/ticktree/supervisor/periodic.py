@@ -25,8 +25,9 @@ LOOK_EVERY_S = 2.0
 SAMPLE_EVERY_S = 1.0
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_TASK = 4
-# Who reads how busy the cores are must not make them so: at most a tenth of one, in CPU time. A reading takes less
-# than a thousandth, and is not put off where it took long because all cores were busy: then it is needed most.
+# Reading how busy the cores are must not make them busy: at most a tenth of one, in CPU time. A reading takes
+# less than a thousandth, and is not put off where it took long because all cores were busy: then it is needed
+# most.
 REST_PER_SAMPLE = 9
 
 
@@ -50,7 +51,7 @@ class PeriodicTask:
 
 
 class PeriodicTasks:
-    """Reads the machine, collects the run's facts once, saves what was recorded, and does what else is asked for.
+    """Reads the machine, collects the run's facts once, saves what was recorded, and runs other tasks.
 
     Args:
         run: where the program is recorded.
@@ -88,8 +89,8 @@ class PeriodicTasks:
         for task in self._tasks:
             began_s = self._now_s()
             if task.due_s <= began_s:
-                # Whatever goes wrong here, a mistake of ours included, the program goes on. What cannot be
-                # saved now may be at the end, and if it still cannot be then, that is said.
+                # Whatever fails here, a mistake of ours included, the program continues. What cannot be
+                # saved now may be at the end; if it still cannot be then, that is reported.
                 cost = task.cost or self._clock
                 before_s = cost()
                 with suppress(Exception):

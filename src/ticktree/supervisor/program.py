@@ -1,4 +1,4 @@
-"""The program to run: what was named on the command line, and how plain Python would be asked to run it."""
+"""The program to run: what the command line names, and how plain Python would run it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Program(NamedTuple):
 
     @classmethod
     def _after_interpreter(cls, word: str, arguments: tuple[str, ...]) -> Program:
-        """The program of `python SCRIPT`: who is used to other tools names the interpreter, too."""
+        """The program of `python SCRIPT`: users of other tools name the interpreter, too."""
         words = arguments[1:] if arguments[:1] == ("-m",) else arguments
         rest = shlex.join(arguments) or "SCRIPT"
         if words[:1] and words[0].startswith("-") and words[0] != "-":
@@ -84,7 +84,7 @@ class Program(NamedTuple):
         if not self.is_module:
             script = Path(self.target)
             return script if script.is_dir() else script.parent
-        # Of the package only its place is asked for: importing it here would run its code.
+        # Only the package's location is looked up: importing it here would run its code.
         spec = PathFinder.find_spec(self.target.partition(".")[0], [str(Path.cwd()), *sys.path])
         return Path(spec.origin).parent if spec and spec.origin else Path.cwd()
 
@@ -127,7 +127,7 @@ def is_interpreter(word: str) -> bool:
 
 
 def _runs_us(word: str) -> bool:
-    """Whether this name of a Python stands for the one that runs us, in the same environment."""
+    """Whether this name of a Python means the one that runs us, in the same environment."""
     import shutil  # not in a profiled program, which may have a module of that name
 
     found = shutil.which(word)

@@ -1,8 +1,8 @@
-"""Running a program so that nobody can tell we stand between it and whoever started it.
+"""Running a program so that neither it nor the process that started us notices the supervisor between them.
 
-The program gets a process group of its own, as a shell would give it, and the terminal with it. From then
+The program gets its own process group, as a shell would give it, and the terminal with it. From then
 on we do what a shell does for a job, in both directions: signals sent to us go to the program, and when the
-program stops, goes on or ends, so do we. Nothing here uses a thread, so that the fork below is safe.
+program stops, continues or ends, so do we. Nothing here uses a thread, so that the fork below is safe.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _start(
 
 
 def _parent_death_signal() -> Callable[[], None]:
-    """What a child calls to be taken along by our SIGKILL, which nobody can pass on; nothing but on Linux."""
+    """What a child calls to die with us on SIGKILL, which cannot be passed on; on Linux only."""
     try:
         import ctypes
 
@@ -134,7 +134,7 @@ def _keep_standard_streams_free() -> None:
 def _step_back() -> None:
     """Leave the stage to the program."""
     os.nice(SUPERVISOR)  # We share the cores with what is being measured.
-    # Whoever reads the program's output waits for its end, not for ours.
+    # A reader of the program's output waits for its end, not for ours.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
@@ -188,14 +188,14 @@ class _Job:
                 os.kill(self._pid, number)
 
     def _stop_too(self, number: int) -> None:
-        """The program has stopped: stop too, so that our shell notices, and later see that it goes on."""
+        """The program has stopped: stop too, so that our shell notices, and later see that it continues."""
         if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.is_ours():
             # It wants the terminal that a pipeline left with our group.
             self._go_on(with_terminal=True)
             return
         had_terminal = self._terminal.holder() == self._pid
         if number == signal.SIGSTOP and not had_terminal:
-            return  # Somebody stopped this one process, and will continue this one.
+            return  # The signal was sent to this process only, and SIGCONT will be, too.
         self.hand_back_terminal()
         # SIGSTOP would hold us even where no shell can continue us; SIGTSTP is then ignored by the kernel.
         own = signal.SIGTSTP if number == signal.SIGSTOP else number
@@ -206,7 +206,7 @@ class _Job:
             self._go_on(with_terminal=had_terminal)
 
     def _stop(self, number: int, whole_group: bool) -> bool:
-        """Stop by a signal until somebody continues us; whether somebody did."""
+        """Stop by a signal until a SIGCONT; whether one came."""
         # The others of the group may stop, and be continued with us, before we have stopped. A SIGCONT that
         # comes once the signal is pending takes it away; one that came before is in the inbox.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [number])

@@ -22,7 +22,7 @@ class Terminal:
             self._fd = None
 
     def close(self) -> None:
-        """Close our way to it; it stays with whom it was given to."""
+        """Close our descriptor of it; it stays with the process group that it was given to."""
         if self._fd is not None:
             os.close(self._fd)
 

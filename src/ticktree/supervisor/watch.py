@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ticktree.machine.gpus import Gpus
     from ticktree.profile import Gauge
 
-# A last stretch shorter than this says little, and of no second.
+# A last interval shorter than this says little, and nothing about a whole second.
 LEAST_S = 0.2
-# To keep readings costs more than to take one: whoever is killed loses a few seconds of them at most.
+# To save readings costs more than to take one: a killed supervisor loses at most a few seconds of them.
 KEEP_EVERY = 5
 
 
@@ -26,7 +26,7 @@ class Watch:
 
     Args:
         folder: the run's memory directory.
-        writer: who takes the readings.
+        writer: the process that takes the readings.
         system: where they are taken.
         gpus: where those of GPUs are.
     """

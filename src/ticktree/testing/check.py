@@ -29,7 +29,7 @@ class Check:
     """Called with budgets, it records and checks what runs in its `with` block.
 
     Args:
-        test: The test that asked for it.
+        test: The test that requested it.
         config: pytest's.
     """
 
@@ -45,7 +45,7 @@ class Check:
             budgets: As [tool.ticktree.budgets] has them; by default those of the project.
 
         Raises:
-            BudgetError: One of them is none, or there is none.
+            BudgetError: One of them is invalid, or there is none.
         """
         __tracebackhide__ = True
         self._count += 1
@@ -56,9 +56,9 @@ class Check:
 
     def _plan(self, given: Mapping[str, Any] | None) -> Plan:
         if given is not None:
-            return _beside(plan_of(given, _SOURCE), self._config.rootpath)
+            return _with_folder(plan_of(given, _SOURCE), self._config.rootpath)
         table = configuration(self._config.rootpath)
-        return _beside(budgets(table), table.path.parent if table.path else self._config.rootpath)
+        return _with_folder(budgets(table), table.path.parent if table.path else self._config.rootpath)
 
     def _with_baseline(self, plan: Plan) -> Plan:
         kept = self._file("baseline")
@@ -170,8 +170,8 @@ class Checking(AbstractContextManager["Checking"]):
             raise TicktreeError(f"cannot write {self._keep}: {error.strerror}") from None
 
 
-def _beside(plan: Plan, folder: Path) -> Plan:
-    """A plan whose baseline, if it is not said from the root, lies in `folder`."""
+def _with_folder(plan: Plan, folder: Path) -> Plan:
+    """A plan whose baseline, if it is a relative path, lies in `folder`."""
     return replace(plan, baseline=str(folder / plan.baseline)) if plan.baseline else plan
 
 
@@ -186,7 +186,7 @@ def _described(profile: Profile, test: pytest.Item, folder: Path) -> Profile:
 def _refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
     grounds = [difference for difference in apart if difference.is_ground]
     if grounds and not allowed:
-        told = ", ".join(f"{fact.key}: {fact.base or '-'} -> {fact.new or '-'}" for fact in grounds)
+        differences = ", ".join(f"{fact.key}: {fact.base or '-'} -> {fact.new or '-'}" for fact in grounds)
         raise TicktreeError(
-            f"the baseline differs in more than the program ({told}); allow_different = true compares it all the same"
+            f"the baseline differs in more than the program ({differences}); allow_different = true compares it anyway"
         )

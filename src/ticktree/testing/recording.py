@@ -33,15 +33,16 @@ def recording() -> Iterator[Recording]:
     """Record with the program's own recorder, from nothing; afterwards it is on or off as before.
 
     Raises:
-        TicktreeError: Nothing can be recorded apart: it goes on already, in another thread or around this; the whole
-            process is being recorded by `ticktree run`, whose record this would clear; or ticktree is off for good.
+        TicktreeError: The test cannot be recorded: a check is in progress, in another thread or around this;
+            the whole process is being recorded by `ticktree run`, whose record this would clear; or ticktree
+            is off for good.
     """
     if OFF_FOR_GOOD:
         raise TicktreeError(f"ticktree is off for good here ({OFF_VARIABLE}): nothing can be checked")
     if current.armed:
         raise TicktreeError("this process is recorded by ticktree run, whose record a check would clear")
     if not _busy.acquire(blocking=False):
-        raise TicktreeError("another check is going on: they do not nest, and a process has one at a time")
+        raise TicktreeError("another check is in progress: they do not nest, and a process has one at a time")
     try:
         was_recording = current.recorder.recording
         current.begin_afresh()

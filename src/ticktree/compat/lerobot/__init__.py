@@ -105,8 +105,10 @@ def print_profiling_summary(sort_by: SortKey = "total") -> None:
 
     stats = get_profiling_stats()
     if not stats:
-        said = "is on, and nothing was called yet" if is_profiling_enabled() else "is off: enable_profiling()"
-        print(f"No profiling data: profiling {said}", file=sys.stderr)
+        status = (
+            "is on, and nothing was called yet" if is_profiling_enabled() else "is off: enable_profiling()"
+        )
+        print(f"No profiling data: profiling {status}", file=sys.stderr)
         return
     ranked = sorted(stats.items(), key=lambda item: -item[1].get(sort_by, 0.0))
     rows = [
@@ -118,8 +120,8 @@ def print_profiling_summary(sort_by: SortKey = "total") -> None:
         for name, one in ranked
     ]
     total_s, calls = (sum(one[key] for one in stats.values()) for key in ("total", "count"))
-    said = f"Total profiled time: {total_s:.2f} s across {calls} calls (calls within calls count in both)"
-    print("\n".join(["PROFILING SUMMARY", *table(_HEADS, rows), said]), file=sys.stderr)
+    status = f"Total profiled time: {total_s:.2f} s across {calls} calls (calls within calls count in both)"
+    print("\n".join(["PROFILING SUMMARY", *table(_HEADS, rows), status]), file=sys.stderr)
 
 
 def _numbers(one: Operation) -> dict[str, float]:

@@ -59,7 +59,7 @@ class Cadence:
     steps: dict[str, Step] = field(default_factory=dict)
 
     def merge(self, other: Cadence) -> None:
-        """Add another stretch of the loop."""
+        """Add another part of the loop."""
         for name in ("ticks", "work", "gaps", "span", "late_ticks", "starved", "over"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.cycles.merge(other.cycles)
@@ -69,21 +69,21 @@ class Cadence:
 
     @property
     def hz(self) -> float | None:
-        """Ticks a second, from one's beginning to the next's; None where there were not two."""
+        """Ticks per second, from one's beginning to the next's; None where there were not two."""
         return self.gaps / self.span if self.span > 0 else None
 
     def lines(self, fps: float, multiplier: int) -> Iterator[str]:
-        """Yield the summary, one fact a line.
+        """Yield the summary, one fact per line.
 
         Args:
-            fps: Cycles a second that were meant.
-            multiplier: Ticks a cycle.
+            fps: The target rate, in cycles per second.
+            multiplier: Ticks per cycle.
         """
         unit = "cycle" if multiplier > 1 else "tick"
         yield (
-            f"{self.ticks} ticks, {fps:g} Hz x {multiplier} asked"
+            f"{self.ticks} ticks, target rate {fps:g} Hz x {multiplier}"
             if multiplier > 1
-            else (f"{self.ticks} ticks, {fps:g} Hz asked")
+            else (f"{self.ticks} ticks, target rate {fps:g} Hz")
         )
         hz = self.hz
         if hz is not None:
@@ -104,7 +104,7 @@ class Cadence:
         yield from self._of_steps()
         if self.sleep.calls:
             mean_ms = 1e3 * self.sleep.total / self.ticks
-            yield f"asleep: {mean_ms:.1f} ms a tick, at most {1e3 * self.sleep.worst:.1f} ms"
+            yield f"slack: {mean_ms:.1f} ms per tick, at most {1e3 * self.sleep.worst:.1f} ms"
 
     def _of_steps(self) -> Iterator[str]:
         width = max(map(len, self.steps), default=0)
@@ -126,17 +126,18 @@ _SPIN_S = 200e-6
 class CycleTimer:
     """Holds the rate of a loop and tells whether it was held.
 
-    A cycle is `multiplier` ticks: with action interpolation the robot is commanded every tick, the policy asked once
-    a cycle. The loop calls `tick` at the top of its body and `wait` at the bottom. Due times count from the tick that
-    began the cycle, so that a slow tick takes its time from the cycle's others. A cycle whose work alone is longer
-    than `1 / fps` is warned of in the log; the first, which pays for what is done once, is not judged.
+    A cycle is `multiplier` ticks: with action interpolation the robot is commanded every tick, the policy
+    called once per cycle. The loop calls `tick` at the top of its body and `wait` at the bottom. Due times
+    count from the tick that began the cycle, so that a slow tick takes its time from the cycle's others. A
+    cycle whose work alone is longer than `1 / fps` is warned of in the log; the first, which pays for what is
+    done once, is not judged.
 
     Where a run records, the ticks are those of the loop `cycle`, with budget, misses, percentiles and worst ticks; the
     sections nest under it, and the waits are its section `sleep`.
 
     Args:
         fps: Cycles a second.
-        multiplier: Ticks a cycle.
+        multiplier: Ticks per cycle.
         records_data: Whether the loop records a dataset, whose frames a slow cycle may drop: the warning says so.
 
     Raises:
@@ -169,7 +170,7 @@ class CycleTimer:
         """Begin a tick.
 
         Args:
-            new_cycle: Whether the policy is asked for an action in it: due times count from here.
+            new_cycle: Whether the policy computes an action in it: due times count from here.
         """
         current.recorder.tick(_LOOP, self.fps * self.multiplier)
         now = time.perf_counter()

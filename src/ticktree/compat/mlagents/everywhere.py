@@ -24,7 +24,8 @@ def _adopt(package: ModuleType) -> None:
 
 
 if sys.modules.get(_REPLACED, mlagents) is not mlagents:
-    # Who has its functions keeps them: half of the timers would be missing from each of two trees.
+    # Modules that imported its functions keep them: half of the timers would be missing from each of two
+    # trees.
     raise ImportError(f"{__name__} comes too late: {_REPLACED} is imported already. Import this first.")
 sys.modules[_REPLACED] = mlagents
 imports.when_imported(_PACKAGE, _adopt)

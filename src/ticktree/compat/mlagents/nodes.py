@@ -30,7 +30,7 @@ class TimerNode(metaclass=ABCMeta):  # noqa: B024 - not for methods: what `with`
         children: the timers below it, by name.
         total: seconds in it, the children's included.
         count: completed calls.
-        is_parallel: whether it ran beside something else, in other threads or processes.
+        is_parallel: whether it was concurrent to something else, in other threads or processes.
         own: seconds in which none of its children ran; None where that was not measured.
         tree: the stack's tree that it is in; None of any other. It is not sent along.
     """
@@ -65,7 +65,7 @@ class TimerNode(metaclass=ABCMeta):  # noqa: B024 - not for methods: what `with`
         Args:
             other: The node whose tree is added.
             root_name: The child of this node that it is added to; without a name, this node.
-            is_parallel: Whether that ran beside what this tree holds.
+            is_parallel: Whether that was concurrent to this tree.
         """
         waiting: list[tuple[TimerNode, Timings]] = [(self.get_child(root_name) if root_name else self, other)]
         while waiting:  # not by recursion: trees are as deep as the program recursed
@@ -87,7 +87,7 @@ class TimerNode(metaclass=ABCMeta):  # noqa: B024 - not for methods: what `with`
         """Return the seconds in which none of its children ran; from the totals where it was not measured."""
         if self.own is not None:
             return self.own
-        # What runs beside a node takes nothing of its time; within a node that runs beside others, all does.
+        # What is concurrent to a node takes nothing of its time; within a concurrent node, all children do.
         covering = (child for child in self.children.values() if self.is_parallel or not child.is_parallel)
         return max(0.0, self.total - sum(child.total for child in covering))
 
@@ -177,12 +177,12 @@ _NOTHING = Tally()
 
 
 class Growth:
-    """What was recorded since a moment, seen from some threads.
+    """What was recorded since a moment, from the view of some threads.
 
     Args:
         tallies: Of now.
         mine: The trees whose roots are the result's root.
-        beside: The trees of other threads that hang where those were started; others are left out.
+        concurrent: The trees of other threads, shown where those were started; others are left out.
         before: The tallies of the moment; None for the recorder's beginning.
 
     Attributes:
@@ -190,11 +190,11 @@ class Growth:
     """
 
     def __init__(
-        self, tallies: Tallies, mine: Collection[int], beside: Collection[int], before: Tallies | None
+        self, tallies: Tallies, mine: Collection[int], concurrent: Collection[int], before: Tallies | None
     ) -> None:
         self.tallies = tallies
         self.mine = mine
-        self.beside = beside
+        self.concurrent = concurrent
         self.before = before
         self.nodes: dict[int, TimerNode] = {}
         self._since: dict[
@@ -207,12 +207,13 @@ class Growth:
 
         Args:
             root: Becomes the root.
-            lives: Whether it lasts until now. What went on outside all timers of a thread that has ended is not known.
+            lives: Whether it lasts until now. What happened outside all timers of a thread that has ended is
+                not known.
         """
         totals = self._totals()
         covered_ns = 0
         for ref, place in self.tallies.places.items():
-            if place.tree not in self.mine and place.tree not in self.beside:
+            if place.tree not in self.mine and place.tree not in self.concurrent:
                 continue
             if place.is_root:
                 self.nodes[ref] = root if place.tree in self.mine else self.nodes.get(place.parent, root)
@@ -246,12 +247,12 @@ class Growth:
         return totals
 
     def _concurrent_ns(self, ref: int, total_ns: int) -> int:
-        """What of a node's time was beside the node above it, as `mine` see it."""
+        """The part of a node's time that was concurrent to the node above it, from the view of `mine`."""
         place = self.tallies.places[ref]
         if not self.tallies.places[place.parent].is_root or place.tree not in self.mine:
             return self._since[ref][2]
-        # The run's own root passes time of its own. Another thread's does not: there a timer that nothing is around
-        # counts as beside everything, which to the thread itself it is not.
+        # The run's own root passes time of its own. Another thread's does not: there a timer without a parent
+        # counts as concurrent to everything, which to the thread itself it is not.
         if self._since[place.parent][1] or self._since[place.parent][0].open:
             return self._since[ref][2]
         return self._since[ref][2] - total_ns

@@ -1,4 +1,4 @@
-"""TimerStack: timers of one thread, or of a recorder of their own."""
+"""TimerStack: timers of one thread, or of an own recorder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ticktree.recorder import Recorder as AnyRecorder
 from ticktree.run.reading.accounts import Tallies
 from ticktree.session import Recorder, current
 
-# Not when a tree is first asked for: a program's second thread asks for one within its first timer, and what is
+# Not at the first access to a tree: a program's second thread makes it within its first timer, and what is
 # imported there takes a tenth of a second of that timer.
 
 TIMER_FORMAT_VERSION = "0.1.0"
@@ -57,7 +57,7 @@ class View(Protocol):
     def mine(self, tallies: Tallies) -> set[int]:
         """The trees whose roots are the stack's root."""
 
-    def beside(self, tallies: Tallies) -> set[int]:
+    def concurrent(self, tallies: Tallies) -> set[int]:
         """The trees of other threads that are shown where those were started."""
 
     def others(self) -> Iterable[TimerStack]:
@@ -70,7 +70,7 @@ class View(Protocol):
 class TimerStack:
     """Timers, gauges and metadata, as one file holds them.
 
-    One that is made by hand has a recorder of its own, and holds what any thread times with it.
+    One that is made by hand has its own recorder, and holds what any thread times with it.
 
     Args:
         recorder: What records; by default a new one.
@@ -141,7 +141,7 @@ class TimerStack:
         return self._view.mine(tallies) if tallies else set()
 
     def push(self, name: str) -> OpenTimer:
-        """Enter a timer; `pop` leaves it. Prefer `hierarchical_timer`, which nobody can leave out of order."""
+        """Enter a timer; `pop` leaves it. Prefer `hierarchical_timer`, which cannot be left out of order."""
         timer = self._pushing[name]
         self._pushed.append(timer)
         return timer.__enter__()
@@ -163,7 +163,7 @@ class TimerStack:
     def get_root(self) -> TimerNode:
         """Return the tree by now, open timers with their time so far.
 
-        It is the same object until `reset`, brought up to date each time it is asked for, and can be sent to another
+        It is the same object until `reset`, brought up to date at each access, and can be sent to another
         process. What the program adds to it or assigns in it is kept, and is in no recording.
         """
         return self._updated().root
@@ -233,8 +233,8 @@ class TimerStack:
                 tree.root.total = tree.root.own = time.perf_counter() - self.start_time
                 tree.root.count = 1
             else:
-                mine, beside = self._view.mine(tallies), self._view.beside(tallies)
-                growth = Growth(tallies, mine, beside, self._before)
+                mine, concurrent = self._view.mine(tallies), self._view.concurrent(tallies)
+                growth = Growth(tallies, mine, concurrent, self._before)
                 growth.grow(tree.root, lives=self._last is None and self._view.lives())
                 nodes, open_nodes = growth.nodes, growth.open_nodes()
             add_extras(tree.root, nodes, self.extras, tree.root)
@@ -247,12 +247,12 @@ class TimerStack:
 
 
 class _Everything:
-    """The view of a recorder that nobody else uses: the first tree is of who made it, the others are beside it."""
+    """The view of a recorder with one user: the first tree is its thread's, the others are concurrent."""
 
     def mine(self, tallies: Tallies) -> set[int]:
         return set(list(tallies.threads)[:1])
 
-    def beside(self, tallies: Tallies) -> set[int]:
+    def concurrent(self, tallies: Tallies) -> set[int]:
         return set(list(tallies.threads)[1:])
 
     def others(self) -> Iterable[TimerStack]:
@@ -274,7 +274,7 @@ class Threads:
     """The stacks of this process's threads, all on the program's own recorder.
 
     The main thread's stack shows the other threads as well, where they were started, but for those that the program
-    asked for by `get_timer_stack_for_thread`: those it merges itself.
+    accessed by `get_timer_stack_for_thread`: those it merges itself.
     """
 
     def __init__(self) -> None:
@@ -305,7 +305,7 @@ class Threads:
         return self.here().given_at(ref)
 
     def _after_fork(self) -> None:
-        """In the child: its timers begin anew, and of the parent's threads none exists here."""
+        """In the child: its timers begin at zero, and none of the parent's threads exists here."""
         self._start()
         self._forked = True
 
@@ -357,7 +357,7 @@ class Threads:
                 if self._forked and not self._stacks and tallies is not None:
                     self._gone = set(tallies.threads) - view.mine(tallies)
                 self._end_dead(tallies)
-                # A tree that it goes on with after another thread, or another process, is not all its own.
+                # A tree that it continues after another thread, or another process, is not all its own.
                 stack.begin_after(tallies)
             if is_main:
                 stack.gauges, stack.extras = self._left_gauges, self._left_extras
@@ -367,13 +367,13 @@ class Threads:
         return stack
 
     def _end_dead(self, tallies: Tallies | None) -> None:
-        """Settle the stacks of threads that have ended before a new thread goes on with their trees."""
+        """Settle the stacks of threads that have ended before a new thread continues their trees."""
         for thread, stack in list(self._stacks.items()):
             if not thread.is_alive():
                 stack.end_with(tallies)
 
     def _outlive(self, _thread: object, stack: TimerStack) -> None:
-        """Keep for the main thread what a thread has left that nobody can ask for any more."""
+        """Keep for the main thread the records of a thread whose stack can no longer be requested."""
         with LOCK:
             if stack.trees() & self._claimed_trees:
                 return
@@ -402,10 +402,10 @@ class _View:
             mine.add(tallies.places[self._home].tree)
         return mine
 
-    def beside(self, tallies: Tallies) -> set[int]:
+    def concurrent(self, tallies: Tallies) -> set[int]:
         mine, claimed = self.mine(tallies), self._threads.claimed_trees()
         shown = set(mine)
-        for place in tallies.places.values():  # a tree hangs under a node that is older than itself
+        for place in tallies.places.values():  # the parent node of a tree is older than the tree
             if place.is_root and place.tree not in claimed and self._is_shown(place.parent, shown, tallies):
                 shown.add(place.tree)
         return shown - mine

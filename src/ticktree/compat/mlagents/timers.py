@@ -15,7 +15,7 @@ _NAMES_KEPT = 4096
 
 
 class Holder(Protocol):
-    """Who knows a recorder's nodes."""
+    """What knows a recorder's nodes."""
 
     def extra_at(self, ref: int) -> TimerNode:
         """What is merged or added by hand at a node."""
@@ -30,7 +30,7 @@ class Holder(Protocol):
 class OpenTimer(Entered):
     """What `with hierarchical_timer(...) as timer` gives: the timer's place in the tree.
 
-    It has what a `TimerNode` has, and counts as one: its numbers are those of the moment they are asked for, open
+    It has what a `TimerNode` has, and counts as one: its numbers are those of the moment of access, open
     calls included, and what is assigned to them or added to its children is kept. Pickled it is a `TimerNode`.
     """
 
@@ -132,7 +132,7 @@ class Timer(Block, ContextDecorator):
 
 
 class Timers(dict[str, Timer]):
-    """The timers of a recorder by name, made when they are asked for.
+    """The timers of a recorder by name, made on first access.
 
     Args:
         recorder: What records.
@@ -180,7 +180,7 @@ class _Given:
 
 
 class StackTree:
-    """One tree until its stack is reset, as in the toolkit: brought up to date in place each time it is asked for.
+    """One tree until its stack is reset, as in the toolkit: brought up to date in place at each access.
 
     The program may do to its nodes whatever it can do to the toolkit's: call their methods, assign to their fields,
     put nodes into their `children`. `collect` finds out what it did.

@@ -1,4 +1,4 @@
-"""Devices: what a GPU did, filed under the section that asked for it."""
+"""Devices: what a GPU did, filed under the section that launched it."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class Launches:
 def device_rows(
     work: Sequence[Event], launches: Launches, places: NumberedTree, began_ns: int, lanes: list[TraceLane]
 ) -> Rows:
-    """Return what devices did, by their own clocks and beside everything else.
+    """Return what devices did, by their own clocks and concurrent to everything else.
 
     Args:
         work: Kernels, copies and fills.
-        launches: Where they were asked for.
+        launches: Where they were launched.
         places: What is added to.
         began_ns: When the run began, by the file's clock.
         lanes: What the devices' own are added to.

@@ -1,4 +1,4 @@
-"""The events of a Chrome trace as columns: calls, who made them, and readings of gauges.
+"""The events of a Chrome trace as columns: calls, their lanes, and readings of gauges.
 
 The format is Google's "Trace Event Format". Times are microseconds, with fractions; here they are whole nanoseconds.
 """
@@ -62,7 +62,7 @@ class TraceCalls(CallTable):
     """Calls in no order.
 
     Attributes:
-        names, lanes: what the indices stand for.
+        names, lanes: what the indices refer to.
         losses: what of the events could not be understood.
     """
 
@@ -196,7 +196,7 @@ def _matched(
 _CALLS = ("X", "B", "E")
 _ANNOTATION = "user_annotation"
 _OPERATOR = "cpu_op"
-# What torch.profiler writes beside annotations and operators: hundreds of events for each of those.
+# What torch.profiler writes in addition to annotations and operators: hundreds of events for each of those.
 _INSIDE_TORCH = frozenset(
     {
         *("python_function", "cuda_runtime", "cuda_driver", "xpu_runtime", "privateuse1_runtime", "overhead"),
@@ -215,7 +215,7 @@ class Chosen:
     Attributes:
         calls: those that become sections.
         work: those that a device did.
-        launches: those that asked a device for work.
+        launches: those that gave a device work.
         counters: readings of gauges.
         labels: names of processes and threads.
         unread: categories of calls that are there and were not chosen.
@@ -280,7 +280,7 @@ def _edges(
 ) -> list[Event]:
     """Return begins and ends as they stand in the file, for of those at one moment nothing else tells the order.
 
-    Ends may have no category; they are those of whatever is open.
+    Ends may have no category; they end what is open.
     """
     kinds = {("B", kind) for kind in wanted} | {("E", kind) for kind in wanted}
     if kinds.isdisjoint(by_kind):
@@ -294,7 +294,7 @@ def _of_phase(by_kind: Mapping[tuple[str, str], list[Event]], phase: str) -> lis
 
 
 def _named(there: Collection[str], categories: Collection[str]) -> set[str]:
-    """Return the categories that were asked for; an event's may be a list with commas."""
+    """Return the requested categories; an event's may be a list with commas."""
     found = {kind for kind in there if not {*kind.split(","), kind}.isdisjoint(categories)}
     if not found:
         some = ", ".join(quoted(kind) for kind in sorted(there)[:12])

@@ -1,4 +1,4 @@
-"""Growing: nodes out of calls, such that their accounts add up."""
+"""Growing: nodes out of calls, such that their times sum exactly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Rows:
 
     Attributes:
         place: whose call it is.
-        lane: who made it.
+        lane: which lane made it.
         start_ns: when it began, since the run did.
         duration_ns: how long it took.
         self_ns: for how much of that nothing ran that was called in it.
@@ -148,7 +148,7 @@ def _opened(rows: Rows) -> dict[int, Open]:
 
 
 def _shares(places: NumberedTree, rows: Rows, writers: Sequence[str]) -> list[dict[str, Share]]:
-    """Return each writer's part of every place: like a place's total its own counts what ran beside it once."""
+    """Return each writer's part of every place: like a place's total its own counts concurrent time once."""
     parts: list[dict[int, list[int]]] = [{} for _ in range(len(places))]  # calls, total, own, concurrent
     for at, amounts in enumerate(((~rows.is_open).astype(np.int64), rows.self_ns, rows.concurrent_ns)):
         for place, lane, amount in _added(rows.place, rows.lane, amounts):
@@ -190,7 +190,7 @@ _ROUNDS = 3  # what comes less often is no loop
 _FIRST_TICKS = 64
 
 
-def loop_places(places: NumberedTree, rows: Rows, said: Sequence[int]) -> list[int]:
+def loop_places(places: NumberedTree, rows: Rows, marked: Sequence[int]) -> list[int]:
     """Return the places whose calls are ticks.
 
     Those that the file says are; else torch.profiler's steps; else, of each lane, the one name at its top that comes
@@ -199,10 +199,10 @@ def loop_places(places: NumberedTree, rows: Rows, said: Sequence[int]) -> list[i
     Args:
         places: The tree.
         rows: Its calls.
-        said: Places that the file itself calls loops.
+        marked: Places that the file itself calls loops.
     """
-    if said:
-        return list(said)
+    if marked:
+        return list(marked)
     steps = [place for place, name in enumerate(places.names) if name == PROFILER_STEP]
     if steps:
         return steps

@@ -1,4 +1,4 @@
-"""What a trace says beside its calls: of itself, of its threads, and of counters, which become gauges."""
+"""What a trace holds besides calls: data about itself, its threads, and counters, which become gauges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EPOCH_FROM_NS = 1_000_000_000_000_000_000
 
 
 class Origin:
-    """What stands beside the events of a trace.
+    """What a trace holds in addition to its events.
 
     Args:
         about: the trace's object; empty where the file is a list of events.
@@ -62,11 +62,11 @@ class Origin:
                 return known + since
         return began_ns if began_ns >= _EPOCH_FROM_NS else None
 
-    def told(self, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
+    def explicit_paths(self, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
         """Return, by place among `events`, the keys from the root to calls whose name and lane do not show them.
 
         Raises:
-            ValueError: a path is none.
+            ValueError: a path is invalid.
         """
         if not self.is_own:
             return {}

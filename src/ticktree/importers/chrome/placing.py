@@ -26,12 +26,13 @@ class Nested(CallTable):
     Attributes:
         above: the call it was made in; -1 for those at the top of their lane.
         depth: how many calls are around it.
-        is_beside: whether it ran beside what it is in: it overlaps calls there without lying in any of them.
+        is_concurrent: whether it is concurrent to what it is in: it overlaps calls there without lying in any
+            of them.
     """
 
     above: Column
     depth: Column
-    is_beside: Flags
+    is_concurrent: Flags
 
     @property
     def duration_ns(self) -> Column:
@@ -41,7 +42,7 @@ class Nested(CallTable):
     def stand_apart(self, which: Flags) -> None:
         """Take calls out of what they seem to lie in: the file itself says that they were made elsewhere."""
         inner = which & (self.above >= 0)
-        self.is_beside |= inner
+        self.is_concurrent |= inner
         self.above[inner] = -1
 
     def only(self, which: Flags) -> Nested:
@@ -163,7 +164,7 @@ def nested(calls: TraceCalls) -> Nested:
     start, end = calls.start_ns[order], calls.end_ns[order]
     above = [-1] * len(order)
     depth = [0] * len(order)
-    is_beside = np.zeros(len(order), bool)
+    is_concurrent = np.zeros(len(order), bool)
     slack = _slack_ns(calls)
     here, main, further = -1, _Stack(), _Further(slack)
     rows = zip(start.tolist(), end.tolist(), calls.lane[order].tolist(), strict=True)
@@ -183,7 +184,7 @@ def nested(calls: TraceCalls) -> Nested:
             above[call] = stack.calls[-1]
             depth[call] = depth[above[call]] + 1
         elif stack is not main:
-            is_beside[call] = True
+            is_concurrent[call] = True
             around = main.around(fit[1])
             if around >= 0:
                 above[call] = main.calls[around]
@@ -201,7 +202,7 @@ def nested(calls: TraceCalls) -> Nested:
         calls.source[order],
         np.array(above, np.int64),
         np.array(depth, np.int64),
-        is_beside,
+        is_concurrent,
     )
 
 
@@ -272,7 +273,7 @@ class NumberedTree:
 def placed(
     calls: Nested,
     names: Sequence[str],
-    told: Mapping[int, Sequence[str]],
+    explicit_paths: Mapping[int, Sequence[str]],
     places: NumberedTree,
     *,
     is_own: bool,
@@ -281,8 +282,8 @@ def placed(
 
     Args:
         calls: The calls.
-        names: What their names stand for.
-        told: By source, the keys from the root to a call, where the file says them.
+        names: What the indices in their names refer to.
+        explicit_paths: By source, the keys from the root to a call, where the file says them.
         places: What is added to.
         is_own: Whether ticktree wrote the file: numbers in names are no counts then.
     """
@@ -291,22 +292,22 @@ def placed(
     listed = list(codes)
     name = np.array([codes[each] for each in plain], np.int64)[calls.name]
     place = np.full(len(calls), NOWHERE, np.int64)
-    is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
-    for call in np.flatnonzero(is_told).tolist():
-        place[call] = places.at(told[int(calls.source[call])])
+    is_explicit = np.isin(calls.source, np.fromiter(explicit_paths, np.int64, len(explicit_paths)))
+    for call in np.flatnonzero(is_explicit).tolist():
+        place[call] = places.at(explicit_paths[int(calls.source[call])])
     by_depth = np.argsort(calls.depth, kind="stable")
     bounds = np.searchsorted(calls.depth[by_depth], np.arange(int(calls.depth.max(initial=-1)) + 2))
     for first, last in pairwise(bounds.tolist()):
         level = by_depth[first:last]
-        level = level[~is_told[level]]
+        level = level[~is_explicit[level]]
         above = calls.above[level]
         parents = np.where(above < 0, 0, place[above])
         level, parents = level[parents >= 0], parents[parents >= 0]
-        keys, seen, which = np.unique(
+        keys, first_at, which = np.unique(
             parents * len(listed) + name[level], return_index=True, return_inverse=True
         )
         found = np.empty(len(keys), np.int64)
-        for at in np.argsort(seen).tolist():  # as they come in the file
+        for at in np.argsort(first_at).tolist():  # as they come in the file
             parent, code = divmod(int(keys[at]), len(listed))
             found[at] = places.below(parent, listed[code])
         place[level] = found[which]

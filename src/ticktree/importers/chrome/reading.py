@@ -68,32 +68,36 @@ class _Trace:
         self._events, self._origin, self._run_id = events, origin, run_id
         calls = calls_of(events.calls)
         inside = nested(calls)
-        overlaps = int(np.count_nonzero(inside.is_beside))
-        self._places, self._lanes, told = NumberedTree(), calls.lanes, _told(origin, events)
-        place = placed(inside, calls.names, told, self._places, is_own=origin.is_own)
-        inside.stand_apart(_elsewhere(inside, place, told, self._places))
+        overlaps = int(np.count_nonzero(inside.is_concurrent))
+        self._places, self._lanes, explicit_paths = (
+            NumberedTree(),
+            calls.lanes,
+            _explicit_paths(origin, events),
+        )
+        place = placed(inside, calls.names, explicit_paths, self._places, is_own=origin.is_own)
+        inside.stand_apart(_detached(inside, place, explicit_paths, self._places))
         is_somewhere = place != NOWHERE
         self._calls, self._place = inside.only(is_somewhere), place[is_somewhere]
         found = {"calls_too_deep": len(place) - len(self._place), "places_of_overlapping_calls": overlaps}
         self._losses = {**calls.losses, **{what: count for what, count in found.items() if count}}
-        chief = _chief_lanes(self._calls, self._lanes)
-        asked, is_time = nanoseconds(event.get("ts") for event in events.work)
-        self._began_ns = origin.began_ns(np.concatenate((self._calls.start_ns, asked[is_time])))
+        main_lanes = _main_lanes(self._calls, self._lanes)
+        launched_ns, is_time = nanoseconds(event.get("ts") for event in events.work)
+        self._began_ns = origin.began_ns(np.concatenate((self._calls.start_ns, launched_ns[is_time])))
         self._wall_ns = origin.wall_ns(self._began_ns)
-        self._host = _rows(self._calls, self._place, next(iter(chief.values()), 0), self._began_ns)
-        launches = Launches(events.launches, self._calls, self._place, self._lanes, chief)
+        self._host = _rows(self._calls, self._place, next(iter(main_lanes.values()), 0), self._began_ns)
+        launches = Launches(events.launches, self._calls, self._place, self._lanes, main_lanes)
         self._rows = self._host + device_rows(
             events.work, launches, self._places, self._began_ns, self._lanes
         )
         if self._rows.duration_ns.sum(dtype=np.float64) > _LONGEST_NS:
-            raise ProfileError("a Chrome trace whose calls add up to more than can be measured")
-        self._writers = writers_of(self._lanes, events.labels, self._rows, chief.values(), run_id)
+            raise ProfileError("a Chrome trace whose calls sum to more than can be measured")
+        self._writers = writers_of(self._lanes, events.labels, self._rows, main_lanes.values(), run_id)
         self._paths = self._places.paths()
-        said = [place for place, path in enumerate(self._paths) if path in origin.loops]
-        self._ticks = loop_places(self._places, self._host, said)
+        marked = [place for place, path in enumerate(self._paths) if path in origin.loops]
+        self._ticks = loop_places(self._places, self._host, marked)
 
     def profile(self) -> Profile:
-        """Return what its calls add up to."""
+        """Return the profile of its calls."""
         ids = [writer.id for writer in self._writers]
         waits = {place for place, path in enumerate(self._paths) if path in self._origin.waits}
         root = grown(self._places, self._rows, self._run_id, ids, waits)
@@ -137,40 +141,40 @@ class _Trace:
         )
 
 
-def _elsewhere(calls: Nested, place: Column, told: Collection[int], places: NumberedTree) -> Flags:
+def _detached(calls: Nested, place: Column, explicit_paths: Collection[int], places: NumberedTree) -> Flags:
     """Return which calls the file says were made in another than the one they lie in."""
-    is_told = np.isin(calls.source, np.fromiter(told, np.int64, len(told)))
+    is_explicit = np.isin(calls.source, np.fromiter(explicit_paths, np.int64, len(explicit_paths)))
     over = np.array(places.above, np.int64)[place]
-    apart: Flags = is_told & (calls.above >= 0) & (over != place[calls.above])
+    apart: Flags = is_explicit & (calls.above >= 0) & (over != place[calls.above])
     return apart
 
 
-def _told(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
+def _explicit_paths(origin: Origin, events: Chosen) -> dict[int, tuple[str, ...]]:
     try:
-        return origin.told(events.calls)
+        return origin.explicit_paths(events.calls)
     except ValueError as error:
         raise ProfileError(f"a Chrome trace of ticktree's with a damaged event: {error}") from None
 
 
-def _chief_lanes(calls: Nested, lanes: Sequence[TraceLane]) -> dict[Any, int]:
+def _main_lanes(calls: Nested, lanes: Sequence[TraceLane]) -> dict[Any, int]:
     """Return for each process the lane with the most time in calls, the one with the most of all first."""
-    top = (calls.above < 0) & ~calls.is_beside
+    top = (calls.above < 0) & ~calls.is_concurrent
     total = np.zeros(len(lanes), np.int64)
     np.add.at(total, calls.lane[top], calls.duration_ns[top])
-    chief: dict[Any, int] = {}
+    main_lanes: dict[Any, int] = {}
     for lane in np.argsort(-total, kind="stable").tolist():
-        chief.setdefault(lanes[lane].pid, lane)
-    return chief
+        main_lanes.setdefault(lanes[lane].pid, lane)
+    return main_lanes
 
 
 def _rows(calls: Nested, place: Column, main: int, began_ns: int) -> Rows:
     """Return what the calls add to their nodes.
 
     What is called in a call takes of its self time. The calls at the top of the main lane are the run's length; other
-    lanes, and what overlaps, ran beside.
+    lanes, and what overlaps, are concurrent.
     """
     duration = calls.duration_ns
-    beside = calls.is_beside | (calls.above < 0) & (calls.lane != main)
+    beside = calls.is_concurrent | (calls.above < 0) & (calls.lane != main)
     covering = np.flatnonzero((calls.above >= 0) & ~beside)
     own = duration.copy()
     np.subtract.at(own, calls.above[covering], duration[covering])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _wrap(patches: Patches, _: ModuleType, recorder: Recorder) -> None:
-    """Workers that have begun to record go on until their job ends."""
+    """Workers that have begun to record continue until their job ends."""
     from ticktree.instruments.ray import driver, submitting, waiting
 
     submitting.wrap(patches, recorder)

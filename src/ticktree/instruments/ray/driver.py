@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 _HOOK = "worker_process_setup_hook"
-# Ray's own, where the program was submitted as a job: what it says may not be said again.
+# Ray's own, where the program was submitted as a job: what it sets may not be set again.
 _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 # How long the end of a program may take for what nodes have not handed over yet. One that has died is known to have
 # died only after some missed heartbeats.
@@ -31,7 +31,7 @@ _ANSWER_WITHIN_S = 30.0
 
 
 class _Here:
-    """Who gathers for the job of this process; None where nobody has to."""
+    """What gathers for the job of this process; None where nothing has to."""
 
     gatherer: Any = None
     ends_at_exit = False
@@ -50,7 +50,7 @@ def wrap(patches: Patches, recorder: Recorder) -> None:
 
 def _make_start(start: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, env_updates: Any = None, **kwargs: Any) -> Any:
-        # Its daemons are none of the program's processes; its workers are told by the job that they work for.
+        # Its daemons are not the program's processes; its workers learn the run from their job.
         return start(*args, env_updates={**(env_updates or {}), RUN_VARIABLE: ""}, **kwargs)
 
     return wrapper
@@ -77,7 +77,7 @@ def _make_init(recorder: Recorder, init: Callable[..., Any]) -> Callable[..., An
 
 
 def _is_not_ours(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this process connects no job whose workers could be told: it has one, is a client, or is no driver."""
+    """Whether this process connects no job with workers of ours: it has one, is a client, or no driver."""
     import ray
 
     address = args[0] if args else kwargs.get("address") or os.environ.get("RAY_ADDRESS", "")
@@ -118,14 +118,14 @@ def _submitted() -> dict[str, Any]:
 def _word(recorder: Recorder) -> dict[str, Any] | None:
     """What a worker needs to record into this run, there or on another machine; None where there is no run."""
     from ticktree.fleet.cluster import word_of
-    from ticktree.recorder.children import asked_for_here
+    from ticktree.recorder.children import recording_options
     from ticktree.run.finishing import RunDirectory
 
     path, address = os.environ.get(RUN_VARIABLE), recorder.address()
     if not path or address is None:
         return None
     root = address.partition(":")[0] + ":0"
-    return word_of(RunDirectory.open(Path(path)), root, asked_for_here())
+    return word_of(RunDirectory.open(Path(path)), root, recording_options())
 
 
 def _begin(word: dict[str, Any]) -> None:
@@ -133,7 +133,8 @@ def _begin(word: dict[str, Any]) -> None:
     from ray._private import worker
 
     submitting.carry(False)
-    # Nobody joins what the program started for itself on its own machine: there all write into the run.
+    # No other node joins what the program started for itself on its own machine: there all write into the
+    # run.
     if not worker._global_node.is_head():
         from ticktree.fleet.cluster import start_gatherer
 

@@ -67,7 +67,7 @@ class WorkerCalls:
         names = (kind, str(getattr(function, "name", descriptor.function_name))) if kind else None
         is_coroutine = inspect.iscoroutinefunction(method)
         is_generator = inspect.isgeneratorfunction(method or function)
-        # Ray's own, which it looks at by their names; and those whose calls nobody sees the end of.
+        # Ray's own, which it looks at by their names; and those whose calls have no visible end.
         is_left = inspect.isasyncgenfunction(method) or (names is not None and names[1].startswith("__ray_"))
 
         @functools.wraps(function)
@@ -90,11 +90,11 @@ class WorkerCalls:
         plain = short(descriptor.function_name)
         import ray
 
-        said = plain
+        title = plain
         with suppress(Exception):
-            said = short(ray.get_runtime_context().get_task_name() or plain)
-        if said in self._sections or len(self._sections) < _MOST_TITLES:
-            return said
+            title = short(ray.get_runtime_context().get_task_name() or plain)
+        if title in self._sections or len(self._sections) < _MOST_TITLES:
+            return title
         return plain
 
     def _names(self, word: Any) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class WorkerCalls:
         return section
 
     def done(self, title: str) -> None:
-        """Whoever waits for this worker, or for a task of this title, may go on."""
+        """Wakes what waits for this worker, or for a task of this title."""
         import ray
 
         actor = ray._private.worker.global_worker.actor_id
@@ -126,7 +126,7 @@ class WorkerCalls:
 
 
 class _Call:
-    """One call, below the sections that it was made in, in sections of its own."""
+    """One call, in own sections below those that it was made in."""
 
     __slots__ = ("_above", "_names", "_work")
 
@@ -154,7 +154,7 @@ class _Call:
 
     @leaving_no_frames
     def relayed(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """A generator runs while it is asked for an item: each time is a call."""
+        """A generator runs while an item is requested: each time is a call."""
         end = object()
         try:
             while (item := self._under(self._in_sections, next, items, end)) is not end:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Among a call's keyword arguments, on the way: no program has one of this name.
 KEY = "__ticktree_from__"
-# Signals of calls that are made: what is done for them goes on from there.
+# Wake edges of calls that are made: the work for them continues from there.
 CALLS = "ray call"
 _MOST_PLACES = 4096
 

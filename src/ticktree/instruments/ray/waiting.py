@@ -1,4 +1,4 @@
-"""Waiting for results: `ray.get` and `ray.wait`, with what is waited for in the row's name, and who ended it."""
+"""Waiting for results: `ray.get` and `ray.wait`, named after what they await, and what ended the wait."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 CHANNEL = "ray"
 _MOST_NAMES = 64
-# To tell who came last, so many are asked for: a step may wait for thousands.
+# To tell which came last, at most so many are checked: a step may wait for thousands.
 _MOST_REFS = 256
 
 
 def wrap(patches: Patches, recorder: Recorder) -> None:
-    """Wraps what waits, for whoever calls it as a function of `ray`."""
+    """Wraps what waits, for callers of it as a function of `ray`."""
     import ray
     from ray._private import worker
 

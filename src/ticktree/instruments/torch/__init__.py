@@ -39,7 +39,7 @@ def _wrap(patches: Patches, torch: ModuleType, recorder: Recorder) -> None:
     # torch's own function for this costs a microsecond where caches are cold.
     is_compiling = Flag(torch.compiler, "_is_compiling_flag")
     gradients = Gradients(recorder)
-    patches.on_undo(flops.tell_nobody)
+    patches.on_undo(flops.forget)
     recorder.gauge(COMPILED_GAUGE, 0)
     patches.wrap(torch, "compile", partial(_counted, recorder))
     patches.wrap(torch, "nn.Module.__call__", forward.recorded(recorder, is_compiling))
@@ -53,12 +53,12 @@ def _wrap(patches: Patches, torch: ModuleType, recorder: Recorder) -> None:
 
 
 def _counted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
-    asked = 0
+    count = 0
 
     def compile_counted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        recorder.gauge(COMPILED_GAUGE, asked)
+        nonlocal count
+        count += 1
+        recorder.gauge(COMPILED_GAUGE, count)
         return function(*args, **kwargs)
 
     return compile_counted

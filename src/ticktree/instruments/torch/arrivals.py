@@ -1,4 +1,4 @@
-"""Arrivals: who came to which collective, so that the last of them is known."""
+"""Arrivals: which rank came to which collective, so that the last is known."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Arrival(NamedTuple):
     """That this rank has come to a collective.
 
     Attributes:
-        key: what tells this collective from those shortly before and after; None where others cannot see this rank's
-            signals: the last of those that can be seen need not be the last to arrive.
+        key: what distinguishes this collective from those shortly before and after; None where others cannot
+            read this rank's signals: the last of those that can be read need not be the last to arrive.
         of: what to add to the name of the row: "" where all ranks meet, else how many of them do.
     """
 

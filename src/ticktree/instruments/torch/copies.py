@@ -45,7 +45,7 @@ class _Copies:
 
     Args:
         recorder: what they are recorded into.
-        names: gives what a copy is called, of a tensor and what is asked of it; None where there is none.
+        names: gives the name of a copy, from a tensor and the arguments; None where there is none.
         kinds: classes of tensors that have rows.
         idle: those that do copy nothing.
         unseen: a context in which no TorchFunctionMode sees what is done.
@@ -83,7 +83,7 @@ class _Copies:
             name = self._names(tensor, args, kwargs)
             return name, tensor.nbytes if name is not None else 0
         except Exception:
-            # A sparse tensor has no such number; what is asked for wrongly the method says itself.
+            # A sparse tensor has no such number; wrong arguments are the method's own errors.
             return None, 0
 
 
@@ -96,7 +96,7 @@ def _to_cuda(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
 
 
 class Targets:
-    """What `Tensor.to` is asked for, in any of its forms."""
+    """The target of `Tensor.to`, in any of its forms."""
 
     def __init__(self, torch: ModuleType) -> None:
         self._torch = torch

@@ -75,7 +75,7 @@ class _Gradients:
                 self._engine.queue_callback(computed)
 
         def computed() -> None:
-            # On a device's thread it waits for nobody.
+            # On a device's thread it does not wait.
             if self._recorder.recording and not self._waiting_thread and threading.get_ident() == thread:
                 arrival = self._arrivals.arrive(group)
                 self._waiting_thread = thread

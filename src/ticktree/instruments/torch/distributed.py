@@ -1,7 +1,7 @@
-"""torch.distributed: waiting for the other ranks, apart from work, and for whom; ranks as a role.
+"""torch.distributed: waiting for the other ranks, apart from work, and for which of them; ranks as a role.
 
-At a collective everybody waits for the last to arrive: each rank signals as it arrives, so that on one machine the
-last signal is of whoever was waited for.
+At a collective all ranks wait for the last to arrive: each rank signals as it arrives, so that on one machine
+the last signal is the straggler's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COLLECTIVES = (
     *("gather", "gather_object", "scatter", "scatter_object_list", "broadcast_object_list"),
     *("reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single", "all_to_all", "all_to_all_single"),
 )
-# What only two take part in, or what sets up groups: nobody is named.
+# What only two take part in, or what sets up groups: no straggler is named.
 _OTHERS = ("send", "recv", "send_object_list", "recv_object_list", "new_group")
 
 # Of a work that was not started by one of these collectives: of an `isend`, or by a group's own methods.

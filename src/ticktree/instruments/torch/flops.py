@@ -15,25 +15,25 @@ from ticktree.instruments.torch.sections import TESTED
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
 
-# Calls a function and adds what it did to a section's work; None where nobody asked.
+# Calls a function and adds what it did to a section's work; None where it was not requested.
 count: Callable[..., Any] | None = None
 
-_told: list[Callable[[], None]] = []
+_listeners: list[Callable[[], None]] = []
 
 
-def tell(changed: Callable[[], None]) -> None:
-    """Calls it now, and whenever somebody asks for operations, or no more; until `tell_nobody`."""
-    _told.append(changed)
+def listen(changed: Callable[[], None]) -> None:
+    """Calls it now, and whenever counting begins or ends; until `forget`."""
+    _listeners.append(changed)
     changed()
 
 
-def tell_nobody() -> None:
-    """Those whose rows they are have been taken back: nothing of them is held here."""
-    _told.clear()
+def forget() -> None:
+    """Forget the listeners: their instruments have been taken back."""
+    _listeners.clear()
 
 
 def counted(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function; where somebody asked for operations, add what it did to the section's work."""
+    """Call a function; where operations are counted, add them to the section's work."""
     if count is None:
         return function(*args, **kwargs)
     return count(section, function, *args, **kwargs)
@@ -52,7 +52,7 @@ def _wrap(patches: Patches, torch: ModuleType, _: Recorder) -> None:
 def _set(counting: Callable[..., Any] | None) -> None:
     global count
     count = counting
-    for changed in _told:
+    for changed in _listeners:
         changed()
 
 

@@ -1,7 +1,7 @@
 """Forward passes: the outermost call of a module on a thread is a section; on demand, every layer is.
 
 `nn.Module.__call__` itself is wrapped: torch's global hooks would have every module take its slow path, and
-torch.compile speak of them. What is being compiled sees nothing of it (sections.py).
+torch.compile print warnings about them. The compiler does not see our wrapper (sections.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def recorded(recorder: Recorder, is_compiling: Flag) -> Callable[[Any], Any]:
         wrapper.__code__ = call.__code__  # torch's profiler knows calls of modules by it
         return wrapper
 
-    flops.tell(lambda: setattr(redirection, "way", counted if flops.count else None))
+    flops.listen(lambda: setattr(redirection, "way", counted if flops.count else None))
     return make
 
 

@@ -1,4 +1,4 @@
-"""Gradients that are computed and thrown away: whose backward pass made them, told from what optimizers do next."""
+"""Gradients that are computed and thrown away, and by which backward pass, inferred from the optimizers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ GAUGE = "torch/unused gradients"
 # Of so many parameters of an optimizer it is looked whether a pass has written their gradients: passes reach whole
 # networks, and to look at all would cost as much as clearing them.
 LOOKED_AT = 3
-# What a place does in its first calls it goes on doing: from then on it is looked at now and then, once in so many of
-# its calls, or of all, which are no whole number of steps: else it would always be the same place's.
+# What a place does in its first calls it continues to do. From then on one call in so many is checked, of its
+# own calls or of all; the number is no whole number of steps: else it would always be the same place's call.
 FIRST_CALLS = 50
 THEN_EVERY = 64
 # A pass whose gradients were thrown away so often, and in most of its calls, will do it again. A step left out because
 # a gradient overflowed throws some away too, now and then.
 LEAST_TIMES = 3
 MOSTLY_SHARE = 0.5
-# Passes are told apart by where they are called from: the section, and so many lines.
+# Passes are distinguished by where they are called from: the section, and so many lines.
 FRAMES = 4
 MOST_SITES = 1000
 
@@ -76,7 +76,7 @@ class _Pass:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class _Watched:
-    """An optimizer: where the parameters looked at are in its groups, and who wrote gradients since it last acted."""
+    """An optimizer: where the checked parameters are in its groups, and which sites wrote their gradients."""
 
     groups: int
     looked_at: _Places
@@ -114,7 +114,7 @@ class Gradients:
         self._passes = Redirection()
         self._acts: list[tuple[Redirection, Callable[..., Any]]] = []
         self._pauses = 0
-        flops.tell(self._look_at_next)
+        flops.listen(self._look_at_next)
 
     def around_backward(self, function: Callable[..., Any], unless: Flag | None = None) -> Any:
         """Return `function`, a backward pass, as a section, with a look at whose gradients it writes."""
@@ -266,7 +266,7 @@ class Gradients:
         self._look_at_next()
 
     def _up_to_date(self) -> list[tuple[Any, _Watched]]:
-        """Return the optimizers that are watched; anew, where they were given more parameters."""
+        """Return the optimizers that are watched; set up again where they were given more parameters."""
         for optimizer, watched in list(self._watched.items()):
             if watched.groups != len(optimizer.param_groups):
                 self._watched[optimizer] = _watch(optimizer)

@@ -8,17 +8,17 @@ from typing import Any, Generic, TypeVar
 
 # What torch.compile makes of a module: it is the module inside it.
 _COMPILED = "OptimizedModule"
-# What Lightning makes of an optimizer, Adam say, for who steps by hand: a LightningAdam, or of Fabric's a FabricAdam.
+# What Lightning makes of an optimizer, say Adam, for manual steps: a LightningAdam, or Fabric a FabricAdam.
 _AROUND_OPTIMIZERS = ("Lightning", "Fabric")
-# Of one class so many are told apart: two critics and their targets. Those beyond share a name, since who has twenty
-# models, or the layers of one, reads no row for each.
+# Of one class so many are distinguished: two critics and their targets. Those beyond share a name, since a
+# user with twenty models, or the layers of one, reads no row for each.
 MOST = 4
 
 _T = TypeVar("_T")
 
 
 def itself(thing: Any) -> Any:
-    """Return the object that another one stands for; most are themselves."""
+    """Return the object that another one wraps; most are themselves."""
     kind = type(thing).__name__
     if kind == _COMPILED:
         return thing._orig_mod
@@ -32,7 +32,7 @@ def itself(thing: Any) -> Any:
 class Instances(Generic[_T]):
     """What is kept for each object, by its name.
 
-    The number of one that is gone is given to the next: a loss that is made anew in every step has one name.
+    The number of one that is gone is given to the next: a loss that is made again in every step has one name.
 
     Args:
         make: Makes what is kept, of a name and the first object that has it.

@@ -31,7 +31,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
         return __next__
 
     patches.wrap(module._BaseDataLoaderIter, "__next__", make_next)
-    # Once an epoch: it starts the workers, or has those that persist begin anew.
+    # Once an epoch: it starts the workers, or has those that persist begin again.
     patches.wrap(
         module.DataLoader,
         "__iter__",

@@ -1,4 +1,4 @@
-"""Optimizers: `step` and `zero_grad`, each optimizer told apart."""
+"""Optimizers: `step` and `zero_grad`, each optimizer with its own name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Peers: which ranks of a job record into the same run, told over the store that the job has anyway.
+"""Peers: which ranks of a job record into the same run, exchanged over the store that the job has anyway.
 
 Never by a collective of our own: between the program's it would have to come at the same place on every rank, and one
-that has died or gone another way would hold up all others. To set a key waits for nobody, and to look whether it is
-there neither.
+that has died or gone another way would hold up all others. Setting a key waits for no other rank, and neither
+does a look whether it is there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 _KEY = "ticktree/run/{}"
-# After so many collectives all ranks have met, and have said before in which run they are. Later, they never will.
+# After so many collectives all ranks have met, and have named their run before. Later, they never will.
 _LOOKS = 3
 
 # Called as a rank leaves its job, where its ranks are of several runs: with the job's store, this rank's number, and
-# what each rank has said of its run. Whoever keeps runs puts itself here (session/gathering.py).
+# the run that each rank has named. What keeps runs puts itself here (session/gathering.py).
 leaving: list[Callable[[Any, int, Sequence[str]], None]] = []
 # Called as a rank has joined its job: with the job's store, this rank's number, and how many ranks there are.
 joined: list[Callable[[Any, int, int], None]] = []
@@ -46,7 +46,7 @@ class Peers:
         self._module, self._looks, self._runs, self._share_run = module, _LOOKS, (), False
         try:
             module._get_default_store().set(_KEY.format(module.get_rank()), self._run())
-        except Exception:  # a store that is gone: then nobody is named, and nothing else happens
+        except Exception:  # a store that is gone: then no straggler is named, and nothing else happens
             self._looks = 0
         with suppress(Exception):
             store, rank, ranks = module._get_default_store(), module.get_rank(), module.get_world_size()
@@ -62,14 +62,14 @@ class Peers:
         return self._share_run
 
     def leave(self) -> None:
-        """Tell whoever wants to know that this rank is about to leave its group; once."""
-        # A rank that had few collectives may have looked too early; by now all have said it.
+        """Call `leaving` once, as this rank is about to leave its group."""
+        # A rank that had few collectives may have looked too early; by now all have named it.
         runs = self._runs or (self._look() if self._looks else ())
         module = self._module
         self._module, self._runs, self._share_run = None, (), False
         if module is None or len(set(runs)) < 2:
             return
-        with suppress(Exception):  # nothing of it is the program's affair
+        with suppress(Exception):  # a failure here is not the program's
             store, rank = module._get_default_store(), module.get_rank()
             for tell in leaving:
                 tell(store, rank, runs)

@@ -1,8 +1,8 @@
 """Sections in code that torch.compile compiles: they leave no trace in its graph, and so no row.
 
 What is compiled runs in another order, or fused, or not at all: a section of a part of it would time something else.
-So the compiler, when it meets one, goes on as if it were not there, where it would stop (`fullgraph=True`) or break
-the graph. Time is booked where it is known: in whatever section calls the compiled code.
+So the compiler, when it meets one, continues as if it were not there, where it would stop (`fullgraph=True`)
+or break the graph. Time is booked where it is known: in the section that calls the compiled code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OURS = f"{Path(__file__).parents[1]}/"
 
 
 def leave_no_trace() -> None:
-    """From now on, has the compiler see neither sections nor what stands for a function."""
+    """From now on, hide sections and wrapped functions from the compiler."""
     _COMPILER.install(OWN)
 
 

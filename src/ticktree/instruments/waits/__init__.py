@@ -1,7 +1,7 @@
-"""What a program waits for: queues, pipes, locks, threads, processes, programs and futures; and who let it go on.
+"""What a program waits for: queues, pipes, locks, threads, processes, programs and futures; and what woke it.
 
-A call that may block is a wait of its own inside an open section and on the main thread; elsewhere, as in helper
-threads that wait all the time, it has no row. What is part of another wait has none either.
+A call that may block is a wait with its own row inside an open section and on the main thread; elsewhere, as
+in helper threads that wait all the time, it has no row. What is part of another wait has none either.
 """
 
 from __future__ import annotations

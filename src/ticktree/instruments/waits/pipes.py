@@ -62,7 +62,7 @@ def _wrap_messages(patches: Patches, arrivals: Channel, module: ModuleType) -> N
         return PipeFunction(receive, receiving, arrivals, _ARRIVES, arrives, sends=False)
 
     def make_send(send: Callable[..., Any]) -> Callable[..., Any]:
-        # Who empties a full pipe does not say so.
+        # The reader that empties a full pipe does not signal.
         return PipeFunction(send, sending, arrivals, _REACHES, reaches, sends=True)
 
     patches.wrap_own(module, "Connection._recv_bytes", make_receive)
@@ -109,7 +109,7 @@ def _wrap_pipe(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
 def _wrap_several(patches: Patches, arrivals: Channel, module: ModuleType) -> None:
     awaiting = Wait(
         arrivals, "connection.wait"
-    )  # which of them it will be is not known before: nobody is named
+    )  # which of them it will be is not known before: no channel is named
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(object_list: Any, timeout: float | None = None) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    """Wraps `multiprocessing.Process`: in who starts one, and in the process that it is."""
+    """Wraps `multiprocessing.Process`: in the parent that starts one, and in the child."""
     starts, ends = Channel(recorder, "process start"), Channel(recorder, "process end")
     joining = Wait(ends, "Process.join")
     installed_in = os.getpid()
@@ -54,7 +54,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
 
 def _key(process: Any) -> tuple[int, ...]:
-    """The same in the process and in who started it."""
+    """The same in the process and in its parent."""
     return (getattr(process, "_parent_pid", 0), *getattr(process, "_identity", ()))
 
 
@@ -63,7 +63,7 @@ def _has_ended(process: Any) -> bool:
 
 
 def wrap_programs(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    """Wraps waiting for a program's end and for what it writes; who ends these waits is not told."""
+    """Wraps waiting for a program's end and for its output; these waits have no wake edge."""
     ends = Channel(recorder, "program end", own=True)
     waiting, talking = Wait(ends, "Popen.wait"), Wait(ends, "Popen.communicate")
 

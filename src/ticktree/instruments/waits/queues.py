@@ -35,7 +35,8 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, item: Any, block: bool = True, timeout: float | None = None) -> Any:
-            # Before, because who waits may be awake before we are; after too, where it was put only then.
+            # Before, because a waiting thread may be awake before this one; after too, where it was put only
+            # then.
             items.wakes(id(self))
             if not block or not _is_bounded(self):
                 return put(self, item, block, timeout)

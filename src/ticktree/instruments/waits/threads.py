@@ -77,13 +77,13 @@ def _has_ended(thread: Any) -> bool:
 
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     events, barriers = Channel(recorder, "event", own=True), Channel(recorder, "barrier", own=True)
-    awaiting, meeting = Wait(events, "Event.wait"), Wait(barriers, "Barrier.wait")
+    event, barrier = Wait(events, "Event.wait"), Wait(barriers, "Barrier.wait")
 
     def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             if self.is_set() or id(self) in _quiet:
                 return wait(self, timeout)
-            return awaiting.call(wait, (self, timeout), id(self), bool)
+            return event.call(wait, (self, timeout), id(self), bool)
 
         return wrapper
 
@@ -97,8 +97,8 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
     def make_meet(meet: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
-            barriers.wakes(id(self))  # the last who comes lets all go on
-            return meeting.call(meet, (self, timeout), id(self))
+            barriers.wakes(id(self))  # the last to arrive wakes all
+            return barrier.call(meet, (self, timeout), id(self))
 
         return wrapper
 

@@ -1,7 +1,7 @@
-"""Time of devices: what a GPU did for a section, by its own clock, beside what the host did.
+"""Time of devices: what a GPU did for a section, by its own clock, next to what the host did.
 
 Events are recorded on the device's stream where a call begins and ends, and looked at later: nothing ever waits for a
-device, unless the whole run is asked to (`--device-sync`). Nothing here imports a library or wakes a device.
+device, unless the user requests it (`--device-sync`). Nothing here imports a library or wakes a device.
 """
 
 from __future__ import annotations

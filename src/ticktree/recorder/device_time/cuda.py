@@ -1,7 +1,7 @@
 """The time of CUDA devices, and of ROCm's, by events of torch.
 
 A call's device time is that of the stream that was current when the call began, from the moment at which this stream
-came to the call's beginning to the moment at which it had done what was asked of it by the call's end.
+came to the call's beginning to the moment at which it had done all work enqueued by the call's end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ticktree.recorder.wrapping import wrap
 
 
 class Attendant:
-    """Told where calls of a section begin and end. What it does meanwhile is not the call's time.
+    """Called where calls of a section begin and end. What it does meanwhile is not the call's time.
 
     Attributes:
         waits: whether `wait` is to be called.
@@ -36,7 +36,7 @@ class Attendant:
         return None
 
     def wait(self, mark: Any) -> None:
-        """Wait until what the call asked for is done; its time is still the call's."""
+        """Wait until the call's work is done; the wait is still the call's time."""
 
     def results(self, mark: Any, value: Any) -> None:
         """Take note of what the call's work will give."""
@@ -147,8 +147,8 @@ class DeviceLane:
         """Book the calls whose end the device has come to, at most so many."""
         calls = self._calls
         while calls and most:
-            # Taken out before the device is asked, for that lets other threads run: of a thread that has ended, and at
-            # the end of recording, several look at one lane, and a call is booked once.
+            # Taken out before the device is queried, since a query lets other threads run: of a thread that
+            # has ended, and at the end of recording, several look at one lane, and a call is booked once.
             call = calls.popleft()
             ns = None
             try:
@@ -173,7 +173,7 @@ class DeviceLane:
 
 
 class Capturing:
-    """How many graphs are being captured: meanwhile nobody in the process may ask for an event."""
+    """How many graphs are being captured: meanwhile no thread in the process may query an event."""
 
     def __init__(self) -> None:
         self.open = 0
@@ -223,13 +223,13 @@ def _resolve(*, everybody: bool) -> None:
             _lanes.pop(key, None)
 
 
-# By the device's number; made when it is first used, and by forked children anew.
+# By the device's number; made when it is first used, and again in forked children.
 _pools: dict[int, Pool] = {}
 _undo: list[Callable[[], None]] = []
 
 
 class Mark(NamedTuple):
-    """A call that goes on."""
+    """A call in progress."""
 
     stream: Any
     events: tuple[Any, Any]
@@ -298,7 +298,7 @@ class CudaClock(Attendant):
         return "measured"
 
     def forget(self, mark: Mark) -> None:
-        """Take the events back: the stream will come to one of them, for nobody."""
+        """Take the events back: the stream will still reach one of them, and its time is not read."""
         mark.pool.give(mark.events)
 
     def failed(self) -> None:
@@ -332,7 +332,7 @@ def _recorded(cuda: Any, stream: Any) -> DeviceEvent:
 
 
 def _watch_captures(cuda: Any) -> None:
-    """Know of every capture: an event that is asked for by whichever thread breaks it, and so the program."""
+    """Know of every capture: a query of an event, by any thread, breaks the capture, and so the program."""
     graph = getattr(cuda, "CUDAGraph", None)
     if graph is None or _undo:
         return
@@ -356,7 +356,7 @@ def _watch_captures(cuda: Any) -> None:
 
 
 def unwatch() -> None:
-    """Put back what was wrapped; whoever measures next wraps it again."""
+    """Put back what was wrapped; the next measurement wraps it again."""
     while _undo:
         _undo.pop()()
 

@@ -1,4 +1,4 @@
-"""Devices that have no clock of their own, and whichever device is in use."""
+"""Devices without an own clock, and the device that is in use."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class JaxClock(Attendant):
 
 # The time of Apple's GPUs. To read it is to wait: so only where the run waits anyway.
 #
-# What an event of `torch.mps` knows of time can only be asked for by waiting for the whole queue.
+# The time of an event of `torch.mps` can only be read by waiting for the whole queue.
 
 
 class MpsClock(Attendant):
@@ -71,7 +71,7 @@ class MpsClock(Attendant):
         self._free: list[tuple[Any, Any]] = []
 
     def begin(self) -> tuple[Any, Any] | str | None:
-        """Wait for what was asked for before, and record where the queue is now."""
+        """Wait for earlier work, and record where the queue is now."""
         torch = sys.modules.get("torch")
         if torch is None:
             return "library"
@@ -86,7 +86,7 @@ class MpsClock(Attendant):
         return events
 
     def wait(self, mark: tuple[Any, Any]) -> None:
-        """Wait until the queue has done what the call asked of it."""
+        """Wait until the queue has done the call's work."""
         mark[1].record()
         mark[1].synchronize()
 
@@ -103,7 +103,7 @@ class MpsClock(Attendant):
 
 
 class CpuClock(Attendant):
-    """Of the processor: what a call asked for is done when it returns, so that the host's time is its time.
+    """Of the processor: a call's work is done when it returns, so that the host's time is its time.
 
     Args:
         index: taken for the sake of others.
@@ -119,7 +119,7 @@ class CpuClock(Attendant):
 
 
 class WhatThereIs(Attendant):
-    """The clock of the device that the program uses, if it uses one; of what is not there nothing is said.
+    """The clock of the device that the program uses, if it uses one; a missing device is no loss.
 
     Args:
         waits: whether to wait for the device at both ends of a call.

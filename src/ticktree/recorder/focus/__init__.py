@@ -1,8 +1,8 @@
 """Focus: any program's own call tree, below functions that are named.
 
-Who tells of calls is `sys.monitoring` from Python 3.12 on (monitoring.py), and a profile function before
+Calls are reported by `sys.monitoring` from Python 3.12 on (monitoring.py), and by a profile function before
 (profiling.py). What a call site is called is found once, when it is met (naming.py), and kept in the memory file:
-by the time somebody reads, the source may have changed, or be on another machine, or never have been in a file.
+by the time of a report, the source may have changed, or be on another machine, or never have been in a file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "focus_environment",
 ]
 
-# Levels of calls below a function in focus where nobody says otherwise: with its own, five.
+# Default levels of calls below a function in focus: with its own, five.
 DEPTH = 4
 DEEPEST = 200
 NAMES_AT_MOST = 32
@@ -116,7 +116,7 @@ def focus_environment(
 
 
 def begin_focus_from_environment(recorder: Recorder) -> None:
-    """In a process that was started armed: what its starter asked for.
+    """In a process that was started armed: what its parent process requested.
 
     Raises:
         TicktreeError: It cannot be: says why.

@@ -1,6 +1,7 @@
-"""What the native side asks once a code object and once a call site: is it a root, what is it called.
+"""What the native side asks once per code object and once per call site: is it a root, what is its name.
 
-Which code object a name means is told when the code first runs, so that nothing is imported and no property read.
+Which code object a name means is resolved when the code first runs, so that nothing is imported and no
+property read.
 """
 
 from __future__ import annotations
@@ -159,10 +160,10 @@ def _nested(function: Any, path: Sequence[str]) -> CodeType | None:
 def _codes_of(value: Any, last: str) -> Iterator[CodeType]:
     """The code of a function under whatever is wrapped around it: that which bears its name first."""
     found: list[CodeType] = []
-    waiting, seen = [value], 0
-    while waiting and seen < _WRAPPERS_AT_MOST:
+    waiting, count = [value], 0
+    while waiting and count < _WRAPPERS_AT_MOST:
         at = waiting.pop(0)
-        seen += 1
+        count += 1
         if isinstance(at, CodeType):
             found.append(at)
         elif isinstance(at, FunctionType):
@@ -194,7 +195,7 @@ def _cells(function: FunctionType) -> list[Any]:
 
 
 def _plain(value: Any, name: str) -> Any:
-    """An attribute as it lies in the object or its C type; none of the program's descriptors is asked."""
+    """An attribute as it lies in the object or its C type; none of the program's descriptors is called."""
     try:
         lying = object.__getattribute__(value, "__dict__")
         if name in lying:
@@ -206,7 +207,7 @@ def _plain(value: Any, name: str) -> Any:
     return None
 
 
-# As the profile has it: where nothing was seen, "was never called" would be another statement.
+# As the profile has it: for a function that was not watched, "was never called" would be a false statement.
 _UNSEEN = "machine/focus/unseen"
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH120, PTH100
@@ -263,13 +264,14 @@ class Eye(ABC):
         )
 
     def note_unseen(self) -> None:
-        """Notes in what is recorded that functions in focus may have been called where nobody looked."""
+        """Records that functions in focus may have been called where they were not watched."""
         self.recorder.gauge(_UNSEEN, 1)
 
-    # -- asked by the native side ---------------------------------------------------------------------------------
+    # -- called by the native side
+    # --------------------------------------------------------------------------------
 
     def which(self, code: CodeType) -> int:
-        """Which root a code object is that runs for the first time; less than 0 for what is none."""
+        """Which root a code object is that runs for the first time; less than 0 if it is not a root."""
         if code.co_filename.startswith(_OWN):
             return _TICKTREES_OWN
         if is_part(code):
@@ -312,7 +314,7 @@ class Eye(ABC):
 
     @abstractmethod
     def want(self, code: CodeType) -> None:
-        """What a code object calls is to be seen."""
+        """Watch the calls of a code object."""
 
     @abstractmethod
     def sleep(self, code: CodeType) -> None:

@@ -1,4 +1,4 @@
-"""Calls told by `sys.monitoring`, Python 3.12 and later.
+"""Calls reported by `sys.monitoring`, Python 3.12 and later.
 
 Two tools share the work. One hears of every function that begins, until it is known: what is never called under
 focus is heard of some times and then no more, so that outside the roots nothing is paid. The other hears all that the
@@ -27,7 +27,7 @@ from ticktree.recorder.focus.naming import is_part
 _IDENTIFIERS = (3, 4, 5)
 _NAME = "ticktree focus"
 
-# Called by the interpreter itself, or by nobody's name: nothing that could be called says that it may call them.
+# Called by the interpreter itself, or without a name: no callable's names show that it may call them.
 _NAMELESS = ("<lambda>", "<genexpr>")
 
 

@@ -1,8 +1,8 @@
 """What a call is called: `expression | Qualname : file @ Lnnn`, the file and line those of the function's definition.
 
 The expression is the source text of the call. Where a function makes calls of the same text in several places, the
-line of each is said with it, `expression @ Lnnn`, and where they are on one line the column too: so that each place
-has a name of its own, and the same name in every process and every run of the same source.
+line of each is added to it, `expression @ Lnnn`, and where they are on one line the column too: so that each
+place has its own name, and the same name in every process and every run of the same source.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Function:
                     self._sites[self.text(place)].add((place.line, place.column))
 
     def text(self, place: SourceRange) -> str:
-        """What stands there; "" where nobody knows."""
+        """The source text there; "" where it is not known."""
         lines = self.lines[place.line - 1 : place.end_line]
         if not lines or place.end_column < 0:
             return ""
@@ -75,7 +75,7 @@ class Expressions:
         self._places = places_of(code, function.lines)
 
     def at(self, offset: int, callee: Any) -> tuple[str, int]:
-        """The text of the call at a byte offset, as it is told from others in this function, and its line."""
+        """The text of the call at a byte offset, unique within this function, and its line."""
         at = offset // 2
         place = self._places[at] if 0 <= at < len(self._places) else None
         if place is None:
@@ -135,7 +135,7 @@ def fitted(text: str, limit: int, *, keep_end: bool = False) -> str:
 def _source_of(filename: str) -> list[str]:
     try:
         return linecache.getlines(filename)
-    except Exception:  # a source that cannot be read is none
+    except Exception:  # a source that cannot be read is empty
         return []
 
 
@@ -145,7 +145,7 @@ def _last(callee: Any) -> str:
 
 
 def _is_plain(callee: Any) -> bool:
-    """Whether its name can be asked for without running any of the program's code."""
+    """Whether its name can be read without running any of the program's code."""
     return type(callee) is type or type(callee).__module__ == "builtins"
 
 
@@ -153,7 +153,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class SourceRange(NamedTuple):
-    """A stretch of source. Columns are bytes of UTF-8, -1 where they are not known."""
+    """A range of source. Columns are bytes of UTF-8, -1 where they are not known."""
 
     line: int
     end_line: int
@@ -224,7 +224,7 @@ def _with_iterables(
                 iterables[place] = _iterables(place, lines)
             begins = begun[place]
             begun[place] += instruction.opname in _LOOPS
-        else:  # also what the interpreter keeps beside an instruction, where calls may seem to be made
+        else:  # also the caches after an instruction, where calls may seem to be made
             begins = begun[place] - 1
         if 0 <= begins < len(iterables.get(place, ())):
             heads[at] = iterables[place][begins]
@@ -232,7 +232,7 @@ def _with_iterables(
 
 
 def _iterables(place: SourceRange, lines: Sequence[str]) -> list[SourceRange]:
-    """What a comprehension or generator expression iterates over; nothing where it is none."""
+    """What a comprehension or generator expression iterates over; nothing for any other call."""
     raw = [line.encode() for line in lines[place.line - 1 : place.end_line]]
     if not raw or raw[0][place.column : place.column + 1] not in (b"[", b"{", b"("):
         return []
@@ -258,11 +258,11 @@ def _moved(first: ast.expr | ast.stmt, last: ast.expr, line: int, column: int) -
     )
 
 
-# Comprehensions and generator expressions: code of their own, which their author sees as part of a function.
+# Comprehensions and generator expressions: own code objects, which their author sees as part of a function.
 #
 # Python 3.12 and later have no code for most comprehensions, and still have it for generator expressions. So none of
-# them is a call: what they call is called by whoever runs them, which is the function that holds them or, of a
-# generator expression that was handed on, the function that takes its values.
+# them is a call: what they call counts as called by their caller, which is the function that holds them or,
+# of a generator expression that was handed on, the function that takes its values.
 
 _PARTS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
@@ -284,7 +284,7 @@ def holder_of(part: CodeType, frame: FrameType | None) -> CodeType:
     """The code of the function that a part is in; the part itself where that cannot be found.
 
     It is nearly always running. A generator expression that was handed out of it is looked up in its source, which
-    takes as long as compiling that does: once a file.
+    takes as long as compiling that does: once per file.
     """
     while frame is not None:
         if not is_part(frame.f_code) and any(inner is part for inner in parts_of(frame.f_code)):

@@ -1,12 +1,12 @@
-"""Calls told by a C profile function, Python 3.11.
+"""Calls reported by a C profile function, Python 3.11.
 
 It is there from the beginning until each root has been called once. Then the root is wrapped, where that is sure to
 catch all of its calls, and the profile function lives only while it runs: outside nothing is paid. Where it is not
-sure the profile function stays: generators and coroutines, which run in many stretches, and functions that something
-holds beside the class or module they are in.
+sure the profile function stays: generators and coroutines, which run in many parts, and functions that
+something holds in addition to their class or module.
 
 A thread that has a profile function keeps it, and is not looked at; a trace function (a debugger's, coverage's) is
-something else, and goes on.
+something else, and continues.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SLEEPING = (
 class Profiling(Eye):
     """Hears of calls from a profile function."""
 
-    _said = False
+    _noted = False
     _in_threads = False
 
     def begin(self) -> None:
@@ -69,8 +69,8 @@ class Profiling(Eye):
 
     def alone(self) -> None:
         """A root runs where another profiler looks, or may have run where one did."""
-        if not self._said:
-            self._said = True
+        if not self._noted:
+            self._noted = True
             self.note_unseen()
             print("ticktree: another profiler is on: --focus records nothing while it is", file=sys.stderr)
 
@@ -104,7 +104,7 @@ def _put(owner: Any, name: str, value: Any) -> None:
 
 
 def _wrapped(value: Any) -> Any:
-    """What stands for a function, or for what holds one; None where there is no standing for it."""
+    """The wrapper of a function, or of what holds one; None where it cannot be wrapped."""
     if type(value) in (staticmethod, classmethod):
         inner = _wrapped(value.__func__)
         return None if inner is None else type(value)(inner)
@@ -134,7 +134,7 @@ def _is_held_by(value: Any, code: CodeType, owner: Any) -> bool:
 
 
 def _may_hold(holder: Any, value: Any, code: CodeType, owner: Any) -> bool:
-    """Whether something that holds the function will have what stands for it, or never calls it again."""
+    """Whether a holder of the function will get its wrapper, or never calls it again."""
     if isinstance(holder, FrameType):
         return holder.f_code is code or holder.f_globals is globals()
     return type(holder) is dict and (_is_namespace_of(holder, owner, value) or _module_of(holder) is not None)
@@ -142,12 +142,12 @@ def _may_hold(holder: Any, value: Any, code: CodeType, owner: Any) -> bool:
 
 def _held(value: Any) -> Iterator[Any]:
     """A value and what it holds that may lead to the function: wrapped functions, their cells and attributes."""
-    waiting, seen = [value], set()
+    waiting, visited = [value], set()
     while waiting:
         at = waiting.pop()
-        if id(at) in seen:
+        if id(at) in visited:
             continue
-        seen.add(id(at))
+        visited.add(id(at))
         yield at
         if type(at) is FunctionType:
             waiting += [at.__dict__, *(at.__closure__ or ())]

@@ -50,7 +50,7 @@ class Meter:
     def __call__(self) -> list[Reading] | None:
         """Return of each device that was ever used its name, the bytes in use, and the most since the last time.
 
-        None where the library will not say, and need not be asked again.
+        None where the library does not report it, and need not be called again.
         """
         try:
             if not self._allocator.is_initialized():

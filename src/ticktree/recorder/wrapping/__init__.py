@@ -1,4 +1,4 @@
-"""Wrapping a function of somebody else's, and putting it back."""
+"""Wrapping a function of another module, and putting it back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def stand_for(function: Any, call: Any) -> Callable[..., Any]:
-    """Return what stands for `function` by calling `call`: ticktree's frames are in no traceback of what it raises.
+    """Return a wrapper of `function` that calls `call`; tracebacks do not show ticktree's frames.
 
     It is of the kind that `call` is of: a function, a coroutine function or a generator function.
     """
@@ -70,7 +70,7 @@ def _leaving_none(call: Any) -> Callable[..., Any]:
 
 
 def wrap(owner: Any, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
-    """Replace a function of a class or a module: whoever calls it calls `hook` with it and the arguments.
+    """Replace a function of a class or a module: its callers call `hook` with it and the arguments.
 
     Returns:
         What puts it back.
@@ -87,7 +87,7 @@ def wrap(owner: Any, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
             raise
 
     def undo() -> None:
-        # Somebody may have wrapped it again meanwhile; theirs then stays, and ours under it does no harm.
+        # Other code may have wrapped it again meanwhile; that then stays, and ours under it does no harm.
         if getattr(owner, name) is wrapper:
             setattr(owner, name, original)
 

@@ -102,7 +102,7 @@ class WritersReader:
         """Every writer, also those that recorded nothing.
 
         Args:
-            parents: For each tree, the path of the node that it hangs under.
+            parents: For each tree, the path of its parent node.
         """
         return [self._writer(ref, parent) for ref, parent in parents.items()]
 
@@ -123,9 +123,9 @@ class WritersReader:
 
     def _role(self, ref: int, own: int, thread_name: str) -> str:
         """By the program's own word; else by the thread's name, of the main thread by its process's."""
-        said = own or (self._image.header.role if ref == self._main else 0)
-        if said:
-            return self._image.text(said)
+        role = own or (self._image.header.role if ref == self._main else 0)
+        if role:
+            return self._image.text(role)
         return role_of(self._process_name or thread_name if ref == self._main else thread_name)
 
 
@@ -139,7 +139,7 @@ _THREAD = re.compile(r"Thread-\d+ \((?P<target>.+)\)")
 
 
 def role_of(name: str) -> str:
-    """The role that a name stands for; the name itself where it is nothing but a number."""
+    """The role that a name implies; the name itself where it is only a number."""
     thread = _THREAD.fullmatch(name)
     if thread is not None:
         return thread["target"]
@@ -185,9 +185,9 @@ def leave_virtually(image: Image) -> Accounts:
 def _leave(frame: layout.Record, parent: layout.Record | None, now: int, accounts: Accounts) -> None:
     duration = now - frame.start
     if frame.active:
-        stretch = now - frame.cover_start
-        frame.covered += stretch
-        accounts.concurrent[frame.last_child] -= stretch
+        covered = now - frame.cover_start
+        frame.covered += covered
+        accounts.concurrent[frame.last_child] -= covered
     stood_for = 0
     if parent is not None and parent.serial == frame.parent_serial and parent.active:
         parent.active -= 1

@@ -105,7 +105,7 @@ class Image:
 
     @property
     def parent(self) -> ProcessKey:
-        """Who started its process; its pid is 0 where nobody did, or nobody knows."""
+        """Who started its process; its pid is 0 where there is no parent, or none known."""
         header = self.header
         return ProcessKey(header.parent_pid, header.parent_start, header.parent_incarnation or 1)
 
@@ -163,7 +163,7 @@ class Image:
         return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
 
     def loop_sums(self, ref: int) -> Record:
-        """What a loop's ticks add up to, stored at a reference."""
+        """The sums of a loop's ticks, stored at a reference."""
         return layout.LoopSums.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.LoopSums)))
 
     def missed_rows(self, ref: int) -> Iterator[Record]:
@@ -256,7 +256,7 @@ class Image:
 
 
 def _quiet_bytes(fd: int) -> bytes | None:
-    """What is in a file that nobody records into, in one piece; None where somebody may."""
+    """The content of a file that no process records into, in one piece; None where one may."""
     size = ctypes.sizeof(layout.Header)
     before = os.pread(fd, size, 0)
     if len(before) < size:

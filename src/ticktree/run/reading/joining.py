@@ -21,7 +21,7 @@ Part = TypeVar("Part", bound=Mergeable)
 
 
 class Joining:
-    """Puts together one tree of several processes; each hangs under the node that was open where it was started.
+    """Puts together one tree of several processes, each a child of the node open where it was started.
 
     Args:
         run_id: What the profile calls this run.
@@ -92,7 +92,7 @@ class Joining:
         )
 
     def path_of(self, process: ProcessKey, node: int) -> str:
-        """The path of a node of a process; where that is not known, of what the process hangs under."""
+        """The path of a node of a process; where that is not known, of the process's parent node."""
         places = self._places.get(process)
         if places is None:
             return self._known.path(process, node)
@@ -126,7 +126,7 @@ class Joining:
             ready.extend(self._waiting.pop(image.writer, ()))
 
     def _above(self, image: Image) -> Branch:
-        """What a process's root stands for.
+        """The branch that a process's root belongs to.
 
         Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
         """

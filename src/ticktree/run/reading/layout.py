@@ -91,7 +91,7 @@ NodeFlag = _flags("NodeFlag", "NODE_")
 HeaderFlag = _flags("HeaderFlag", "HEADER_")
 
 _IN_GRAPH, _GRAPH = int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"
-# Why device time that was asked for is not there, the first of these that a node's flags say.
+# Why requested device time is missing: the first of these that is among a node's flags.
 _LACKS = (
     (int(NodeFlag.ONLY_HOST), "work on the CPU is done when the call returns: the host's time is its time"),
     (int(NodeFlag.NO_LIBRARY), "nothing that uses such a device was imported"),
@@ -109,7 +109,7 @@ def clock_of(flags: int) -> Clock:
 
 
 def device_lack_of(flags: int) -> str | None:
-    """Why device time is not there, by a node's flags; None where it is, or was not asked for."""
+    """Why device time is missing, by a node's flags; None where it is there, or was not requested."""
     if not flags & _DEVICE:
         return None
     if flags & _DEVICE_KNOWN:  # of most calls: what was not there yet is by now
@@ -234,7 +234,7 @@ def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:
 
 
 def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
-    """Where the octaves of nodes lie, a list a node."""
+    """Where the octaves of nodes lie, one list per node."""
     found: list[_Parts] = [[] for _ in refs]
     if not refs:
         return found

@@ -142,7 +142,7 @@ _MOST = 1 << 48
 
 @dataclass(frozen=True)
 class Sums:
-    """What is known of a loop's ticks beside its record; None and empty where it is not known of all of them.
+    """What is known of a loop's ticks in addition to its record; None and empty where not known of all ticks.
 
     Attributes:
         waited, missed: Clock ticks, waited and in missed ticks.

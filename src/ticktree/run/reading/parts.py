@@ -73,10 +73,10 @@ class NodePart:
 
     Attributes:
         row: The record.
-        above: Where the part is that it hangs under; -1 for the root of a tree started nowhere known.
+        above: Index of its parent part; -1 for the root of a tree with no known start.
         tree: Reference of the tree it belongs to.
         depth: How many nodes are above it in this file.
-        is_root: Whether it is a tree's root, which stands for the node that its thread was started under.
+        is_root: Whether it is a tree's root, which represents the node that its thread was started under.
         name: Of the section; "" for a root.
         self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady_calls, warm_calls: Completed calls, warm-up apart.
@@ -153,7 +153,7 @@ class NodePart:
 
     @property
     def work(self) -> Work | None:
-        """What work it said it did."""
+        """The work that it declared."""
         row = self.row
         if row.work_bytes or row.work_flops or row.work_items:
             return Work(row.work_bytes, row.work_flops, row.work_items)
@@ -167,7 +167,7 @@ class NodePart:
 
     @property
     def memory(self) -> Memory | None:
-        """Its resident memory; without a footprint, as far as it was seen when calls began and ended."""
+        """Its resident memory; without a footprint, as far as it was read when calls began and ended."""
         row = self.row
         if self.footprint.resident is not None or not row.memory_samples:
             return self.footprint.resident
@@ -180,7 +180,7 @@ class NodePart:
 
     @property
     def device(self) -> str | None:
-        """Why its device time is unsupported, where it was asked for."""
+        """Why its device time is missing, where it was requested."""
         return device_lack_of(self.row.flags)
 
     def may_be(self) -> bool:
@@ -207,7 +207,7 @@ class PartsReader:
         accounts: What leaving its open calls adds.
 
     Attributes:
-        parts: One a node, parents before their children.
+        parts: One per node, parents before their children.
         index: Where the part of each node is, by its reference.
         histograms: Of their calls.
         torn: Nodes caught in a write whose counts had to be taken from their histograms.
@@ -297,8 +297,8 @@ class PartsReader:
         if is_root and not row.parent:
             return -1
         above = self.index.get(row.parent, place)
-        if above >= place:  # nodes are laid down after what they hang under
-            raise self._image.damaged("a node hangs under none")
+        if above >= place:  # a node is allocated after its parent
+            raise self._image.damaged("a node has no parent")
         return above
 
     def _is_joined(self, ref: int, row: NodeRow, above: int, *, is_root: bool) -> tuple[bool, bool]:
@@ -385,10 +385,11 @@ class PartsReader:
         return self._names[ref]
 
     def _total(self) -> None:
-        """Derives totals from the leaves up, and what of them ran beside something else.
+        """Derives totals from the leaves up, and which part of them is concurrent.
 
-        What ran beside in full in ticks is in full in nanoseconds too, though self times are rounded one by one: else
-        a thread's nodes would give the ones they hang under a few nanoseconds, and to no writer of theirs.
+        What is wholly concurrent in ticks is wholly concurrent in nanoseconds too, though self times are
+        rounded one by one: else a thread's nodes would give their parents a few nanoseconds that belong to no
+        worker.
         """
         concurrent = self._accounts.concurrent
         raw = [part.row.own + self._accounts.own.get(ref, 0) for ref, part in self._each()]
@@ -399,9 +400,9 @@ class PartsReader:
             if part.is_root:
                 continue
             ref = self._table.refs[place]
-            beside = part.row.concurrent + concurrent.get(ref, 0)
-            part.concurrent_ns = part.total_ns if raw[place] == beside else self._ns(part.row, beside)
-            raw[part.above] += raw[place] - beside
+            overlap = part.row.concurrent + concurrent.get(ref, 0)
+            part.concurrent_ns = part.total_ns if raw[place] == overlap else self._ns(part.row, overlap)
+            raw[part.above] += raw[place] - overlap
             self.parts[part.above].total_ns += part.total_ns - part.concurrent_ns
 
     def _each(self) -> zip[tuple[int, NodePart]]:

@@ -71,17 +71,17 @@ def _is_blank(node: Node) -> bool:
     return not (node.count or node.open or node.self_ns or node.concurrent_ns or node.wakers)
 
 
-# Self time of the whole run, of its time: above it nobody knows where most of the time went.
+# Self time as a share of the run's time: above it, sections do not explain most of the time.
 _UNKNOWN_SHARE = 0.5
-# And of the time in sections, that in ticks but in none of their sections: so much of a loop is no detail.
+# The same for self time of ticks, as a share of the time in sections: so much of a loop is no detail.
 _UNKNOWN_IN_TICKS = 0.25
 
 
 def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str]) -> Profile:
     """The profile with what was sampled of its nodes' self time.
 
-    Samples that nobody asked for are left out where sections tell where most of the time went: they were taken in case
-    that they did not, and less often since they did.
+    Samples that were not requested are left out where sections explain most of the time: they were taken in
+    case that they did not, and less often since they did.
 
     Args:
         profile: Of a whole run.
@@ -91,19 +91,19 @@ def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessK
     root = profile.root
     works = any(not node.wait for _, _, node in root.walk() if node is not root)
     ticks_ns = sum(node.self_ns for path, _, node in root.walk() if path in profile.loops)
-    is_told = (
+    is_explained = (
         works
         and root.self_ns <= _UNKNOWN_SHARE * root.total_ns
         and ticks_ns <= _UNKNOWN_IN_TICKS * (root.total_ns - root.self_ns)
     )
-    if not (sampled.stacks or sampled.dropped) or (is_told and not sampled.is_asked):
+    if not (sampled.stacks or sampled.dropped) or (is_explained and not sampled.is_requested):
         return profile
     known = {path for path, _, _ in root.walk()}
     stacks: dict[SampledStack, Weight] = {}
-    for seen, weight in sampled.stacks.items():
-        path = path_of(seen.process, seen.node)
+    for sample, weight in sampled.stacks.items():
+        path = path_of(sample.process, sample.node)
         if path in known:
-            stack = SampledStack(path, seen.thread, seen.state, seen.lines)
+            stack = SampledStack(path, sample.thread, sample.state, sample.lines)
             stacks[stack] = stacks[stack] + weight if stack in stacks else weight
     return replace(
         profile, samples=Samples(stacks, sampled.dropped, sampled.late, sampled.looks, sampled.cpu_ns)
@@ -113,11 +113,11 @@ def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessK
 KEPT_APART = 256
 
 
-def add_up_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
-    """The profile with at most so many processes of one role told apart; all sums stay as they are.
+def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
+    """The profile with at most so many processes of one role kept apart; all sums stay as they are.
 
     Args:
-        profile: Of a whole run: what is added up here cannot be told apart again.
+        profile: Of a whole run: what is merged here cannot be separated again.
         kept_apart: How many processes of a role, those that lived longest.
     """
     crowds = _crowds(profile.writers.values(), kept_apart)
@@ -191,11 +191,11 @@ def read_run(run: RunFiles) -> Profile:
     without_room = count_without_room(run, known)
     lost = Profile(losses={LOSS: without_room} if without_room else {})
     merged = whole.merge(folded.profile, _machine(run), read_parts(run), lost, read_instrument_losses(run))
-    return add_up_crowds(with_samples(without_blanks(merged), _sampled(run), joining.path_of))
+    return merge_crowds(with_samples(without_blanks(merged), _sampled(run), joining.path_of))
 
 
 def _machine(run: RunFiles) -> Profile:
-    """What the machine did meanwhile, where somebody watched it."""
+    """What the machine did meanwhile, where a supervisor watched it."""
     try:
         return Profile(gauges=kept(run.memory_dir))
     except DamagedError:
@@ -203,7 +203,7 @@ def _machine(run: RunFiles) -> Profile:
 
 
 def _sampled(run: RunFiles) -> Sampled:
-    """What code ran meanwhile, where somebody looked."""
+    """What code ran meanwhile, where samples were taken."""
     try:
         return kept_samples(run.memory_dir)
     except DamagedError:
@@ -215,7 +215,7 @@ def _image_of(path: Path, run: RunFiles) -> Image:
     if not image.header.flags & HeaderFlag.RECORDING:
         return image
     writer = image.writer
-    process = run.manifest.owner.beside(writer.pid, writer.start)
+    process = run.manifest.owner.with_process(writer.pid, writer.start)
     replaced = path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists()
     # A process looks at its clock when it ends a call, at times minutes apart; a dead one never will again, nor one
     # that runs another program now. When the run's first process died, its supervisor knows.
@@ -240,10 +240,10 @@ def read_file(path: Path) -> Profile:
 
 
 def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]) -> Profile:
-    """One tree of several processes; each hangs under the node that was open where it was started.
+    """One tree of several processes, each a child of the node that was open where it was started.
 
     Args:
-        images: One a process.
+        images: One per process.
         run_id: What the profile calls this run.
         errors: Files found damaged are added to it, and left out.
     """

@@ -56,7 +56,7 @@ def events_of_file(path: Path) -> Events | None:
     """
     try:
         with opened(path, MOST_BYTES) as file:
-            # Most files have no timeline: they are told by their first bytes.
+            # Most files have no timeline: their first bytes tell.
             head = file.read(_HEADER_BYTES)
             if len(head) < _HEADER_BYTES or not _ring_of(head):
                 return None
@@ -123,14 +123,14 @@ class ImageReader:
     Args:
         image: The file.
         run_id: What the profile calls this run.
-        above: What the process's own root stands for.
-        is_child: Whether that is a node of another process. The root's self time is then nobody's, and all time of the
-            sections under it is concurrent to the node they hang under.
+        above: The branch that the process's root belongs to.
+        is_child: Whether that is a node of another process. The root's self time is then not counted, and all
+            time of the sections under it is concurrent to their parent node.
         long_enough: How long a tick must be, by its loop's path, to be among the worst there are.
 
     Attributes:
-        loops, gauges, writers, facts, losses, timeline_calls: What the file says beside its nodes.
-        edges: Whose signals its nodes waited for.
+        loops, gauges, writers, facts, losses, timeline_calls: What the file holds in addition to its nodes.
+        edges: The wake edges that its nodes waited for.
         critical: Of a process that no other started, the critical path that led to its last moment.
         writer_ids: Whose each node is, by reference.
 
@@ -171,7 +171,7 @@ class ImageReader:
         self._check()
 
     def grow(self) -> dict[int, Branch]:
-        """Adds this file's nodes below the branch that it hangs under.
+        """Adds this file's nodes below the parent branch.
 
         Returns:
             Where each node went, by reference.
@@ -211,9 +211,9 @@ class ImageReader:
                 self._pass_up(part, writer, places)
 
     def _pass_up(self, root: NodePart, writer: str, places: Sequence[Branch]) -> None:
-        """Counts what a thread covered of the node that its tree hangs under as its own further up, too."""
+        """Counts what a thread covered of its tree's parent node as its own further up, too."""
         at = root.above
-        while at >= 0 and self._parts[at].is_root:  # each stands for the node above it
+        while at >= 0 and self._parts[at].is_root:  # each represents the node above it
             at = self._parts[at].above
         at = self._parts[at].above if at >= 0 else at
         while at >= 0:
@@ -230,11 +230,11 @@ class ImageReader:
         return found
 
     def _parents(self) -> dict[int, str]:
-        """For each tree, the path of the node that it hangs under."""
+        """For each tree, the path of its parent node."""
         return {part.tree: path for part, path in zip(self._parts, self._paths, strict=True) if part.is_root}
 
     def _check(self) -> None:
-        """What a damaged file says may lie within it and still be impossible: nothing of it must reach the others."""
+        """A damaged file may hold valid references and impossible values: none may reach the other files."""
         every: list[Loop | Gauge | Writer] = [*self.loops, *self.gauges, *self.writers]
         problems = (problem for one in every for problem in one.problems())
         problem = next(problems, None)

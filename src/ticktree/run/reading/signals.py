@@ -1,4 +1,4 @@
-"""Who unblocked whom, and the critical path that led to a thread's last moment, as one memory file has them.
+"""Wake edges, and the critical path that led to a thread's last moment, as one memory file has them.
 
 `recorder/critical_path/` keeps them.
 """
@@ -83,7 +83,8 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
     """How the time since the run began was spent along the path to the last moment of a process's main thread.
 
     Returns:
-        Nanoseconds by place; they add up to that moment. Empty where the thread neither signalled nor was unblocked.
+        Nanoseconds by node; they sum to that moment. Empty where the thread neither woke another nor was
+        woken.
 
     Raises:
         DamagedError: The file says what cannot be.
@@ -125,7 +126,7 @@ def _since(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAdd
 
 
 def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> dict[int, int]:
-    """Ticks that each node of a tree has had of its own since it was marked, those of open calls included."""
+    """Self time, in clock ticks, of each node of a tree since it was marked, that of open calls included."""
     nodes = {
         ref: node
         for ref, node in image.nodes()
@@ -140,7 +141,7 @@ def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> 
 
 
 def _level(shares: dict[NodeAddress, int], root: NodeAddress, total_ns: int) -> None:
-    """Makes shares add up to a total: what they lack is the root's.
+    """Makes shares sum to a total: what they lack goes to the root.
 
     They do, unless the process was stopped, or copied, in the middle of bringing them up to date.
     """

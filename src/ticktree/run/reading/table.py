@@ -28,7 +28,7 @@ class NodeTable(NamedTuple):
 
     Attributes:
         refs: Where each lies.
-        rows: What each says in single numbers.
+        rows: The single numbers of each node.
         histograms: Those of their calls.
         window_counts: Pairs of window and calls.
         window_totals: Pairs of window and ticks.
@@ -60,7 +60,7 @@ def node_table(image: Image) -> NodeTable:
 
 
 def _sparse(table: NDArray[np.uint64]) -> list[Pairs]:
-    """The pairs of column and number that are not 0, a list a row."""
+    """The pairs of column and number that are not 0, one list per row."""
     rows, columns = np.nonzero(table)
     return _split(rows, len(table), columns, table[rows, columns])
 
@@ -133,7 +133,7 @@ class Histograms:
         return _buckets(self._octaves[rows], self._counts[rows])
 
     def add_to(self, sums: HistogramSums, slots: NDArray[np.int64]) -> None:
-        """Adds each histogram to the sum in a slot of its own or of several; none where the slot is -1."""
+        """Adds each histogram to the sum in its slot, which several may share; none where the slot is -1."""
         targets = slots[self._owners]
         wanted = targets >= 0
         sums.add(targets[wanted], self._octaves[wanted], self._counts[wanted])
@@ -215,7 +215,7 @@ def footprints_of(image: Image) -> Mapping[int, Footprint]:
         so_far = found.get(record.node, Footprint())
         if record.device:
             memory = _memory(record, frozenset({image.text(record.device)}))
-            found[record.node] = so_far._replace(device=_beside(so_far.device, memory))
+            found[record.node] = so_far._replace(device=_both(so_far.device, memory))
         else:
             found[record.node] = so_far._replace(resident=_memory(record, frozenset()))
     return found
@@ -233,8 +233,8 @@ def _memory(record: layout.Record, devices: frozenset[str]) -> Memory:
     )
 
 
-def _beside(one: Memory | None, other: Memory) -> Memory:
-    """What the same calls needed of several devices: they are no more calls for that."""
+def _both(one: Memory | None, other: Memory) -> Memory:
+    """What the same calls needed of several devices; the number of calls stays the same."""
     if one is None:
         return other
     return replace(one + other, samples=max(one.samples, other.samples))

@@ -59,7 +59,7 @@ class NodeLocations:
         return self._known.get(process, {}).get(node) if node else None
 
     def add(self, image: Image) -> None:
-        """Notes where the nodes of one file are; those of its process's parent must be known, or count as none.
+        """Notes where the nodes of one file are; if the parent process's are unknown, it counts as missing.
 
         Raises:
             DamagedError: The file says what cannot be.
@@ -68,7 +68,7 @@ class NodeLocations:
         found = {0: above}  # the place of a child of which only the parent is known
         for ref, node in image.nodes():
             if node.parent not in found:
-                raise image.damaged("a node hangs under none")
+                raise image.damaged("a node has no parent")
             parent = found[node.parent]
             if node.flags & NodeFlag.ROOT:
                 found[ref] = NodeLocation(parent.path, node.tree)
@@ -101,7 +101,7 @@ class Branch:
     Args:
         name: Of the section.
         path: From the root.
-        above: What it hangs under; None for the root.
+        above: Its parent; None for the root.
         clock: What its time was measured with.
         run_id: What the profile calls the run; of the root, all others have the same.
 
@@ -109,7 +109,8 @@ class Branch:
         children: By name, and clock where it is not the host's.
         parts: What was recorded here, without histograms; many are merged at times.
         histograms: Those of the whole tree.
-        slot: In which of them are those of the calls here after warm-up; in the next, of those before that.
+        slot: Index of the histogram of the calls here after warm-up; the next one has the calls of the
+            warm-up.
     """
 
     __slots__ = (

@@ -61,7 +61,7 @@ def sample_self(bytes ring, bytes path, double interval_s, double most_share, ui
     """Samples this process from now on, on a thread of its own that never takes the GIL.
 
     Args:
-        ring: the file to make, through which it is told what is seen.
+        ring: the file to make, through which it hands over its samples.
         path: where its memory file is, or will be.
         interval_s: the mean of the intervals.
         most_share: how much of a core the thread may take.

@@ -30,7 +30,7 @@ class CodeLines:
 
 
 def _entries(first_line: int, table: bytes) -> Iterator[tuple[int, int | None]]:
-    """Where each stretch of instructions begins, and its line."""
+    """Where each range of instructions begins, and its line."""
     line, offset, at = first_line, 0, 0
     while at < len(table):
         head = table[at]

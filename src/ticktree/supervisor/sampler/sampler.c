@@ -107,7 +107,7 @@ static tt_shared *tt_ring_make(const char *path)
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return NULL;
     void *at = MAP_FAILED;
-    errno = posix_fallocate(file, 0, (off_t)size); /* or a full tmpfs would kill who writes */
+    errno = posix_fallocate(file, 0, (off_t)size); /* or a full tmpfs would kill the writer */
     if (!errno) at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     return at == MAP_FAILED ? NULL : at;
@@ -117,7 +117,7 @@ static tt_shared *tt_ring_make(const char *path)
 static void tt_find_own_memory(uint64_t runtime)
 {
     uint64_t word;
-    if (tt_own_memory >= 0) close(tt_own_memory); /* of whom it was forked from */
+    if (tt_own_memory >= 0) close(tt_own_memory); /* of its parent */
     tt_own_memory = -1;
     if (!tt_remote_read(getpid(), runtime, &word, sizeof word)) tt_own_memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 }
@@ -157,7 +157,7 @@ static void tt_look_at_all(tt_sampler *sampler)
     if (sampler->shared) tt_hand_over(sampler);
 }
 
-/* Who wakes late, because all cores are busy, looks when they are idle again, and sees waits only. So this thread asks to
+/* A sampler that wakes late, because all cores are busy, samples when they are idle again, and finds only waits. So this thread asks to
  * run as soon as it wakes: by the best priority it may have, and by a short slice, which all may ask for and Linux heeds from
  * 6.12 on. It runs for a tenth of a millisecond. */
 static void tt_ask_to_run_at_once(void)

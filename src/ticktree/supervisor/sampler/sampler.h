@@ -1,7 +1,7 @@
 /* Stack samples of other processes, read from outside: no stop, no thread in the program, nothing written there.
  *
  * A native thread wakes at random intervals, reads each process's threads by `process_vm_readv`, and leaves records in a
- * buffer for Python, which names and counts them. It touches no Python object of its own process and never takes the GIL.
+ * buffer for Python, which names and counts them. It touches no Python object of its process and never takes the GIL.
  *
  *   stack.c    one thread's Python frames, as one consistent stack
  *   codes.c    names of code objects, checked each time they are met
@@ -52,7 +52,7 @@ static inline int tt_remote_read(int pid, uint64_t from, void *to, size_t size)
 typedef struct { /* a string of the process, as it lies there */
     uint64_t address;
     int64_t length, hash; /* in characters; -1: not hashed yet */
-    uint32_t kind, is_ascii; /* bytes a character */
+    uint32_t kind, is_ascii; /* bytes per character */
     unsigned char *bytes; /* the first TT_TEXT_LIMIT of them */
 } tt_text;
 
@@ -64,7 +64,7 @@ typedef struct { /* a code object; once made it is never changed */
     unsigned char *table; /* of its lines */
 } tt_code;
 
-typedef struct { /* those of all processes; the number of one is its place */
+typedef struct { /* those of all processes; the number of each is its index */
     tt_code **items;
     uint32_t count, room;
     uint32_t *slots; /* by address: the newest there, plus 1 */
@@ -147,7 +147,7 @@ typedef struct {
 /* A record: these, and the frames kept. */
 typedef struct {
     uint32_t bytes, process;
-    uint64_t weight_ns; /* of the time it stands for */
+    uint64_t weight_ns; /* of the time it represents */
     uint32_t thread_id, node; /* node 0: no section of this thread is open; TT_NOT_RECORDING: its process does not record */
     uint32_t does, depth;
 } tt_stack_record;
@@ -192,7 +192,7 @@ typedef struct {
     uint32_t codes_shared;
     uint64_t samples_shared;
     uint64_t instants, late, samples, drops[TT_DROP_COUNT], cpu_ns;
-    tt_seen_stack stack; /* of who is looked at now */
+    tt_seen_stack stack; /* of the thread that is sampled now */
 } tt_sampler;
 
 tt_sampler *tt_sampler_make(double interval_s, double most_share, uint64_t seed);

@@ -1,4 +1,4 @@
-"""Sampling a run: which processes are sampled, when, and what becomes of what was seen."""
+"""Sampling a run: which processes are sampled, when, and what becomes of the samples."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ticktree.supervisor.sampler.addresses import OtherInterpreterError, address
 from ticktree.supervisor.sampler.lines import CodeLines
 
 if TYPE_CHECKING:
-    from ticktree.run.sampled import Sampled, Seen
+    from ticktree.run.sampled import Sampled, ThreadSample
     from ticktree.supervisor.sampler._remote import Code
 
 USUAL_HZ = 100.0
 # Of a core, for the samples themselves.
 MOST_SHARE = 0.01
-# Where nobody asked for samples and sections tell where most of the time goes, only whether it stays so is looked at:
-# so often, and every so many seconds.
+# Where samples were not requested and sections explain most of the time, sampling only checks that it stays
+# so: so often, and every so many seconds.
 _WATCHING_HZ = 2.0
 _JUDGE_EVERY_S = 5.0
 _WORTH_IT = 0.5  # of the main thread's time, outside all sections
@@ -61,8 +61,8 @@ class _Record(NamedTuple):
 
     Attributes:
         process: what it calls the process.
-        weight_ns: the time it stands for.
-        key: the rest, by which like ones are told.
+        weight_ns: the time it represents.
+        key: the rest, the same for like ones.
     """
 
     process: int
@@ -78,13 +78,14 @@ class _Program(NamedTuple):
 
 
 class Sampling:
-    """Samples the processes of a run while it goes on.
+    """Samples the processes of a run while it continues.
 
     Nothing slow is imported before the program has started.
 
     Args:
         folder: the run's memory directory.
-        hz: how often at most; None for 100 times a second, and only where there would be no answer otherwise.
+        hz: how often at most; None for 100 times per second, and only where there would be no answer
+            otherwise.
         seed: of the random intervals; None for one of the system's.
         is_attached: whether the program was not started by us: then what it does counts though it does not record.
         is_inside: whether its processes sample themselves.
@@ -104,7 +105,7 @@ class Sampling:
         self._is_inside = is_inside
         self._rings: dict[int, _Ring] = {}
         self._hz = hz or USUAL_HZ
-        self._is_asked = hz is not None
+        self._is_requested = hz is not None
         seed = int.from_bytes(os.urandom(8), "little") if seed is None else seed
         self._native = NativeSampler(1 / self._hz, MOST_SHARE, seed)
         self._processes: dict[int, ProcessKey] = {}
@@ -113,8 +114,8 @@ class Sampling:
         self._first: ProcessKey | None = None
         self._codes: list[Code] = []
         self._lines: dict[Code, CodeLines] = {}
-        self._seen: dict[tuple[int, bytes], tuple[int, int]] = {}
-        self._named: dict[tuple[int, bytes], Seen] = {}
+        self._weights: dict[tuple[int, bytes], tuple[int, int]] = {}
+        self._named: dict[tuple[int, bytes], ThreadSample] = {}
         self._drops: tuple[int, ...] = ()
         self._without_room = 0
         self._looks = self._late = self._cpu_ns = 0
@@ -148,7 +149,7 @@ class Sampling:
     def look(self) -> None:
         """Take what was sampled since the last time, and find processes of the run that are not sampled yet."""
         self._take()
-        if not self._is_asked:
+        if not self._is_requested:
             self._judge()
         if self._first is None or self._is_inside:
             return
@@ -173,7 +174,7 @@ class Sampling:
             All of it; None where it is nothing.
         """
         self._take()
-        if not self._seen and not any(self._drops):
+        if not self._weights and not any(self._drops):
             return None
         require_room()
         from ticktree.run.sampled import keep_samples
@@ -202,7 +203,7 @@ class Sampling:
             return
         path = os.fsencode(self._folder / f"{process}.tt")
         serial = self._native.add(process.pid, path, *addresses)
-        self._known.add(process)  # where there is no room for it, it is not asked again
+        self._known.add(process)  # where there is no room for it, it is not tried again
         if serial:
             self._processes[serial] = process
 
@@ -239,11 +240,11 @@ class Sampling:
             if node == _NOT_RECORDING and process == self._first and not self._is_attached:
                 continue  # before the run's time, or while recording is off
             at = (record.process, record.key)
-            if at not in self._seen and len(self._seen) >= _MOST_STACKS:
+            if at not in self._weights and len(self._weights) >= _MOST_STACKS:
                 self._without_room += 1
                 continue
-            count, ns = self._seen.get(at, (0, 0))
-            self._seen[at] = (count + 1, ns + record.weight_ns)
+            count, ns = self._weights.get(at, (0, 0))
+            self._weights[at] = (count + 1, ns + record.weight_ns)
             if process == self._first and thread == process.pid:
                 self._main_ns[node] += record.weight_ns
 
@@ -273,19 +274,19 @@ class Sampling:
         from ticktree.profile.samples import DROPS, Weight
         from ticktree.run.sampled import Sampled
 
-        stacks: dict[Seen, Weight] = {}
-        for (serial, key), (count, ns) in self._seen.items():
+        stacks: dict[ThreadSample, Weight] = {}
+        for (serial, key), (count, ns) in self._weights.items():
             if (serial, key) not in self._named:
                 self._named[serial, key] = self._name(serial, key)
-            seen, weight = self._named[serial, key], Weight(count, ns)
-            stacks[seen] = stacks[seen] + weight if seen in stacks else weight
+            sample, weight = self._named[serial, key], Weight(count, ns)
+            stacks[sample] = stacks[sample] + weight if sample in stacks else weight
         counts = (*self._drops[:-1], self._drops[-1] + self._without_room)
         dropped = {name: count for name, count in zip(DROPS, counts, strict=True) if count}
-        return Sampled(stacks, dropped, self._late, self._looks, self._cpu_ns, self._is_asked)
+        return Sampled(stacks, dropped, self._late, self._looks, self._cpu_ns, self._is_requested)
 
-    def _name(self, serial: int, key: bytes) -> Seen:
+    def _name(self, serial: int, key: bytes) -> ThreadSample:
         from ticktree.profile.samples import STATES, CodeLine
-        from ticktree.run.sampled import Seen
+        from ticktree.run.sampled import ThreadSample
 
         thread, node, does, depth = _KEY.unpack_from(key)
         known = self._rings[serial].codes if serial in self._rings else self._codes
@@ -298,7 +299,7 @@ class Sampling:
         process = self._processes[serial]
         if node == _NOT_RECORDING:
             node = 0
-        return Seen(process, node, "" if node else self._apart(process, thread), STATES[does], lines)
+        return ThreadSample(process, node, "" if node else self._apart(process, thread), STATES[does], lines)
 
     def _apart(self, process: ProcessKey, thread: int) -> str:
         """What to call time outside all sections: only that of the run's first thread is in an account."""
@@ -314,7 +315,7 @@ class Sampling:
 
 
 class _Ring:
-    """What a process that samples itself has seen.
+    """The samples of a process that samples itself.
 
     Args:
         path: of the file that it shares.

@@ -65,9 +65,9 @@ static int tt_read_moment(int pid, uint64_t state_at, tt_stack_guess *guess, tt_
 }
 
 #define TT_PAGE 4096u
-#define TT_STEPS_MOST (2 * TT_FRAMES_WALKED) /* the interpreter has at most one frame of its own below each call */
+#define TT_STEPS_MOST (2 * TT_FRAMES_WALKED) /* the interpreter has at most one own frame below each call */
 
-typedef struct { /* the last page that was read beside the window */
+typedef struct { /* the last page that was read outside the window */
     uint64_t begin;
     unsigned char bytes[TT_PAGE];
 } tt_page_copy;

@@ -1,4 +1,4 @@
-"""Looks at a run, on a clock of the test's: who looks, how often, and at how much."""
+"""Snapshots of a run, on a clock of the test's: how often they are taken, and of how much."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 import ticktree
 from ticktree.profile import Profile
-from ticktree.publishing.looks import Looks, PublishedSections
+from ticktree.publishing.snapshots import PublishedSections, RunSnapshots
 
 
 class Run:
@@ -26,8 +26,8 @@ class Run:
             raise OSError("no such file")
         return self.recorder.snapshot()
 
-    def looks(self) -> Looks:
-        return Looks(self, lambda: self.now_s, lambda: self.now_s, lambda: round(self.now_s * 1e9))
+    def snapshots(self) -> RunSnapshots:
+        return RunSnapshots(self, lambda: self.now_s, lambda: self.now_s, lambda: round(self.now_s * 1e9))
 
     def call(self, name: str, ns: int = 1000) -> None:
         with self.recorder.section(name):
@@ -36,63 +36,63 @@ class Run:
 
 def test_reading_takes_a_fifth_of_a_core_at_most_whoever_asks_how_often() -> None:
     run = Run()
-    looks = run.looks()
+    snapshots = run.snapshots()
     run.takes_s = 2.0
-    first = looks.latest()
-    assert looks.latest() is first
+    first = snapshots.latest()
+    assert snapshots.latest() is first
     run.now_s = 9.9  # it began at 0 and ended at 2
-    assert looks.latest() is first
+    assert snapshots.latest() is first
     run.now_s = 10.0
-    assert looks.latest() is not first
+    assert snapshots.latest() is not first
     assert run.read == 2
 
 
 def test_time_spent_on_what_was_read_counts_as_well() -> None:
     run = Run()
-    looks = run.looks()
-    first = looks.latest()
-    looks.charge(1.0)
+    snapshots = run.snapshots()
+    first = snapshots.latest()
+    snapshots.charge(1.0)
     run.now_s = 3.9
-    assert looks.latest() is first
+    assert snapshots.latest() is first
     run.now_s = 4.0
-    assert looks.latest() is not first
+    assert snapshots.latest() is not first
 
 
 def test_while_it_cannot_be_read_the_last_look_holds() -> None:
     run = Run()
-    looks = run.looks()
+    snapshots = run.snapshots()
     run.is_gone = True
-    assert looks.latest() is None
+    assert snapshots.latest() is None
     run.is_gone = False
-    first = looks.latest()
+    first = snapshots.latest()
     run.is_gone = True
-    assert looks.latest() is first
+    assert snapshots.latest() is first
 
 
 def test_after_the_last_look_there_is_no_other() -> None:
     run = Run()
-    looks = run.looks()
+    snapshots = run.snapshots()
     run.call("a")
-    looks.latest()
+    snapshots.latest()
     run.call("a")
-    last = looks.over(run.recorder.snapshot())
+    last = snapshots.over(run.recorder.snapshot())
     run.call("a")
-    assert looks.latest() is last
+    assert snapshots.latest() is last
     assert last.profile.root.at("a").count == 2
 
 
 def test_recording_that_begins_anew_is_another_era() -> None:
     run = Run()
-    looks = run.looks()
+    snapshots = run.snapshots()
     for name in "ab":
         run.call(name)
-    eras = [looks.latest().era]
+    generations = [snapshots.latest().generation]
     run.call("a")
-    eras.append(looks.latest().era)
+    generations.append(snapshots.latest().generation)
     run.recorder.reset()
     run.call("a")
-    eras += [looks.latest().era, looks.latest().era]
-    assert eras == [0, 0, 1, 1]
+    generations += [snapshots.latest().generation, snapshots.latest().generation]
+    assert generations == [0, 0, 1, 1]
 
 
 def test_of_too_many_sections_the_longest_are_told_of_and_those_that_once_were() -> None:
@@ -116,5 +116,5 @@ def test_where_there_is_room_nothing_is_left_out(count: int) -> None:
     run = Run()
     for number in range(count):
         run.call(str(number))
-    look = run.looks().latest()
-    assert (len(look.paths), look.left_out, look.left_out_self_ns) == (count, 0, 0)
+    snapshot = run.snapshots().latest()
+    assert (len(snapshot.paths), snapshot.left_out, snapshot.left_out_self_ns) == (count, 0, 0)

@@ -1,4 +1,4 @@
-"""Looks at a run while it goes on: what is published is read once, whoever asks."""
+"""Snapshots of a run while it continues: all that is published is read once, for every destination."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Literal, Protocol
 from ticktree.analysis.workers.roles import roles
 from ticktree.profile import Profile
 from ticktree.run.helper_process import ONLOOKER, SUPERVISOR
-from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
+from ticktree.run.reading import reader  # noqa: F401 - now, or the first snapshot would seem to cost what importing does
 
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
-REST_PER_LOOK = 4
+REST_PER_SNAPSHOT = 4
 
 
 class Readable(Protocol):
@@ -30,28 +30,28 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RunSnapshot:
     """A run at one moment.
 
     Attributes:
         profile: what was recorded so far.
         at_ns: when, in wall-clock nanoseconds since 1970.
-        era: counts up when recording has begun anew since the look before: sums start again from 0.
-        paths: the sections that are told of.
+        generation: counts up when recording has restarted since the snapshot before: sums start again from 0.
+        paths: the sections that are published.
         left_out: how many are not.
         left_out_self_ns: the self time of those together.
     """
 
     profile: Profile
     at_ns: int
-    era: int
+    generation: int
     paths: Container[str]
     left_out: int
     left_out_self_ns: int
 
 
-class Looks:
-    """The newest look at a run, for all who publish it.
+class RunSnapshots:
+    """The newest snapshot at a run, for all publishers.
 
     Args:
         run: what is looked at.
@@ -73,23 +73,23 @@ class Looks:
         self._wall_ns = wall_ns
         self._lock = threading.Lock()
         self._choice = PublishedSections()
-        self._look: Look | None = None
+        self._snapshot: RunSnapshot | None = None
         self._rests_until_s = 0.0
         self._is_over = False
 
-    def latest(self) -> Look | None:
-        """Return a look at this moment, or the last one while reading has to rest; None where there is none yet."""
+    def latest(self) -> RunSnapshot | None:
+        """Return a snapshot of this moment, or the last one while reading rests; None where there is none yet."""
         with self._lock:
             if not self._is_over and self._clock() >= self._rests_until_s:
                 before_s = self._cost()
-                # What cannot be read now may be the next time; until then the last look holds.
+                # What cannot be read now may be the next time; until then the last snapshot holds.
                 with suppress(Exception):
                     at_ns = self._wall_ns()
                     self._take(self._run.profile(), at_ns)
                 self._rest(self._cost() - before_s)
-            return self._look
+            return self._snapshot
 
-    def over(self, profile: Profile) -> Look:
+    def over(self, profile: Profile) -> RunSnapshot:
         """Take what was recorded in all: nothing comes after it."""
         with self._lock:
             self._is_over = True
@@ -101,24 +101,24 @@ class Looks:
             self._rest(spent_s)
 
     def _rest(self, spent_s: float) -> None:
-        self._rests_until_s = max(self._rests_until_s, self._clock()) + REST_PER_LOOK * spent_s
+        self._rests_until_s = max(self._rests_until_s, self._clock()) + REST_PER_SNAPSHOT * spent_s
 
-    def _take(self, profile: Profile, at_ns: int) -> Look:
-        began_anew = self._look is not None and _began_anew(self._look.profile, profile)
+    def _take(self, profile: Profile, at_ns: int) -> RunSnapshot:
+        is_restart = self._snapshot is not None and _is_restart(self._snapshot.profile, profile)
         self._choice.extend(profile)
         left_out, left_out_self_ns = self._choice.left_out(profile)
-        self._look = Look(
+        self._snapshot = RunSnapshot(
             profile=profile,
-            at_ns=at_ns if self._look is None else max(at_ns, self._look.at_ns),
-            era=(self._look.era if self._look else 0) + began_anew,
+            at_ns=at_ns if self._snapshot is None else max(at_ns, self._snapshot.at_ns),
+            generation=(self._snapshot.generation if self._snapshot else 0) + is_restart,
             paths=self._choice.paths,
             left_out=left_out,
             left_out_self_ns=left_out_self_ns,
         )
-        return self._look
+        return self._snapshot
 
 
-def _began_anew(earlier: Profile, later: Profile) -> bool:
+def _is_restart(earlier: Profile, later: Profile) -> bool:
     """Tell whether calls are gone: recording was reset, or a process's file cannot be read any more."""
     counts = {path: node.count for path, _, node in later.root.walk()}
     return any(counts.get(path, -1) < node.count for path, _, node in earlier.root.walk())
@@ -128,7 +128,7 @@ SECTIONS_AT_MOST = 1000
 
 
 class PublishedSections:
-    """The sections that are told of, up to a number: once told of, always told of.
+    """The sections that are published, up to a number: once published, always published.
 
     Those that took the most time when there was still room came in first.
 
@@ -154,7 +154,7 @@ class PublishedSections:
             self._paths.update(path for path, _ in new[:room])
 
     def left_out(self, profile: Profile) -> tuple[int, int]:
-        """Return how many sections are not told of, and their self time together."""
+        """Return how many sections are not published, and their self time together."""
         others = [node.self_ns for path, _, node in profile.root.walk() if path and path not in self._paths]
         return len(others), sum(others)
 
@@ -180,27 +180,27 @@ class Number:
     values: Mapping[str, int]
 
 
-def numbers(look: Look) -> list[Number]:
-    """Return them as they are at the time of a look."""
-    count = {role.name: role.count for role in roles(look.profile, "process")}
+def numbers(snapshot: RunSnapshot) -> list[Number]:
+    """Return them as they are at the time of a snapshot."""
+    count = {role.name: role.count for role in roles(snapshot.profile, "process")}
     return [
         Number("processes", "{process}", "sum", "Processes that took part so far.", "role", count),
-        Number("read.time", "ns", "value", "When the run was read, since 1970.", "", {"": look.at_ns}),
+        Number("read.time", "ns", "value", "When the run was read, since 1970.", "", {"": snapshot.at_ns}),
         Number(
             "sections.left_out",
             "{section}",
             "value",
-            "Sections that are not told of, as there are too many.",
+            "Sections that are not published, as there are too many.",
             "",
-            {"": look.left_out},
+            {"": snapshot.left_out},
         ),
         Number(
             "left_out.own",
             "ns",
             "sum",
-            "Self time of sections that are not told of.",
+            "Self time of sections that are not published.",
             "",
-            {"": look.left_out_self_ns},
+            {"": snapshot.left_out_self_ns},
         ),
     ]
 
@@ -214,12 +214,12 @@ class Ratchet:
 
     def __init__(self) -> None:
         self._highest: dict[Hashable, float] = {}
-        self._era = 0
+        self._generation = 0
 
-    def begin(self, era: int) -> None:
-        """Begin a look: if recording has begun anew since the last one, so do the sums."""
-        if era != self._era:
-            self._era = era
+    def begin(self, generation: int) -> None:
+        """Begin a snapshot: if recording has restarted since the last one, so do the sums."""
+        if generation != self._generation:
+            self._generation = generation
             self._highest.clear()
 
     def held(self, key: Hashable, value: float) -> float:
