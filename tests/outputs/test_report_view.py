@@ -74,6 +74,22 @@ def test_a_loop_without_a_rate_has_one_rate_below_one_per_second_in_seconds():
     assert view_of(steps(("env", 1270))).headlines[0].pieces[0] == "1.27 s/step"
 
 
+@pytest.mark.parametrize(
+    ("name", "paces", "title"),
+    [
+        ("env", ["250 steps/s", "20 steps"], "A step of env"),
+        ("train step", ["250 steps/s", "20 steps"], "A train step"),
+        ("iteration", ["250 iterations/s", "20 iterations"], "An iteration"),
+    ],
+)
+def test_a_loop_that_is_called_after_its_ticks_names_them(name, paces, title):
+    program = Program()
+    for _ in program.loop(name, range(20)):
+        program.work("work", 4)
+    assert view_of(program).headlines[0].pieces[:2] == paces
+    assert f"{title} (from 1%)" in shown(program.profile())
+
+
 def test_a_loop_with_a_rate_says_whether_it_holds_it_and_its_headroom():
     held = view_of(steps(("work", 4), ("sleep", 6, {"wait": True}), hz=100))
     assert held.headlines[0].pieces[:2] == (

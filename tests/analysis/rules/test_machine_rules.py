@@ -82,6 +82,12 @@ def test_what_is_set_already_is_no_advice():
         "and wait for one 60% of the time they could run"
     )
     assert (one.saving, one.severity) == (None, "critical")  # as much work is left for fewer of them
+    enough = with_one_thread_each(watched(LOOP, used=[1.0] * 9, others=[1.0] * 9, waiting=[0.4] * 9))
+    (one,) = findings(enough, rules=[OversubscribedRule()])
+    assert one.kind == "measurement"
+    assert one.message.startswith(
+        "Measure on an idle machine, or pin the run to cores of its own: 1.7 busy threads"
+    )
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
     (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
     assert one.message == (

@@ -63,7 +63,7 @@ def mean_ticks(context: Context, place_of: Mapping[int, int], options: ViewOptio
 
 def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
     by_name = self_times(view, options)
-    what = f"A {currency.noun(view)} of {currency.called(view)}" if view.loop else currency.called(view)
+    what = formatting.capitalized(currency.one(view)) if view.loop else currency.called(view)
     return {
         "path": view.path,
         "name": currency.called(view),

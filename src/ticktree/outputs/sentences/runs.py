@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ticktree.analysis.loops import LEAST_TICKS
+from ticktree.analysis.machine import MARGIN_CORES
 from ticktree.analysis.rules.deadlines import PERCENTILES, ticks_for
 from ticktree.outputs.sentences.facts import FactText, formatted
 from ticktree.outputs.writing.formatting import counted
@@ -190,6 +191,10 @@ def _thread_remedy(facts: FactText) -> str:
     if facts["threads_per_library"] == "one":
         if facts.number("processes") > 1:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
+        if (
+            facts.number("busy_threads") <= facts.number("cores") + MARGIN_CORES
+        ):  # there are cores for all of them
+            return "Measure on an idle machine, or pin the run to cores of its own"
         return "Start fewer threads; numerical libraries run one each already"
     if facts.number("processes") > max(1, facts.number("busy_threads")):  # no telling whose threads they are
         one = "let each run one thread (OMP_NUM_THREADS=1)"

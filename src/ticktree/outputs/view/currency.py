@@ -19,6 +19,8 @@ Currency: TypeAlias = Literal["headroom", "rate", "seconds"]
 LEAST_TICKS = 10
 # A loop whose rate differs by less from the one it is to hold, holds it.
 HELD_SHARE = 0.02
+# A loop that is called so names its ticks: 3.9 iterations/s of `iteration` are no steps of anything.
+OWN_NOUNS = frozenset({"iteration", "epoch", "episode", "update", "trial", "step"})
 
 
 def currency(view: LoopView) -> Currency:
@@ -36,10 +38,27 @@ def called(view: LoopView) -> str:
 
 
 def noun(view: LoopView) -> str:
-    """Return what one of a loop's ticks is called: of a loop that holds a rate a tick, of another a step."""
+    """Return what a loop's ticks are called: after its name, or ticks where it holds a rate, or steps."""
     if view.loop is None:
         return "run"
-    return "tick" if currency(view) == "headroom" else "step"
+    if currency(view) == "headroom":
+        return "tick"
+    return _own_noun(view) or "step"
+
+
+def _own_noun(view: LoopView) -> str:
+    last = called(view).rpartition(" ")[2].lower()
+    return last if last in OWN_NOUNS else ""
+
+
+def one(view: LoopView) -> str:
+    """Return what one tick of a loop is called, as "a step of env", "an iteration"; of the run, "the run"."""
+    if view.loop is None:
+        return called(view)
+    name = called(view)
+    if _own_noun(view) != noun(view):
+        return f"a {noun(view)} of {name}"
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def pace(view: LoopView, of: LoopView | None = None) -> str:
@@ -53,7 +72,7 @@ def pace(view: LoopView, of: LoopView | None = None) -> str:
     if kind == "seconds":
         return formatting.time(round(view.tick_ns))
     if kind == "rate":
-        return formatting.pace(round(view.tick_ns))
+        return formatting.pace(round(view.tick_ns), noun(of or view))
     target_hz, actual_hz = _target_hz(view), 1e9 / view.tick_ns
     if target_hz is None:
         return formatting.hertz(actual_hz)
@@ -89,7 +108,7 @@ def gain(saving: Saving | None, view: LoopView | None) -> str:
             return f"+{formatting.time(round(saving.headroom_ns))} headroom per tick"
         change = _change(saving, "/tick")
     elif view is not None and currency(view) == "rate":
-        change = _rate_change(saving)
+        change = _rate_change(saving, noun(view))
     else:
         change = _change(saving, "")
     return f"\N{MINUS SIGN}{formatting.share(saving.share)}  {change}" if saving.share >= LEAST_SHARE else ""
@@ -99,12 +118,14 @@ def _change(saving: Saving, per: str) -> str:
     return formatting.shorter(saving.tick_ns, saving.tick_ns - saving.ns) + per
 
 
-def _rate_change(saving: Saving) -> str:
+def _rate_change(saving: Saving, unit: str) -> str:
     """Return the rate and what it would become, both in the unit of the first."""
     new_ns = saving.tick_ns - saving.ns
     if saving.tick_ns > 1e9:
-        return _change(saving, "/step")
-    old, new = (formatting.pace(round(ns)) if ns >= 1 else "any rate" for ns in (saving.tick_ns, new_ns))
+        return _change(saving, f"/{unit}")
+    old, new = (
+        formatting.pace(round(ns), unit) if ns >= 1 else "any rate" for ns in (saving.tick_ns, new_ns)
+    )
     return formatting.change(old, new)
 
 

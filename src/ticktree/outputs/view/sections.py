@@ -100,8 +100,7 @@ def self_times(view: LoopView, options: ViewOptions) -> Table | None:
         entries.append(
             filled(Entry(together.name, (), tone="faint", share=together.share), columns, together)
         )
-    what = f"a {currency.noun(view)} of {visible(view.name)}" if view.loop else "the run"
-    title = f"Where {what} goes (self time)"
+    title = f"Where {currency.one(view)} goes (self time)"
     return Table(title, "section", [column.head for column in columns], entries, bar_rank=_BAR_RANK)
 
 

@@ -15,6 +15,7 @@ from ticktree.outputs.view.notes import is_age, mark_of, notes_of
 from ticktree.outputs.view.sampled import MARK, ROWS_SHOWN, called, is_worth_rows, notes
 from ticktree.outputs.view.tables import Column, filled, shown
 from ticktree.outputs.writing.document import Entry, Table, Tone
+from ticktree.outputs.writing.formatting import capitalized
 from ticktree.outputs.writing.grid import guides
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Stats
@@ -344,7 +345,7 @@ def tree_of(
 
 
 def _title(view: LoopView, options: ViewOptions) -> str:
-    what = f"A {currency.noun(view)} of {currency.called(view)}" if view.loop else "The run"
+    what = capitalized(currency.one(view))
     return what if options.all else f"{what} (from 1%)"
 
 

@@ -55,6 +55,11 @@ def factor(times: float) -> str:
     return f"{significant(times)}×"
 
 
+def capitalized(text: str) -> str:
+    """Return a text as it begins a line; names in it stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def rate(amount: float, ns: float, unit: str) -> str:
     """Return `amount` per time, such as "4.69 GB/s"; "-" where there was no time."""
     return scaled(amount * _SECOND / ns, f"{unit}/s") if ns > 0 else ABSENT
