@@ -166,6 +166,9 @@ def test_what_a_pass_begins_to_reach_later_counts(training):
 
 def test_the_row_of_such_a_pass_says_where_it_is_called(training):
     actor, critic = Optimizer(2), Optimizer(6)
+    inside = {"__name__": "torch._tensor", "backward": training._backward}
+    exec(compile("def of_tensor(*through): return backward(*through)", "_tensor.py", "exec"), inside)
+    training._backward = inside["of_tensor"]  # what `Tensor.backward` is to `torch.autograd.backward`
     training.learn(20, actor, critic, critic)
     site = training.profile().root.children[gradients.SECTION].call_site
     assert (site.file, site.function) == (__file__, "Training.descend")

@@ -78,18 +78,36 @@ def main():
 def test_names_given_to_timeit_are_sections_and_its_own_figures_stay(recorded):
     profile = recorded(TORCHRL)
     output = recorded.output.splitlines()[-1]  # before it torchrl logs, with the time of day
-    children = profile.root.children
+    assert profile.loops["iteration"].ticks == 3  # and what follows the last batch
+    iteration = profile.root.at("iteration")
+    children = iteration.children
     assert children["a/extend"].count == children["sample"].count == children["decorated"].count == 3
     assert children["raises"].count == 1
     assert list(children["a/extend"].children) == ["buffer extend"]
-    assert profile.root.at("sample/inner/buffer sample").count == 3
-    collecting = profile.root.at("collector next")
+    assert iteration.at("sample/inner/buffer sample").count == 3
+    collecting = iteration.at("collector next")
     assert collecting.count == 4  # the last time there is nothing left
     assert collecting.at("rollout").count == 3
     assert collecting.at("rollout/env step").count == 30
     assert not profile.losses
     recorded(TORCHRL, "--no-instrument")
     assert recorded.output.splitlines()[-1] == output
+
+
+@needs_torchrl
+def test_where_batches_are_collected_in_a_section_its_name_begins_ticks(recorded):
+    """As torchrl's own implementations of algorithms do; an optimizer's steps are in that tick."""
+    profile = recorded(
+        TORCHRL.replace(
+            "for data in collector:", "batches = iter(collector)\n    for _ in range(3):"
+        ).replace(
+            'with timeit("a/extend"):',
+            'with timeit("collecting"): data = next(batches)\n        with timeit("a/extend"):',
+        )
+    )
+    assert profile.loops["iteration"].ticks == 2
+    assert profile.root.at("iteration").children["collecting"].count == 3
+    assert list(profile.loops) == ["iteration"]
 
 
 @needs_accelerate

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable
+from functools import lru_cache, wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.ticks import unmarked_loop
 from ticktree.recorder import Layer
 from ticktree.recorder.site import NO_SITE
 from ticktree.recorder.timed import timed_generator
 
 if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, Section, UnmarkedLoop
+
+# Where nothing else makes ticks, one is from a collector's batch to its next; or from one `timeit` to the next of its
+# name, where the batch is collected in such a section.
+LOOP = "iteration"
 
 # Where base classes are, with the module where older versions (before 0.11) have them.
 _COLLECTORS = {
@@ -32,13 +39,38 @@ _TARGETS = [
 ]
 
 
+class _Name:
+    """Stands for a name whose sections begin ticks."""
+
+
+class _Batch:
+    """The section of a collector's batch; it begins a tick."""
+
+    def __init__(self, section: Section, ticks: UnmarkedLoop, collector: Any) -> None:
+        self._section, self._ticks, self._collector = section, ticks, collector
+
+    def __enter__(self) -> None:
+        self._ticks.begins(self._collector)
+        self._section.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._section.__exit__(*error)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1)
+def _ticks(recorder: Recorder) -> UnmarkedLoop:
+    return unmarked_loop(recorder, LOOP)
+
+
 def _wrap_timers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     """As a context and, because its wrapper enters it, as a decorator."""
     is_compiling = module.torch.compiler.is_compiling
+    ticks, names = _ticks(recorder), defaultdict[str, _Name](_Name)
 
     def make_enter(enter: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(self: Any) -> Any:  # noqa: N807 (what it is)
             if not is_compiling():
+                ticks.begins(names[str(self.name)])
                 recorder.section(str(self.name)).__enter__()
             return enter(self)
 
@@ -64,11 +96,18 @@ def _wrap_collectors(patches: Patches, module: ModuleType, recorder: Recorder) -
         return
     collecting = recorder.timed_section("collector next", NO_SITE)
     waiting = recorder.timed_section("collector wait", NO_SITE, wait=True)
+    ticks = _ticks(recorder)
 
     def make(method: Callable[..., Any], owner: type) -> Callable[..., Any]:
         # These have own processes that collect; the others collect here and now.
         waits = "Multi" in owner.__name__ or "Async" in owner.__name__
-        return timed_generator(method, waiting if waits else collecting)
+        section = waiting if waits else collecting
+
+        @wraps(method)
+        def iterator(self: Any) -> Any:
+            return timed_generator(method, _Batch(section, ticks, self))(self)
+
+        return iterator
 
     patches.wrap_in_subclasses(module, f"{base}.iterator", make)
     for name in ("rollout", "update_policy_weights_"):

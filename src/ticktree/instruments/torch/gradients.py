@@ -276,14 +276,21 @@ class Gradients:
         if len(self._sites) >= MOST_SITES:
             raise OverflowError("a program that calls backward from everywhere")
         codes: list[CodeType] = []
-        line = NO_SITE
-        if frame is not None:
-            line = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+        line = _line_of(frame)
         while frame is not None and len(codes) < FRAMES:
             codes.append(frame.f_code)
             frame = frame.f_back
         site = self._sites[call_sites] = _Site(call_sites, tuple(codes), line)
         return site
+
+
+def _line_of(frame: FrameType | None) -> Site:
+    """Return the innermost line that is not torch's own: `Tensor.backward` calls `torch.autograd.backward`."""
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "torch":
+        frame = frame.f_back
+    if frame is None:
+        return NO_SITE
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname
 
 
 def _watch(optimizer: Any) -> _Watched:
